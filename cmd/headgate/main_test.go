@@ -21,7 +21,7 @@ import (
 	"headgate/internal/testhouse"
 )
 
-var update = flag.Bool("update", false, "write the wanted output of scripts anew")
+var updateScripts = flag.Bool("update", false, "write the wanted output of scripts anew")
 
 // TestMain lets scripts run this binary as headgate.
 func TestMain(m *testing.M) {
@@ -31,7 +31,7 @@ func TestMain(m *testing.M) {
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir:           "testdata/script",
-		UpdateScripts: *update,
+		UpdateScripts: *updateScripts,
 		Condition:     condition,
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("GORACE", "atexit_sleep_ms=10") // a second for each command otherwise

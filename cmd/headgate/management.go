@@ -18,6 +18,7 @@ import (
 	"headgate/internal/event"
 	"headgate/internal/event/webhook"
 	"headgate/internal/operator"
+	"headgate/internal/update"
 )
 
 // setupFile holds the token for making the first user, below the state directory.
@@ -45,7 +46,8 @@ func openManagement(o houseOptions, c *control.Control, w *watch.Watch) *managem
 	m.operators = operators
 	b := thisBuild()
 	hooks := webhook.New(webhook.Options{Events: events, Store: c.Store(), Log: o.log})
-	settings := follow(hooks, operators)
+	updates := update.NewWatch(newUpdates(), b.Version, o.log)
+	settings := follow(hooks, operators, updates)
 	c.Observe(settings.changed)
 	c.Observe(func(e *control.Event) { events.Send(changed(e)) })
 	c.Observe(w.Changed)
@@ -53,6 +55,7 @@ func openManagement(o houseOptions, c *control.Control, w *watch.Watch) *managem
 		m.api.Close()
 		w.Close()
 		settings.close()
+		updates.Close()
 		hooks.Close()
 		events.Send(event.ProcessStopping{})
 		events.Close()
@@ -61,7 +64,7 @@ func openManagement(o houseOptions, c *control.Control, w *watch.Watch) *managem
 	w.Start(c, events)
 	m.api = api.New(api.Options{
 		Control: c, Operators: operators, Events: events, Log: o.log, Recent: c.Recent, Backup: c.Backup, Webhooks: hooks, Hosts: adminHosts(c),
-		Trusted: trustedProxies(c),
+		Trusted: trustedProxies(c), Newer: updates.Newer,
 		Version: api.Version{Version: b.Version, Go: runtime.Version(), API: "v1"},
 	})
 	return m

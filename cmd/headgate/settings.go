@@ -12,6 +12,7 @@ import (
 	"headgate/internal/event/webhook"
 	"headgate/internal/operator"
 	"headgate/internal/setting/ipset"
+	"headgate/internal/update"
 )
 
 // settings takes what configurations say of webhooks and the sign-in provider into
@@ -20,14 +21,15 @@ type settings struct {
 	hooks     *webhook.Sender
 	operators *operator.Operators
 	next      chan *config.Config // the newest one
+	updates   *update.Watch
 	stopped   sync.WaitGroup
 	oidc      *config.OIDC // in use
 	told      bool         // of oidc
 }
 
 // follow begins. Close ends it.
-func follow(hooks *webhook.Sender, operators *operator.Operators) *settings {
-	s := &settings{hooks: hooks, operators: operators, next: make(chan *config.Config, 1)}
+func follow(hooks *webhook.Sender, operators *operator.Operators, updates *update.Watch) *settings {
+	s := &settings{hooks: hooks, operators: operators, updates: updates, next: make(chan *config.Config, 1)}
 	s.stopped.Go(func() {
 		for cfg := range s.next {
 			s.use(cfg)
@@ -62,6 +64,7 @@ func (s *settings) use(cfg *config.Config) {
 		}
 	}
 	s.hooks.Set(hooks)
+	s.updates.Use(cfg.Admin.UpdateCheck)
 	if was, is := s.oidc, cfg.Admin.OIDC; !s.told || !sameOIDC(was, is) {
 		s.oidc, s.told = is, true
 		s.operators.SetOIDC(provider(is))

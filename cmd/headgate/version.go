@@ -8,6 +8,8 @@ import (
 	"runtime/debug"
 
 	"github.com/spf13/cobra"
+
+	"headgate/internal/update"
 )
 
 // The linker sets these in a release: -ldflags "-X main.version=1.2.3". Elsewhere they are
@@ -16,6 +18,7 @@ var (
 	version     string // such as 1.2.3
 	buildCommit string // the commit, in hexadecimal
 	buildTime   string // the time of that commit, in RFC 3339
+	homepage    string // of the project, below which releases are published
 )
 
 // buildInfo tells which headgate this is.
@@ -24,9 +27,13 @@ type buildInfo struct {
 	Revision string `json:"revision,omitempty"`
 	Time     string `json:"time,omitempty"`
 	Modified bool   `json:"modified,omitempty"`
-	Go       string `json:"go"`
-	OS       string `json:"os"`
-	Arch     string `json:"arch"`
+	// Latest is the version of the latest release, and Newer whether it is newer than this
+	// one; absent unless they were asked for.
+	Latest string `json:"latest,omitempty"`
+	Newer  bool   `json:"newer,omitempty"`
+	Go     string `json:"go"`
+	OS     string `json:"os"`
+	Arch   string `json:"arch"`
 }
 
 // thisBuild reads what the linker and the go command recorded.
@@ -64,20 +71,44 @@ func (b buildInfo) line() string {
 	return fmt.Sprintf("headgate %s%s %s %s/%s", b.Version, revision, b.Go, b.OS, b.Arch)
 }
 
+// newUpdates returns what asks for the latest release.
+func newUpdates() *update.Client {
+	return update.NewClient(update.Source(homepage), "headgate/"+thisBuild().Version, nil)
+}
+
 func newVersion() *cobra.Command {
 	cmd := &cobra.Command{
-		Use:     "version",
-		Short:   "Show the version",
-		Example: "  headgate version -o json",
-		Args:    noArguments,
+		Use:   "version",
+		Short: "Show the version",
+		Long: `version shows which headgate this is. With --check it also looks where releases are published
+whether there is a newer one. Nothing is installed, and nothing but the version is sent.`,
+		Example: `  headgate version -o json
+  headgate version --check`,
+		Args: noArguments,
 	}
 	output := addOutput(cmd)
+	check := cmd.Flags().Bool("check", false, "look whether there is a newer release")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		b := thisBuild()
+		if *check {
+			client := newUpdates()
+			defer client.Close()
+			var err error
+			if b.Latest, err = client.Latest(cmd.Context()); err != nil {
+				return err
+			}
+			b.Newer = update.Newer(b.Latest, b.Version)
+		}
 		if output.value == "json" {
 			return writeJSON(cmd, b)
 		}
 		fmt.Fprintln(cmd.OutOrStdout(), b.line())
+		switch {
+		case b.Newer:
+			fmt.Fprintf(cmd.OutOrStdout(), "headgate %s is available: %s\n", b.Latest, homepage)
+		case *check:
+			fmt.Fprintln(cmd.OutOrStdout(), "this is the latest release")
+		}
 		return nil
 	}
 	return cmd

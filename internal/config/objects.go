@@ -125,6 +125,10 @@ type Admin struct {
 	// OIDC lets operators sign in through a provider that speaks OpenID Connect.
 	// Users of headgate itself can always sign in.
 	OIDC *OIDC `json:"oidc,omitempty"`
+	// UpdateCheck is whether headgate looks once a day where its releases are published
+	// whether there is a newer one. The log and the console then say so; nothing is
+	// installed. Nothing but the version in use is sent.
+	UpdateCheck bool `json:"update_check" default:"false"`
 }
 
 // TLS reports whether the listener speaks TLS.

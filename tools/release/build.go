@@ -49,7 +49,8 @@ func (r *release) buildBinaries() error {
 
 // buildBinary builds headgate for a target. The environment of the caller changes nothing.
 func (r *release) buildBinary(t target, name string) error {
-	flags := fmt.Sprintf("-s -w -buildid= -X main.version=%s -X main.buildCommit=%s -X main.buildTime=%s", r.version, r.commit, r.time.Format(time.RFC3339))
+	flags := fmt.Sprintf("-s -w -buildid= -X main.version=%s -X main.buildCommit=%s -X main.buildTime=%s -X main.homepage=%s",
+		r.version, r.commit, r.time.Format(time.RFC3339), r.homepage)
 	cmd := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-ldflags", flags, "-o", name, "./cmd/headgate")
 	cmd.Dir, cmd.Stdout, cmd.Stderr = r.root, os.Stderr, os.Stderr
 	cmd.Env = append(os.Environ(), "GOOS="+t.os, "GOARCH="+t.arch, "GOAMD64=v1", "GOARM=7", "GOARM64=v8.0",

@@ -28,6 +28,10 @@ func (r *release) writeChecksums() error {
 	if err := r.writeInstaller(); err != nil {
 		return err
 	}
+	// What "headgate version --check" and admin.update_check read of the latest release.
+	if err := os.WriteFile(filepath.Join(r.out, "VERSION"), []byte(r.version+"\n"), 0o644); err != nil {
+		return err
+	}
 	entries, err := os.ReadDir(r.out)
 	if err != nil {
 		return err

@@ -59,6 +59,9 @@ type Version struct {
 	Go string `json:"go"`
 	// API is that of this interface.
 	API string `json:"api"`
+	// Newer is the version of a newer release; absent if none is known. Without
+	// admin.update_check nobody looks.
+	Newer string `json:"newer,omitempty"`
 	// Instance is the name of this machine's headgate.
 	Instance string `json:"instance,omitempty"`
 }
@@ -84,6 +87,8 @@ type Options struct {
 	Backup func(ctx context.Context, w io.Writer, passphrase string) error
 	// Version is told.
 	Version Version
+	// Newer returns the version of a newer release, "" if none is known; nil knows none.
+	Newer func() string
 	// Hosts returns the names that the listener answers to, beside localhost and
 	// addresses; nil is none.
 	Hosts func() []string

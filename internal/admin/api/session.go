@@ -9,7 +9,13 @@ import (
 	"headgate/internal/store"
 )
 
-func (a *API) version(*call) (any, error) { return a.Version, nil }
+func (a *API) version(*call) (any, error) {
+	v := a.Version
+	if a.Newer != nil {
+		v.Newer = a.Newer()
+	}
+	return v, nil
+}
 
 // empty is a body without fields.
 type empty struct{}
