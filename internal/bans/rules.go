@@ -30,6 +30,8 @@ type Rules struct {
 	prefixes []string
 	// observing are the rules that observe.
 	observing []*state
+	// locator says where clients are; nil without geo databases.
+	locator exchange.Locator
 }
 
 // rule is one rule.
@@ -104,7 +106,7 @@ func Compile(settings map[string]*Config, engine *Engine, env exchange.Env) (*Ru
 	if len(settings) == 0 || engine == nil {
 		return nil, nil
 	}
-	r := &Rules{engine: engine, exact: map[string]struct{}{}}
+	r := &Rules{engine: engine, exact: map[string]struct{}{}, locator: env.Addresses.Locator}
 	r.counters = exchange.Keep(env, "counters of bans", nil, newCounters)
 	for _, name := range slices.Sorted(maps.Keys(settings)) {
 		one, err := r.compile(name, settings[name], env)
@@ -178,17 +180,19 @@ func (r *Rules) concerns(ex *exchange.Exchange) bool {
 }
 
 // met reports whether a request meets a condition.
-func (c *condition) met(ex *exchange.Exchange) bool {
+func (c *condition) met(ex *exchange.Exchange) bool { return c.concerns(ex) && c.sure(ex) }
+
+// concerns reports whether a request meets a condition, if it had credentials.
+func (c *condition) concerns(ex *exchange.Exchange) bool {
 	if c.reason != exchange.None && ex.Reason != c.reason || c.statuses != nil && !c.statuses.has(ex.Response.Status) {
 		return false
 	}
-	if c.paths && !c.asks(ex.Request.Path) {
-		return false
-	}
-	if ex.Response.Status == 401 && !c.credentials(ex) {
-		return false
-	}
-	return true
+	return !c.paths || c.asks(ex.Request.Path)
+}
+
+// sure reports whether a request had credentials, where it counts only with them.
+func (c *condition) sure(ex *exchange.Exchange) bool {
+	return ex.Response.Status != 401 || c.credentials(ex)
 }
 
 func (c *condition) asks(path string) bool {
@@ -258,24 +262,35 @@ func (r *Rules) count(ex *exchange.Exchange, source Source) {
 // met counts a request that met a condition.
 func (r *Rules) met(one *rule, c *condition, ex *exchange.Exchange, source Source) {
 	a := ex.ClientIP
-	if !a.IsValid() || one.exempt.Has(ex) || r.engine.protected.why(networkOf(a), one.settings.IncludePrivate) != "" || r.engine.pardoned(a) {
+	if !a.IsValid() {
 		return
 	}
-	k := keyOf(a, source)
-	n := r.counters.add(c, k, ex.Times.Start/one.piece)
+	k, now := keyOf(a, source), r.engine.o.Clock()
+	why := r.counted(r.counters, one, c, ex, k, ex.Times.Start, now)
+	switch {
+	case why == "":
+	case one.settings.Mode == Observe:
+		one.state.note(k, a, why, now, one.settings, r.engine.seen.lately(keyOf(a, Peer)))
+	default:
+		one.state.bans.Add(1)
+		r.engine.banByRule(one, networkOf(a), source, why, now)
+	}
+}
+
+// counted counts a request that met a condition, at a moment in nanoseconds that is now. It
+// returns why the client is to be banned, "" if it is not.
+func (r *Rules) counted(in *counters, one *rule, c *condition, ex *exchange.Exchange, k hostKey, moment int64, now time.Time) string {
+	a := ex.ClientIP
+	if one.exempt.Has(ex) || r.engine.protected.why(networkOf(a), one.settings.IncludePrivate) != "" || r.engine.pardoned(a) {
+		return ""
+	}
+	n := in.add(c, k, moment/one.piece)
 	if n.total < c.count {
-		return
+		return ""
 	}
-	r.counters.forget(c, k)
-	now := r.engine.o.Clock()
+	in.forget(c, k)
 	since := now.Add(-time.Duration(n.oldest * one.piece))
-	why := fmt.Sprintf("%d × %s since %s", n.total, c.what(ex), since.UTC().Format("15:04"))
-	if one.settings.Mode == Observe {
-		one.state.note(k, a, why, now, one.settings, r.engine)
-		return
-	}
-	one.state.bans.Add(1)
-	r.engine.banByRule(one, networkOf(a), source, why, now)
+	return fmt.Sprintf("%d × %s since %s", n.total, c.what(ex), since.UTC().Format("15:04"))
 }
 
 // what says what of a request met the condition.
@@ -297,7 +312,7 @@ func shorten(path string) string {
 }
 
 // note notes whom the rule would ban.
-func (s *state) note(k hostKey, a ipAddr, why string, now time.Time, c *Config, e *Engine) {
+func (s *state) note(k hostKey, a ipAddr, why string, now time.Time, c *Config, signedIn bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.mu.would == nil {
@@ -317,7 +332,20 @@ func (s *state) note(k hostKey, a ipAddr, why string, now time.Time, c *Config, 
 	}
 	w.Times++
 	w.Since, w.Until, w.Why = now, now.Add(c.Ban.of(w.Times)), why
-	w.SignedIn = e.seen.lately(keyOf(a, Peer))
+	w.SignedIn = signedIn
+}
+
+// would returns whom the rule would ban, the latest first, and how many there was no room
+// for. SignedIn reports whether a client signed in since it was noted.
+func (s *state) would(signedIn func(hostKey) bool) (all []Would, more int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for k, w := range s.mu.would {
+		w.SignedIn = w.SignedIn || signedIn(k)
+		all = append(all, *w)
+	}
+	slices.SortFunc(all, func(a, b Would) int { return b.Since.Compare(a.Since) })
+	return all, s.mu.more
 }
 
 // RuleState is what a rule has done.
@@ -364,19 +392,15 @@ func (r *rule) stateNow(e *Engine) RuleState {
 		return s
 	}
 	s.Requests = int(r.state.requests.Load())
-	r.state.mu.Lock()
-	for k, w := range r.state.mu.would {
-		w.SignedIn = w.SignedIn || e.seen.lately(hostKey{k.high, k.low, Peer})
-		s.Would = append(s.Would, *w)
-		s.Bans += w.Times
-		if w.SignedIn {
+	all, more := r.state.would(func(k hostKey) bool { return e.seen.lately(hostKey{k.high, k.low, Peer}) })
+	for i := range all {
+		s.Bans += all[i].Times
+		if all[i].SignedIn {
 			s.SignedIn++
 		}
 	}
-	s.Addresses = len(s.Would) + r.state.mu.more
-	r.state.mu.Unlock()
-	slices.SortFunc(s.Would, func(a, b Would) int { return b.Since.Compare(a.Since) })
-	s.Would = s.Would[:min(len(s.Would), maxShown)]
+	s.Addresses = len(all) + more
+	s.Would = all[:min(len(all), maxShown)]
 	s.Summary = fmt.Sprintf("since %s, %d requests: %d addresses would be banned; %d of them signed in", moment(s.Since, e.o.Clock()), s.Requests, s.Addresses, s.SignedIn)
 	return s
 }

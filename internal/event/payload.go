@@ -84,6 +84,8 @@ type PortReset struct {
 
 // Server is what events of servers have in common.
 type Server struct {
+	// Kind is proxies, tcp_proxies or udp_proxies.
+	Kind string `json:"kind"`
 	// Proxy is the name of the proxy.
 	Proxy string `json:"proxy"`
 	// Route is the path of the route; empty for TCP and UDP proxies.

@@ -24,7 +24,11 @@ const answers: [number, string, object | string][] = [
   [400, 'The body is no JSON', { code: 'invalid', title: 'invalid', detail: 'the body is no JSON', remedy: 'send JSON' }],
   [403, 'This is for admins', { code: 'forbidden', title: 'forbidden', detail: 'this is for admins' }],
   [404, 'There is no proxy shop', { code: 'not_found', title: 'not found', detail: 'there is no proxy shop' }],
-  [409, 'A change is waiting for confirmation', { code: 'pending', title: 'pending', detail: 'a change waits to be confirmed', remedy: 'confirm it first' }],
+  [
+    409,
+    'Revision 7 waits to be confirmed',
+    { code: 'confirm_pending', title: 'A change waits to be confirmed', detail: 'revision 7 waits to be confirmed until 2026-11-26T21:00:00Z', remedy: 'confirm it, revert it, or wait' },
+  ],
   [412, 'It was changed meanwhile', { code: 'changed', title: 'changed', detail: 'it was changed meanwhile' }],
   [413, 'The body has more than 1 MiB', { code: 'too_large', title: 'too large', detail: 'the body has more than 1 MiB' }],
   [422, 'no such policy', { code: 'invalid', title: 'invalid', detail: 'no such policy', pointer: '/edits/0/value/description' }],
@@ -92,7 +96,8 @@ it('goes on after a session was ended by somebody else, with what was typed', as
   await description().fill('typed before the end')
   const sessions = await api<{ items: { id: string }[] }>(page, 'GET', '/sessions')
   for (const s of sessions.value.items) expect((await api(page, 'DELETE', `/sessions/${s.id}`)).status).toBe(204)
-  await review().click()
+  // What the page reads by itself may ask to sign in first: then the button is behind the question.
+  await review().dispatchEvent('click')
   const again = page.getByRole('dialog', { name: 'Sign in again' })
   await again.getByLabel('Password', { exact: true }).fill('correct horse 9')
   await again.getByRole('button', { name: 'Sign in', exact: true }).click()

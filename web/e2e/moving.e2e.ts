@@ -194,12 +194,12 @@ it('tells who reaches a server, and takes it out and back', async () => {
   const panel = page.getByRole('dialog')
   for (const name of ['shop', 'docs', 'raw']) await panel.getByRole('link', { name, exact: true }).waitFor()
   expect(await findings(page)).toEqual([])
-  await panel.getByRole('button', { name: 'Take it out: shop' }).click()
-  await page.getByRole('menuitem', { name: 'Disable' }).click()
+  await panel.getByRole('button', { name: /^Take out of service: shop/ }).click()
+  await page.getByRole('menuitem', { name: /^Disable/ }).click()
   await until('no answer of the server', async () => (await ask(port, 'shop.example.com'))[0] === 503)
   await panel.getByText('disabled by ann').waitFor()
-  await panel.getByRole('button', { name: 'Take it out: shop' }).click()
-  await page.getByRole('menuitem', { name: 'Put it back' }).click()
+  await panel.getByRole('button', { name: /^Take out of service: shop/ }).click()
+  await page.getByRole('menuitem', { name: /Return to service/ }).click()
   await until('the server', async () => (await ask(port, 'shop.example.com'))[0] === 200)
   await panel.getByRole('link', { name: 'Show all 3 in the list' }).click()
   // TCP proxies stand in the same list.
@@ -216,6 +216,7 @@ it('shows sign-in that a policy asks for, with its name', async () => {
     (await api(page, 'POST', '/policies', { name: 'members', basic_auth: { users: [{ name: 'ada', password_hash: '$2y$12$abcdefghijklmnopqrstuuhX0qcGnmcz0DC0GI4ihGoSUtTvsT7Se' }] } })).status,
   ).toBe(201)
   expect((await api(page, 'POST', '/proxies', { name: 'inside', use: ['members'], virtual_hosts: ['inside.example.com'], routes: [{ fixed_response: { status: 204 } }] })).status).toBe(201)
+  await page.setViewportSize({ width: 1440, height: 800 }) // narrower lists have no column for sign-in
   await visit(page, h, '/proxies')
   await page
     .getByRole('row', { name: /inside/ })

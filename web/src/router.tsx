@@ -14,6 +14,8 @@ const load: Record<PageName, () => Promise<{ default: React.ComponentType }>> = 
   newProxy: () => import('./pages/proxies/NewProxyPage'),
   certificates: () => import('./pages/certificates/CertificatesPage'),
   certificate: () => import('./pages/certificates/CertificatePage'),
+  bans: () => import('./pages/defence/BansPage'),
+  lists: () => import('./pages/defence/ListsPage'),
   history: () => import('./pages/history/HistoryPage'),
   revision: () => import('./pages/history/RevisionPage'),
   ports: () => import('./pages/ports/PortsPage'),

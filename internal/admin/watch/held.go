@@ -35,7 +35,7 @@ func (w *Watch) tellHeld(all []control.HeldServer) {
 }
 
 func aboutHeld(s control.HeldServer) event.Server {
-	return event.Server{Proxy: s.Proxy, Server: s.Server, Reason: "operator", Cause: s.Why}
+	return event.Server{Kind: s.Kind, Proxy: s.Proxy, Server: s.Server, Reason: "operator", Cause: s.Why}
 }
 
 // lookAtDraining tells of servers that nothing runs on any more.

@@ -34,7 +34,7 @@ type serverKey struct{ route, server string }
 
 // standing is how a proxy stands now.
 type standing struct {
-	name           string
+	kind, name     string
 	servers        []server
 	well           proxyHealth
 	reason         string
@@ -72,7 +72,7 @@ func (w *Watch) lookAtServers(noted map[string]bool) {
 }
 
 func ofProxy(p *plan.ProxyState) standing {
-	s := standing{name: p.Name, reason: p.Reason, healthy: p.Healthy, total: p.Total}
+	s := standing{kind: "proxies", name: p.Name, reason: p.Reason, healthy: p.Healthy, total: p.Total}
 	switch {
 	case p.State == plan.ProxyInactive, p.State == plan.ProxyMaintenance:
 	case p.State == plan.ProxyDown:
@@ -89,7 +89,7 @@ func ofProxy(p *plan.ProxyState) standing {
 }
 
 func ofStream(p *control.StreamState) standing {
-	s := standing{name: p.Name, reason: p.Reason, healthy: p.Healthy, total: len(p.Servers)}
+	s := standing{kind: p.Protocol + "_proxies", name: p.Name, reason: p.Reason, healthy: p.Healthy, total: len(p.Servers)}
 	switch p.State {
 	case plan.ProxyDown:
 		s.well = down
@@ -111,7 +111,7 @@ func (w *Watch) tellServers(key string, now standing) {
 	is := &proxy{out: map[serverKey]health.State{}, well: now.well}
 	for _, s := range now.servers {
 		before, wasOut := was.out[s.serverKey]
-		about := event.Server{Proxy: now.name, Route: s.route, Server: s.server, Reason: s.State.String(), Cause: s.Reason}
+		about := event.Server{Kind: now.kind, Proxy: now.name, Route: s.route, Server: s.server, Reason: s.State.String(), Cause: s.Reason}
 		switch s.State {
 		case health.Unhealthy, health.Ejected:
 			is.out[s.serverKey] = s.State

@@ -14,7 +14,7 @@ func (r *Result) Lines() []string {
 	}
 	of := "of the last " + requests(r.Requests)
 	if r.Changed == 0 {
-		return []string{"what if: " + of + " none would be handled otherwise"}
+		return append([]string{"what if: " + of + " none would be handled otherwise"}, r.banLines()...)
 	}
 	var parts []string
 	for _, p := range []struct {
@@ -32,6 +32,17 @@ func (r *Result) Lines() []string {
 			line += fmt.Sprintf(" (%s)", requests(e.Count))
 		}
 		lines = append(lines, line)
+	}
+	return append(lines, r.banLines()...)
+}
+
+// banLines says what new and changed ban rules would have done.
+func (r *Result) banLines() []string {
+	var lines []string
+	for i := range r.Bans {
+		if r.Bans[i].Changed {
+			lines = append(lines, "what if: "+r.Bans[i].String())
+		}
 	}
 	return lines
 }

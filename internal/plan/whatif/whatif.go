@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"headgate/internal/accesslog/recent"
+	"headgate/internal/bans"
 	"headgate/internal/config"
 	"headgate/internal/plan"
 )
@@ -68,6 +69,8 @@ type Result struct {
 	Left int `json:"left,omitempty"`
 	// Examples are the changes that are most frequent, those that refuse first.
 	Examples []Example `json:"examples,omitempty"`
+	// Bans is what each ban rule would have done.
+	Bans []bans.Trial `json:"bans,omitempty"`
 }
 
 // Example is a change with the newest request that it is about.
@@ -105,6 +108,7 @@ func Run(ring *recent.Ring, before, after *plan.Plan) *Result {
 		cursor = page.Next
 	}
 	r.result.Examples = r.examples(maskers(before.Config(), after.Config()))
+	r.result.Bans = tryBans(ring, before, after)
 	return &r.result
 }
 

@@ -8,6 +8,7 @@ import { useStore } from '@/api/store'
 import { Failure, Loading } from '@/ui/basics'
 import { Panel } from '@/ui/Dialog'
 import { t } from '@/text'
+import { BanTrial } from './BanTrial'
 import { basket, editOf, plan, put, reviewing } from './basket'
 import { draftOf, drafts, dropDraft, keepDraft } from './drafts'
 import { equal, written, type Value } from './object'
@@ -168,6 +169,7 @@ function Form({ kind, name, object, initial, part, root, onClose }: Edited & { r
           />
         </Suspense>
       )}
+      {kind === 'bans' && !badText && <BanTrial edit={{ kind, name, op: 'set', value, base }} />}
       <div className="actions-foot">
         <Button loading={busy} disabled={badText} onClick={() => void save(true)}>
           {t.edit.review}

@@ -4,6 +4,7 @@ import type { Change } from '@/api/queries'
 import type { components } from '@/api/schema'
 import { Tag } from '@/ui/basics'
 import { t } from '@/text'
+import { TrialResult } from './BanTrial'
 import type { Edit } from './basket'
 import { ChangeCard } from './ChangeCard'
 import { hostsOf, visitorsOf, warningsOf, whatIfCounts } from './consequences'
@@ -83,9 +84,16 @@ const Sentences = ({ list, color, title }: { list: { text: string; remedy?: stri
 function WhatIf({ it }: { it: Change['what_if'] }) {
   if (!it?.requests) return null
   const counts = whatIfCounts(it)
+  const trials = it.bans?.filter((b) => b.changed && b.requests) ?? []
   return (
     <section className="change">
       <div className="change-head">{t.plan.whatIf}</div>
+      {trials.map((b) => (
+        <div key={b.rule} className="change-text">
+          <strong>{t.bans.trialIn(b.rule ?? '')}</strong>
+          <TrialResult trial={b} />
+        </div>
+      ))}
       <div className="change-text">
         {!it.changed ? (
           t.plan.none(it.requests)

@@ -1,5 +1,6 @@
 import { autocompletion, startCompletion, type CompletionContext, type CompletionResult } from '@codemirror/autocomplete'
 import { yaml } from '@codemirror/lang-yaml'
+import { defaultHighlightStyle, HighlightStyle, syntaxHighlighting } from '@codemirror/language'
 import { linter, lintGutter, type Diagnostic } from '@codemirror/lint'
 import { EditorState } from '@codemirror/state'
 import { basicSetup } from 'codemirror'
@@ -48,7 +49,14 @@ const marks = EditorView.theme({
   '.cm-completionInfo': { maxWidth: '320px', fontFamily: 'inherit' },
   '.cm-completionDetail': { color: 'var(--ink-2)', fontStyle: 'normal' },
   '.cm-diagnostic-error': { borderLeftColor: 'var(--bad)' },
+  '.cm-activeLine, .cm-activeLineGutter': { backgroundColor: 'var(--surface-2)' },
+  '.cm-content': { caretColor: 'var(--ink)' },
+  '.cm-cursor': { borderLeftColor: 'var(--ink)' },
 })
+
+/** The colors of YAML for those that the editor has, which are for a light background only: keys, comments, texts, all others. */
+const colors: Record<string, string> = { '#00c': 'var(--info)', '#940': 'var(--ink-2)', '#a11': 'var(--good)', '#f00': 'var(--bad)' }
+const highlighting = syntaxHighlighting(HighlightStyle.define(defaultHighlightStyle.specs.map((s) => (s.color ? { ...s, color: colors[s.color as string] ?? 'var(--warn)' } : s))))
 
 function said(f: Found): string {
   if (f.wrong) return wrongText(f.wrong)
@@ -123,6 +131,7 @@ export default function YamlEditor({
         extensions: [
           basicSetup,
           yaml(),
+          highlighting,
           autocompletion({ override: [completion(schema, root)] }),
           lintGutter(),
           EditorView.lineWrapping,

@@ -1,5 +1,7 @@
 import {
+  IconAddressBook,
   IconArrowsSplit2,
+  IconBan,
   IconCertificate,
   IconChartLine,
   IconFileImport,
@@ -26,6 +28,8 @@ export const pageIcons: Partial<Record<PageName, Icon>> = {
   certificates: IconCertificate,
   streams: IconTransferVertical,
   ports: IconPlug,
+  bans: IconBan,
+  lists: IconAddressBook,
   discovery: IconRadar2,
   charts: IconChartLine,
   import: IconFileImport,

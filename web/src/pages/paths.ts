@@ -12,6 +12,8 @@ export type PageName =
   | 'log'
   | 'certificates'
   | 'certificate'
+  | 'bans'
+  | 'lists'
   | 'history'
   | 'revision'
   | 'ports'
@@ -45,6 +47,8 @@ export const pagePaths: PagePath[] = [
   { name: 'ports', path: '/ports', group: 'traffic' },
   { name: 'certificates', path: '/certificates', group: 'traffic' },
   { name: 'certificate', path: '/certificates/$name' },
+  { name: 'bans', path: '/bans', group: 'traffic' },
+  { name: 'lists', path: '/lists', group: 'traffic' },
   { name: 'discovery', path: '/discovery', group: 'traffic' },
   { name: 'charts', path: '/charts', group: 'look' },
   { name: 'log', path: '/log', group: 'look' },

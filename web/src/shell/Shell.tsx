@@ -132,7 +132,7 @@ function UserMenu() {
         </Menu.RadioGroup>
         <Menu.Label>{t.shell.language}</Menu.Label>
         <Menu.RadioGroup value={chosen() ?? ''} onChange={(l) => choose((l || undefined) as Language | undefined)}>
-          <Menu.RadioItem value="">{t.shell.schemes.auto}</Menu.RadioItem>
+          <Menu.RadioItem value="">{t.shell.browserLanguage}</Menu.RadioItem>
           {Object.entries(languages).map(([tag, name]) => (
             <Menu.RadioItem key={tag} value={tag}>
               <span lang={tag}>{name}</span>

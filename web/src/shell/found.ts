@@ -12,6 +12,8 @@ export const kinds: { kind: string; to: (name: string) => string }[] = [
   { kind: 'certificates', to: () => '/certificates' },
   { kind: 'acme', to: () => '/certificates' },
   { kind: 'policies', to: () => '/settings' },
+  { kind: 'lists', to: () => '/lists' },
+  { kind: 'bans', to: () => '/bans' },
   { kind: 'webhooks', to: () => '/webhooks' },
 ]
 

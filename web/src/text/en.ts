@@ -5,6 +5,7 @@ import { history } from './history'
 import { charts } from './charts'
 import { compare } from './compare'
 import { cutover } from './cutover'
+import { bans, lists } from './defence'
 import { discovery } from './discovery'
 import { events } from './events'
 import { imports } from './import'
@@ -27,6 +28,8 @@ const pages = {
   log: 'Live log',
   certificates: 'Certificates',
   certificate: 'Certificate',
+  bans: 'Bans',
+  lists: 'Lists',
   history: 'History',
   revision: 'Revision',
   ports: 'Ports',
@@ -46,6 +49,7 @@ const pages = {
 export const en = {
   brand: 'headgate',
   pages,
+  bans,
   certificates,
   entries,
   explain,
@@ -58,6 +62,7 @@ export const en = {
   discovery,
   events,
   imports,
+  lists,
   operators,
   plan,
   newProxy,
@@ -108,6 +113,7 @@ export const en = {
     role: (role: string) => `Role: ${role}`,
     signOut: 'Sign out',
     scheme: 'Color scheme',
+    browserLanguage: 'Language of the browser',
     schemes: { auto: 'System', light: 'Light', dark: 'Dark' },
     language: 'Language',
     version: (v: string) => `headgate ${v}`,

@@ -3,7 +3,17 @@ export const entries = {
   edit: 'Edit',
   goes: 'will be removed',
   /** One object of a kind. */
-  noun: { ports: 'port', acme: 'ACME account', certificates: 'certificate', policies: 'policy', webhooks: 'webhook', tcp_proxies: 'TCP proxy', udp_proxies: 'UDP proxy' } as Record<string, string>,
+  noun: {
+    ports: 'port',
+    acme: 'ACME account',
+    certificates: 'certificate',
+    policies: 'policy',
+    webhooks: 'webhook',
+    lists: 'list',
+    bans: 'ban rule',
+    tcp_proxies: 'TCP proxy',
+    udp_proxies: 'UDP proxy',
+  } as Record<string, string>,
   newTitle: (noun: string) => `New ${noun}`,
   title: (noun: string, name: string) => `${noun.charAt(0).toUpperCase()}${noun.slice(1)} ${name}`,
   newName: 'Name',

@@ -46,7 +46,7 @@ function texts(file: string): string[] {
 it('has every text that people read in the data', () => {
   expect(files.length).toBeGreaterThan(60)
   expect(files.flatMap(texts)).toEqual([])
-})
+}, 60_000) // it reads every file
 
 /** The paths of all texts, and what kind each is. */
 function shape(value: unknown, at = ''): string[] {

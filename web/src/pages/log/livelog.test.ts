@@ -58,6 +58,8 @@ describe('LiveLog', () => {
 it('tells errors and slow ones', () => {
   expect(meaningOfRequest(request(1, { status: 200, method: 'GET' })).word).toBe('ok')
   expect(meaningOfRequest(request(1, { status: 502, method: 'GET' }))).toEqual({ meaning: 'bad', word: 'error' })
+  expect(meaningOfRequest(request(1, { status: 200, method: 'GET', reason: 'upstream_reset' }))).toEqual({ meaning: 'bad', word: 'error' })
+  expect(meaningOfRequest(request(1, { status: 200, method: 'GET', reason: 'client_closed' })).word).toBe('ok')
   expect(meaningOfRequest(request(1, { status: 404, method: 'GET' })).meaning).toBe('warn')
   expect(meaningOfRequest(request(1, { status: 200, method: 'GET', duration_ms: 1500 })).word).toBe('slow')
   // A connection of TCP lasts long, and that is no fault.

@@ -83,9 +83,9 @@ const endOf = (r: Request) => Date.parse(r.time ?? '') + (r.duration_ms ?? 0)
 /** From how many milliseconds on a request is called slow. */
 const slowFrom = 1000
 
-/** Whether a row is an error or slow: the worse of both. */
+/** Whether a row is an error or slow: the worse of both. With a status of success, a reason of the server says that its response broke off. */
 export function meaningOfRequest(r: Request): { meaning: Meaning; word: 'error' | 'slow' | 'ok' } {
-  if ((r.status ?? 0) >= 500 || r.reason === 'upstream_broken' || (!r.status && r.reason && r.proto !== 'udp')) return { meaning: 'bad', word: 'error' }
+  if ((r.status ?? 0) >= 500 || r.reason?.startsWith('upstream_') || (!r.status && r.reason && r.proto !== 'udp')) return { meaning: 'bad', word: 'error' }
   if ((r.status ?? 0) >= 400) return { meaning: 'warn', word: 'error' }
   if (r.method && (r.duration_ms ?? 0) >= slowFrom) return { meaning: 'warn', word: 'slow' }
   return { meaning: 'good', word: 'ok' }

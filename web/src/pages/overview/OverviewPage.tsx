@@ -120,20 +120,24 @@ function Stat({ to, search, name, value, note, bad }: { to: string; search?: obj
   )
 }
 
+/** A link to the page of a proxy, of any kind. */
+const ProxyLink = ({ kind, name, className }: { kind: string; name: string; className?: string }) =>
+  kind === 'proxies' ? (
+    <Link to="/proxies/$name" params={{ name }} className={className}>
+      <bdi>{name}</bdi>
+    </Link>
+  ) : (
+    <Link to="/streams/$kind/$name" params={{ kind: kind === 'udp_proxies' ? 'udp' : 'tcp', name }} className={className}>
+      <bdi>{name}</bdi>
+    </Link>
+  )
+
 /** What needs attention: ports, proxies that are down, certificates, other proxies. */
 function Attention({ ports, of }: { ports: Status['ports']; of: Summary }) {
   const proxies = of.attention.map((p) => ({ ...p, urgent: p.state === 'down' }))
   const row = (p: (typeof proxies)[number]) => (
     <li key={p.kind + ' ' + p.name}>
-      {p.kind === 'proxies' ? (
-        <Link to="/proxies/$name" params={{ name: p.name }} className="row-name clip">
-          <bdi>{p.name}</bdi>
-        </Link>
-      ) : (
-        <Link to="/streams/$kind/$name" params={{ kind: p.kind === 'udp_proxies' ? 'udp' : 'tcp', name: p.name }} className="row-name clip">
-          <bdi>{p.name}</bdi>
-        </Link>
-      )}
+      <ProxyLink kind={p.kind} name={p.name} className="row-name clip" />
       {meaningOf(p.state) === 'good' ? (
         <StateBadge state="issue" meaning="warn">
           {t.overview.issue}
@@ -234,12 +238,9 @@ function Availability() {
         {list.slice(0, most).map((u) => {
           const percent = count(Math.floor(u.share * 10_000) / 100)
           return (
-            <li key={u.proxy + u.server} className="uptime">
+            <li key={u.kind + u.proxy + u.server} className="uptime">
               <span className="clip">
-                <Link to="/proxies/$name" params={{ name: u.proxy }}>
-                  <bdi>{u.proxy}</bdi>
-                </Link>{' '}
-                <span className="small">{u.server}</span>
+                <ProxyLink kind={u.kind} name={u.proxy} /> <span className="small">{u.server}</span>
               </span>
               <span className="uptime-days" role="img" aria-label={t.overview.uptimeOf(percent)}>
                 {u.days.map((d, i) => (

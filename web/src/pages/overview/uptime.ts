@@ -1,11 +1,11 @@
 import type { Event } from '@/api/events'
 
 /** How long a server could be used, as a share of the time. */
-export type Uptime = { server: string; proxy: string; share: number; days: number[] }
+export type Uptime = { server: string; kind: string; proxy: string; share: number; days: number[] }
 
 export const period = 30 * 86_400_000
 
-type About = { proxy?: string; route?: string; server?: string }
+type About = { kind?: string; proxy?: string; route?: string; server?: string }
 
 /**
  * The availability of servers over the last 30 days, by the events of each: it is away from
@@ -18,7 +18,7 @@ export function uptimes(events: Event[], now = Date.now()): Uptime[] {
   for (const e of [...events].reverse()) {
     const about = (e.data ?? {}) as About
     if (!about.server || !e.time) continue
-    const key = `${about.proxy} ${about.server}`
+    const key = `${about.kind ?? 'proxies'} ${about.proxy} ${about.server}`
     const at = Date.parse(e.time)
     const known = gone.get(key) ?? { about, away: [] as [number, number][] }
     gone.set(key, known)
@@ -34,7 +34,7 @@ export function uptimes(events: Event[], now = Date.now()): Uptime[] {
     const lost = within(begin, now)
     if (lost === 0) continue
     const days = Array.from({ length: 30 }, (_, i) => 1 - within(begin + i * 86_400_000, begin + (i + 1) * 86_400_000) / 86_400_000)
-    out.push({ server: about.server!, proxy: about.proxy ?? '', share: 1 - lost / period, days })
+    out.push({ server: about.server!, kind: about.kind ?? 'proxies', proxy: about.proxy ?? '', share: 1 - lost / period, days })
   }
   return out.sort((a, b) => a.share - b.share)
 }

@@ -2,6 +2,7 @@ import type { Text } from '..'
 import { count, many } from '../many'
 import { work } from './work'
 import { data } from './data'
+import { defence } from './defence'
 
 /** The texts in German. */
 export const de: Text = {
@@ -15,6 +16,8 @@ export const de: Text = {
     log: 'Live-Protokoll',
     certificates: 'Zertifikate',
     certificate: 'Zertifikat',
+    bans: 'Sperren',
+    lists: 'Listen',
     history: 'Verlauf',
     revision: 'Revision',
     ports: 'Ports',
@@ -31,6 +34,7 @@ export const de: Text = {
     settings: 'Einstellungen',
   },
   ...data,
+  ...defence,
   ...work,
   kinds: {
     lists: 'Liste',
@@ -72,6 +76,7 @@ export const de: Text = {
     role: (role) => `Rolle: ${role}`,
     signOut: 'Abmelden',
     scheme: 'Farbschema',
+    browserLanguage: 'Sprache des Browsers',
     schemes: { auto: 'System', light: 'Hell', dark: 'Dunkel' },
     language: 'Sprache',
     version: (v) => `headgate ${v}`,

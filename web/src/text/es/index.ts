@@ -1,6 +1,7 @@
 import type { Text } from '..'
 import { count, many } from '../many'
 import { data } from './data'
+import { defence } from './defence'
 import { work } from './work'
 
 /** The texts in Spanish. */
@@ -15,6 +16,8 @@ export const es: Text = {
     log: 'Registro en vivo',
     certificates: 'Certificados',
     certificate: 'Certificado',
+    bans: 'Bloqueos',
+    lists: 'Listas',
     history: 'Historial',
     revision: 'Revisión',
     ports: 'Puertos',
@@ -31,6 +34,7 @@ export const es: Text = {
     settings: 'Ajustes',
   },
   ...data,
+  ...defence,
   ...work,
   kinds: {
     lists: 'Lista',
@@ -72,6 +76,7 @@ export const es: Text = {
     role: (role) => `Rol: ${role}`,
     signOut: 'Cerrar sesión',
     scheme: 'Tema',
+    browserLanguage: 'Idioma del navegador',
     schemes: { auto: 'Sistema', light: 'Claro', dark: 'Oscuro' },
     language: 'Idioma',
     version: (v) => `headgate ${v}`,

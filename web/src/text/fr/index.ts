@@ -1,6 +1,7 @@
 import type { Text } from '..'
 import { count, many } from '../many'
 import { data } from './data'
+import { defence } from './defence'
 import { work } from './work'
 
 /** The texts in French. */
@@ -15,6 +16,8 @@ export const fr: Text = {
     log: 'Journal en direct',
     certificates: 'Certificats',
     certificate: 'Certificat',
+    bans: 'Bannissements',
+    lists: 'Listes',
     history: 'Historique',
     revision: 'Révision',
     ports: 'Ports',
@@ -31,6 +34,7 @@ export const fr: Text = {
     settings: 'Paramètres',
   },
   ...data,
+  ...defence,
   ...work,
   kinds: {
     lists: 'Liste',
@@ -72,6 +76,7 @@ export const fr: Text = {
     role: (role) => `Rôle : ${role}`,
     signOut: 'Se déconnecter',
     scheme: 'Thème',
+    browserLanguage: 'Langue du navigateur',
     schemes: { auto: 'Système', light: 'Clair', dark: 'Sombre' },
     language: 'Langue',
     version: (v) => `headgate ${v}`,
