@@ -92,6 +92,8 @@ func (s *Servers) key(ex *exchange.Exchange) uint64 {
 // The answers to a request that no server can take, with the time after which
 // asking again may help, in seconds.
 var (
+	circuitsOpen = &exchange.Answer{Reason: exchange.CircuitOpen, RetryAfter: 1, Cause: "the circuits of all servers of the route are open"}
+
 	allTried = &exchange.Answer{Reason: exchange.NoHealthyServer, RetryAfter: 5, Cause: "no server of the route takes requests"}
 	allFull  = &exchange.Answer{Reason: exchange.Overloaded, RetryAfter: 1, Cause: "every server of the route has max_requests requests, and the queue is full or the wait was too long"}
 )

@@ -1,6 +1,7 @@
 package upstream
 
 import (
+	"log/slog"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -160,4 +161,30 @@ func TestTheTimeInTheQueueIsNotThatOfTheAttempt(t *testing.T) {
 	ex.Times.Start -= int64(time.Hour)
 	equal(t, "status", exchangetest.Run(t, ex, s).Status, 200)
 	equal(t, "dialed", ex.Times.Dialed, 0)
+}
+
+// TestCircuitOfALaterPlan checks that a request which began under a plan without a breaker
+// gets an answer when a later plan has one and its circuit is open: servers are shared by
+// both. Random lives found it (issue 34).
+func TestCircuitOfALaterPlan(t *testing.T) {
+	h := newHouse(slog.New(slog.DiscardHandler))
+	defer h.close()
+	targets := []Target{target("127.0.0.1:1", 1)} // nobody listens there
+	h.serve(targets, Settings{}, Policy{Proxy: "site", Route: "/"})
+	before := h.source.Load()
+	breaker := &health.Breaker{ErrorPercent: 1, Window: unit.Duration(time.Minute), MinRequests: 1, Status: "500-599", OpenTime: unit.Duration(time.Minute), Probes: 1}
+	h.serve(targets, Settings{}, Policy{Proxy: "site", Route: "/", Health: Health{Breaker: breaker}})
+	after := h.source.Load()
+	ask := func(s *Servers) *exchange.Answer {
+		ex := exchangetest.New(t, exchangetest.Head("GET", "/"))
+		ex.Limits.ConnectTimeout = time.Second
+		return s.Respond(ex)
+	}
+	ask(after)
+	if a := ask(after); a == nil || a.Reason != exchange.CircuitOpen {
+		t.Fatalf("the circuit is not open: %+v", a)
+	}
+	if a := ask(before); a == nil || a.Reason != exchange.CircuitOpen {
+		t.Errorf("a request of the plan before: %+v", a)
+	}
 }

@@ -38,9 +38,12 @@ func (s *Servers) stand(r *room, targets []Target, settings Settings, p *Policy,
 		r.members[i] = balance.Member{ID: id, Weight: t.Weight, Backup: t.Backup, Gauge: &srv.live.Gauge}
 	}
 	s.group.Init(r.members, balance.Options{Method: p.Balance.Method, SlowStart: p.SlowStart, Queue: queue, FailClosed: p.FailClosed})
+	// Without a breaker too: a request that runs on under an earlier plan finds the circuits
+	// of the one that came after it.
+	s.allOpen = circuitsOpen
 	if p.Health.Breaker != nil {
 		wait := int((p.Health.Breaker.OpenTime.D() + time.Second - 1) / time.Second)
-		s.allOpen = &exchange.Answer{Reason: exchange.CircuitOpen, RetryAfter: wait, Cause: "the circuits of all servers of the route are open"}
+		s.allOpen = &exchange.Answer{Reason: exchange.CircuitOpen, RetryAfter: wait, Cause: circuitsOpen.Cause}
 	}
 }
 
