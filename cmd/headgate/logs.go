@@ -2,6 +2,7 @@ package main
 
 import (
 	"io"
+	"log"
 	"log/slog"
 
 	"github.com/spf13/cobra"
@@ -26,10 +27,15 @@ func (f logFlags) open(w io.Writer) *slog.Logger {
 	var level slog.Level
 	_ = level.UnmarshalText([]byte(f.level.value)) // one of four known words
 	options := &slog.HandlerOptions{Level: level, ReplaceAttr: shortAttr}
+	var handler slog.Handler = slog.NewTextHandler(w, options)
 	if f.format.value == "json" {
-		return slog.New(slog.NewJSONHandler(w, options))
+		handler = slog.NewJSONHandler(w, options)
 	}
-	return slog.New(slog.NewTextHandler(w, options))
+	// Clients of net/http log what servers do wrong to the standard logger: those lines are
+	// lines of this log, in its format.
+	log.SetFlags(0)
+	log.SetOutput(slog.NewLogLogger(handler, slog.LevelWarn).Writer())
+	return slog.New(handler)
 }
 
 // maxLogText bounds each value of a line of the log, in bytes.
