@@ -1,6 +1,7 @@
 // Package ipset reads lists of addresses and networks from settings and tells
 // whether an address is in one. A list of a hundred thousand entries costs what
-// a list of ten does: the set is a trie over prefixes.
+// a list of ten does: the set is a hash table of single IPv4 addresses, and a trie over
+// the other prefixes.
 //
 // IPv4-mapped IPv6 addresses (::ffff:192.0.2.1) are the IPv4 addresses they
 // stand for, in a list as in a question. The package looks up no names.
@@ -16,71 +17,120 @@ import (
 	"headgate/internal/schema"
 )
 
-// Set is a set of addresses. It is immutable after New and may be asked by
+// Set is a set of addresses. It is immutable after New and may be used by
 // several goroutines at once. A nil Set is empty; others come from New, Of or With.
 type Set struct {
-	table *bart.Lite
+	hosts hosts      // single IPv4 addresses
+	table *bart.Lite // networks, and single IPv6 addresses
 	size  int
 }
 
 // New returns the set of the addresses and networks in a list. The error is
-// that of the first entry that Check would tell of.
+// that of the first entry that Check would report.
 func New(list []string) (*Set, error) {
-	s := &Set{table: &bart.Lite{}}
-	for _, text := range list {
+	networks := make([]netip.Prefix, len(list))
+	for i, text := range list {
 		p, f := parse(text)
 		if f != nil {
 			return nil, fmt.Errorf("%s; %s", f.what, f.remedy)
 		}
-		s.table.Insert(p)
+		networks[i] = p
 	}
-	s.size = s.table.Size()
-	return s, nil
+	return Of(networks), nil
 }
 
 // Of returns the set of some networks, which are masked and not IPv4-mapped.
 func Of(networks []netip.Prefix) *Set {
-	s := &Set{table: &bart.Lite{}}
+	table, n := &bart.Lite{}, 0
 	for _, p := range networks {
-		s.table.Insert(p)
+		if isHost(p) {
+			n++
+		} else {
+			table.Insert(p)
+		}
 	}
-	s.size = s.table.Size()
-	return s
+	return newSet(table, hostsOf(n, func(yield func(uint32) bool) {
+		for _, p := range networks {
+			if isHost(p) && !yield(number(p.Addr())) {
+				return
+			}
+		}
+	}))
+}
+
+func newSet(table *bart.Lite, h hosts) *Set {
+	return &Set{hosts: h, table: table, size: table.Size() + h.count}
 }
 
 // With returns the set with some networks added and others removed. It shares memory
 // with s, which stays as it is; s may be nil.
 func (s *Set) With(add, remove []netip.Prefix) *Set {
-	table := &bart.Lite{}
-	if s != nil {
-		table = s.table
+	if s == nil {
+		s = Of(nil)
 	}
+	table, n := s.table, s.hosts.count
+	gone := map[uint32]bool{}
 	for _, p := range remove {
-		table = table.DeletePersist(p)
+		if isHost(p) {
+			gone[number(p.Addr())] = true
+		} else {
+			table = table.DeletePersist(p)
+		}
 	}
 	for _, p := range add {
-		table = table.InsertPersist(p)
+		if isHost(p) {
+			n++
+		} else {
+			table = table.InsertPersist(p)
+		}
 	}
-	return &Set{table: table, size: table.Size()}
+	if n == s.hosts.count && len(gone) == 0 {
+		return newSet(table, s.hosts)
+	}
+	return newSet(table, hostsOf(n, func(yield func(uint32) bool) {
+		for a := range s.hosts.all {
+			if !gone[a] && !yield(a) {
+				return
+			}
+		}
+		for _, p := range add {
+			if isHost(p) && !yield(number(p.Addr())) {
+				return
+			}
+		}
+	}))
 }
 
 // Overlaps reports whether a network and an entry of the set have an address in common.
+// It looks at all entries that are single addresses, unless the network is one.
 func (s *Set) Overlaps(p netip.Prefix) bool {
 	if s == nil {
 		return false
 	}
-	if _, inside := s.table.LookupPrefixLPM(p); inside {
+	if _, inside := s.Within(p); inside {
 		return true
 	}
 	for range s.table.Subnets(p) {
 		return true
+	}
+	if p.Addr().Is4() && !isHost(p) {
+		for a := range s.hosts.all {
+			if p.Contains(host(a).Addr()) {
+				return true
+			}
+		}
 	}
 	return false
 }
 
 // Contains reports whether an address is in the set. A zone is ignored.
 func (s *Set) Contains(a netip.Addr) bool {
-	return s != nil && s.table.Contains(Plain(a))
+	return s != nil && s.has(Plain(a))
+}
+
+// has is Contains for a plain address.
+func (s *Set) has(a netip.Addr) bool {
+	return a.Is4() && s.hosts.has(number(a)) || s.table.Contains(a)
 }
 
 // Len returns the number of different entries.
@@ -97,16 +147,33 @@ func (s *Set) Networks() []netip.Prefix {
 		return nil
 	}
 	out := make([]netip.Prefix, 0, s.size)
-	for p := range s.table.All() {
+	for p := range s.all {
 		out = append(out, p)
 	}
 	return out
 }
 
-// Within returns the entry of the set that a network lies in, if there is one.
+// all yields the entries, in no order.
+func (s *Set) all(yield func(netip.Prefix) bool) {
+	for a := range s.hosts.all {
+		if !yield(host(a)) {
+			return
+		}
+	}
+	for p := range s.table.All() {
+		if !yield(p) {
+			return
+		}
+	}
+}
+
+// Within returns the smallest entry of the set that a network lies in, if there is one.
 func (s *Set) Within(p netip.Prefix) (netip.Prefix, bool) {
 	if s == nil {
 		return netip.Prefix{}, false
+	}
+	if isHost(p) && s.hosts.has(number(p.Addr())) {
+		return p, true
 	}
 	return s.table.LookupPrefixLPM(p)
 }
@@ -117,7 +184,7 @@ func (s *Set) Covered() (n int, first, wider netip.Prefix) {
 	if s == nil {
 		return 0, first, wider
 	}
-	for p := range s.table.All() {
+	for p := range s.all {
 		for around := range s.table.Supernets(p) {
 			if around == p {
 				continue

@@ -2,6 +2,7 @@ package ipset
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"net/netip"
 	"strings"
 	"testing"
@@ -149,4 +150,58 @@ func FuzzParse(f *testing.F) {
 			t.Fatalf("%q reads as %v, which reads as %v, %v", s, p, again, err)
 		}
 	})
+}
+
+// TestASetIsWhatWasPutIntoIt compares sets that change with a plain map of their entries.
+func TestASetIsWhatWasPutIntoIt(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	random := func() netip.Prefix {
+		// Few bits, so that entries meet; 0.0.0.0 is among them.
+		if r.IntN(4) == 0 {
+			return netip.PrefixFrom(netip.AddrFrom16([16]byte{0x20, 1, 15: byte(r.IntN(8))}), 120+r.IntN(9)).Masked()
+		}
+		bits := 32
+		if r.IntN(3) == 0 {
+			bits = 24 + r.IntN(9)
+		}
+		return netip.PrefixFrom(netip.AddrFrom4([4]byte{0, 0, byte(r.IntN(2)), byte(r.IntN(64))}), bits).Masked()
+	}
+	for range 300 {
+		var s *Set
+		model := map[netip.Prefix]bool{}
+		for range 6 {
+			var add, remove []netip.Prefix
+			for range r.IntN(20) {
+				p := random()
+				remove = append(remove, p)
+				delete(model, p)
+			}
+			for range r.IntN(20) {
+				p := random()
+				add = append(add, p)
+				model[p] = true
+			}
+			before := s.Networks()
+			next := s.With(add, remove)
+			if len(s.Networks()) != len(before) {
+				t.Fatal("With has changed the set before")
+			}
+			if s = next; s.Len() != len(model) || len(s.Networks()) != len(model) {
+				t.Fatalf("got %d entries, %v, want %v", s.Len(), s.Networks(), model)
+			}
+			for range 50 {
+				p := random()
+				contains, overlaps, within := false, false, false
+				for e := range model {
+					contains = contains || e.Contains(p.Addr())
+					overlaps = overlaps || e.Overlaps(p)
+					within = within || e.Contains(p.Addr()) && e.Bits() <= p.Bits()
+				}
+				_, ok := s.Within(p)
+				if s.Contains(p.Addr()) != contains || s.Overlaps(p) != overlaps || ok != within {
+					t.Fatalf("%v in %v: contains %v, overlaps %v, within %v, want %v, %v, %v", p, model, s.Contains(p.Addr()), s.Overlaps(p), ok, contains, overlaps, within)
+				}
+			}
+		}
+	}
 }

@@ -261,7 +261,7 @@ func (m *Matcher) Has(ex *exchange.Exchange) bool {
 }
 
 func (m *Matcher) listed(a netip.Addr) bool {
-	if m.set.table.Contains(a) {
+	if m.set.has(a) {
 		return true
 	}
 	for i := range m.lists {
