@@ -20,7 +20,10 @@ import (
 func openHouse(o houseOptions) (house, error) {
 	b, w := thisBuild(), watch.New(o.log)
 	begun := &atReady{next: o.ready}
+	shared := &sharing{houseOptions: o}
 	c, err := control.New(control.Options{
+		Share:      shared.opener(),
+		Node:       o.node,
 		Watcher:    w,
 		Log:        o.log,
 		ConfigFile: o.config,
@@ -34,6 +37,7 @@ func openHouse(o houseOptions) (house, error) {
 	if err != nil {
 		return nil, err
 	}
+	shared.control.Store(c)
 	if o.changed != nil {
 		c.Observe(func(*control.Event) { o.changed() })
 	}

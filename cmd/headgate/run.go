@@ -36,6 +36,10 @@ If the configuration is invalid at start, run serves the last confirmed configur
 the log and the status report "degraded" until the file is fixed. With --strict it does not
 start instead.
 
+With --store, machines share users, certificates and the configuration in a PostgreSQL
+database. Each keeps a copy of everything in its state directory, and serves from it when
+the database is away; changes are refused until it is back.
+
 Signals: SIGHUP reloads the configuration; SIGTERM and SIGINT complete requests in progress
 and stop (a second one stops at once); SIGUSR1 reopens log files.`,
 		Example: `  headgate run --config headgate.yaml
@@ -46,6 +50,7 @@ and stop (a second one stops at once); SIGUSR1 reopens log files.`,
 	state := addState(cmd)
 	strict := cmd.Flags().Bool("strict", false, "do not start with an invalid configuration, instead of serving the last confirmed one")
 	address := cmd.Flags().String("admin-address", "", "`IP:PORT` of the admin listener, written to the configuration that is created if none exists")
+	shared, node := addStore(cmd)
 	logs := addLogs(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if err := checkAddress(*address); err != nil {
@@ -66,7 +71,7 @@ and stop (a second one stops at once); SIGUSR1 reopens log files.`,
 		if made {
 			log.Info("no configuration file was found; an empty one was created, to be filled in the console or through the API", "file", name)
 		}
-		return serve(cmd.Context(), open, houseOptions{log: log, config: name, state: dir, key: os.Getenv(keyVariable), strict: *strict})
+		return serve(cmd.Context(), open, houseOptions{log: log, config: name, state: dir, key: os.Getenv(keyVariable), store: *shared, node: nodeName(*node), strict: *strict})
 	}
 	return cmd
 }
@@ -94,6 +99,9 @@ type houseOptions struct {
 	// key is the key that secrets in the state directory are sealed with, "" for the
 	// one in a file there.
 	key string
+	// store is the address of the store that several machines share, "" for none, and
+	// node the name of this machine among them.
+	store, node string
 	// strict refuses to start with a broken configuration.
 	strict bool
 	// ready is called once, when the first configuration was applied.

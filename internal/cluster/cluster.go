@@ -168,6 +168,9 @@ func (s *Store) follow(ctx context.Context, ready func()) {
 			continue // catch up by comparing
 		default:
 			s.setState(Detached, err)
+			if s.Position().Revision > 0 {
+				ready() // there is something to serve, and a start does not wait
+			}
 		}
 		timer := time.NewTimer(again)
 		select {

@@ -116,6 +116,7 @@ type change struct {
 	changed  []string // objects, as revisions name them
 	revision string
 	endSave  func()
+	adopted  *adopted // documents of the shared store that replace those here, nil for none
 
 	differs *config.Difference // made when it is first wanted
 }
@@ -289,6 +290,9 @@ func (ch *change) save() error {
 	switch {
 	case ch.verb == FellBack:
 		return nil // it is one of those that are kept
+	case ch.adopted != nil:
+		ch.revision = ch.adopted.revision.Name()
+		return ch.adopted.place()
 	case ch.discovered():
 		ch.revision = ch.control.mu.revision
 		return nil // the documents are those of the revision in force

@@ -60,6 +60,11 @@ type Options struct {
 	// StateKey is the key that secrets in the state directory are sealed with, ""
 	// for one in a file there.
 	StateKey string
+	// Share returns the store that this machine shares with others, made of the state
+	// directory, which becomes a copy of it. Nil shares nothing.
+	Share func(dir *local.Store) (store.Store, error)
+	// Node is the name of this machine among those that share the store.
+	Node string
 	// Build is told in metrics.
 	Build metrics.Build
 	// Docker opens the sources under discovery.docker; nil has none.
@@ -80,7 +85,9 @@ type Control struct {
 	// constant
 	log     *slog.Logger
 	options Options
-	state   *local.Store
+	state   store.Store
+	files   *local.Store // the state directory: of archives, and of state unless it is shared
+	shared  bool         // others change the state, too
 	history *history.History
 	source  *disk.Source
 	metrics *metrics.Registry
@@ -161,18 +168,25 @@ func (r *Refused) Unwrap() error { return r.Err }
 // New opens the state directory and returns a control that serves nothing yet.
 // Run closes it.
 func New(o Options) (*Control, error) {
-	state, err := local.Open(local.Options{Dir: o.StateDir, Log: o.Log, Key: o.StateKey})
+	files, err := local.Open(local.Options{Dir: o.StateDir, Log: o.Log, Key: o.StateKey})
 	if err != nil {
 		return nil, err
 	}
-	revisions, err := history.Open(context.Background(), history.Options{Store: state, Dir: o.StateDir, Config: o.ConfigFile, Log: o.Log})
+	state, shared := store.Store(files), o.Share != nil
+	if shared {
+		if state, err = o.Share(files); err != nil {
+			files.Close()
+			return nil, err
+		}
+	}
+	revisions, err := history.Open(context.Background(), history.Options{Store: state, Dir: o.StateDir, Config: o.ConfigFile, Log: o.Log, Shared: shared})
 	if err != nil {
 		state.Close()
 		return nil, err
 	}
 	uploads := certs.NewUploads(store.ValuesOf(state))
 	c := &Control{
-		log: o.Log, uploads: uploads, options: o, state: state, history: revisions, source: disk.Open(o.ConfigFile, o.Log), metrics: metrics.New(o.Build), tunnels: exchange.NewTunnels(),
+		log: o.Log, uploads: uploads, options: o, state: state, files: files, shared: shared, history: revisions, source: disk.Open(o.ConfigFile, o.Log), metrics: metrics.New(o.Build), tunnels: exchange.NewTunnels(),
 		records: &records{log: o.Log},
 	}
 	if c.watcher = o.Watcher; c.watcher == nil {
@@ -285,6 +299,10 @@ func (c *Control) Run(ctx context.Context) error {
 	beside.Go(func() { c.series.Run(ctx) })
 	beside.Go(func() { c.discover(ctx) })
 	beside.Go(func() { followUploads(ctx, c.state, c.uploads) })
+	if c.shared {
+		beside.Go(func() { c.followShared(ctx) })
+		beside.Go(func() { c.publishNode(ctx) })
+	}
 	c.source.Watch(ctx, c.changed)
 	end()
 	beside.Wait()
@@ -311,9 +329,12 @@ func (c *Control) reloadLocked(via Via) error {
 func (c *Control) changed() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if c.shared && c.reconcileLocked() {
+		return
+	}
 	docs, err := c.source.Read(c.mu.digested)
 	if err == nil {
-		if tag := etagOf(c.digestsLocked(docs)); tag == c.mu.seen || tag == c.mu.tried {
+		if tag := etagOf(c.digestsLocked(docs)); tag == c.mu.seen && !c.unsavedLocked() || tag == c.mu.tried {
 			return
 		}
 	}

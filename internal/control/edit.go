@@ -105,6 +105,9 @@ func (c *Control) change(e Edit) (Event, *change, error) {
 		return ev, ch, err
 	}
 	err := c.makeLocked(ch)
+	if errors.Is(err, history.ErrElsewhere) {
+		err = asRefused(fmt.Errorf("%w: %w", err, &Stale{}))
+	}
 	if conflict := (*history.Conflict)(nil); errors.As(err, &conflict) {
 		tag := ""
 		if now, err := c.source.Read(nil); err == nil {

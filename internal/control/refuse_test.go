@@ -123,7 +123,7 @@ func TestAChangeThatCannotBeSavedIsRefused(t *testing.T) {
 	h := start(t, document(201, "a "+at[0]))
 	before := snapshot(h)
 	// Whoever is root may write everywhere, but not where there is no folder.
-	staged := filepath.Join(h.c.state.Dir(), "staged")
+	staged := filepath.Join(h.c.files.Dir(), "staged")
 	if err := os.Rename(staged, staged+".away"); err != nil {
 		t.Fatal(err)
 	}

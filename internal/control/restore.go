@@ -32,7 +32,7 @@ var ErrNoDocuments = errors.New("the archive holds no configuration")
 // OpenArchive unpacks an archive and reads the documents that were in force when it was
 // made. Nothing else is touched.
 func (c *Control) OpenArchive(ctx context.Context, r io.Reader, passphrase string) (*Archive, error) {
-	from, err := c.state.OpenArchive(ctx, r, passphrase)
+	from, err := c.files.OpenArchive(ctx, r, passphrase)
 	if err != nil {
 		return nil, err
 	}

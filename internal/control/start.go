@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"time"
 
 	"headgate/internal/config"
 	"headgate/internal/store/history"
@@ -19,6 +20,9 @@ func (c *Control) start() error {
 	reverted := c.startRevertedLocked()
 	c.settle() // what a process that was killed has left
 	if reverted {
+		return nil
+	}
+	if c.shared && c.reconcileLocked() {
 		return nil
 	}
 	docs, unread := c.source.Read(nil)
@@ -49,6 +53,11 @@ func (c *Control) startRevertedLocked() bool {
 		return false
 	}
 	c.mu.pending = &p
+	if c.shared && time.Until(p.Until) > 0 {
+		// Other machines serve it and may confirm it: the wait goes on.
+		c.mu.pending = nil
+		return false
+	}
 	if _, err := c.revertLocked(p, nil); err != nil {
 		c.retryRevertLocked(err)
 		return c.serveBeforeLocked(p, err)

@@ -18,5 +18,5 @@ func (c *Control) Ending(end func()) { c.endings = append(c.endings, end) }
 // Backup writes one archive of everything in the state directory, sealed when there is a
 // passphrase. It may be called while everything goes on.
 func (c *Control) Backup(ctx context.Context, w io.Writer, passphrase string) error {
-	return c.state.Backup(ctx, w, passphrase)
+	return c.files.Backup(ctx, w, passphrase)
 }

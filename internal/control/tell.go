@@ -42,6 +42,9 @@ func (c *Control) noteLocked(ch *change, err error) {
 	c.mu.refused, c.mu.tried = nil, ""
 	c.mu.digested, c.mu.digests = ch.declared, ch.digestsOf()
 	c.changes.note(ch.revision, ch.cause, ch.changed)
+	if c.shared {
+		c.noteAppliedLocked()
+	}
 	if ch.made != nil {
 		c.mu.seen = etagOf(c.mu.digests) // so that the watch does not apply it again
 	}

@@ -108,7 +108,7 @@ func Open(ctx context.Context, st store.Store, app *slog.Logger) (*Log, error) {
 	l.mu.recent = make([]*Event, kept)
 	l.mu.changed = make(chan struct{})
 	newest, err := st.Page(ctx, store.StreamEvents, 0, 1)
-	if err != nil {
+	if err != nil && !errors.Is(err, store.ErrUnavailable) { // identifiers go on with the clock
 		return nil, fmt.Errorf("read the newest event: %w", err)
 	}
 	for _, r := range newest {

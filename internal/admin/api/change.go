@@ -254,7 +254,7 @@ func (e *edit) refusal(err error) error {
 		p.Current = jsonOf(map[string]string{"etag": stale.Have})
 		return p
 	}
-	if errors.Is(err, store.ErrUnavailable) || errors.Is(err, store.ErrClosed) {
+	if errors.Is(err, store.ErrUnavailable) || errors.Is(err, store.ErrClosed) || errors.Is(err, store.ErrUnknownOutcome) {
 		return err
 	}
 	if errors.Is(err, control.ErrStopping) {

@@ -175,6 +175,7 @@ func (m *Manager) Start() {
 		if late && m.loaded != nil {
 			m.loaded()
 		}
+		m.stopped.Go(func() { m.follow(m.ctx) })
 		m.loop()
 	})
 }

@@ -99,6 +99,23 @@ func TestTwoProcessesWithOneStorePlaceOneOrder(t *testing.T) {
 	u.state("shop.example.com", Valid)
 }
 
+// TestMachinesAnswerForEachOther holds that an authority may come to any of the machines, and
+// that all of them serve the certificate.
+func TestMachinesAnswerForEachOther(t *testing.T) {
+	a := start(t, acmetest.Settings{})
+	s := newStore()
+	u, v := a.manager(s), a.manager(s)
+	v.want(a.entry(), []string{"other.example.com"})
+	v.state("other.example.com", Valid)
+	a.answers.Store(v.Answers()) // the authority only ever comes to v
+	e := a.entry()
+	e.Challenge = HTTP01
+	u.want(e, []string{"shop.example.com"})
+	u.state("shop.example.com", Valid)
+	v.until("shop.example.com", "known to the other machine", func(r *Record) bool { return r.State == Valid })
+	v.certificate("shop.example.com")
+}
+
 func TestAStoreThatIsAwayPlacesNoOrder(t *testing.T) {
 	a := start(t, acmetest.Settings{})
 	s := newStore()

@@ -24,6 +24,19 @@ func (m *Manager) Records() []*Record {
 	return out
 }
 
+// Wanted returns the names of the certificates that are wanted here, in order.
+func (m *Manager) Wanted() []string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var names []string
+	for _, name := range slices.Sorted(maps.Keys(m.mu.jobs)) {
+		if m.mu.jobs[name].wanted {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
 // Find returns how the certificate stands that has a name, or is for a host; nil if
 // there is none. One with just the name of the host comes before a wildcard.
 func (m *Manager) Find(name string) *Record {

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/klauspost/compress/gzip"
 
@@ -236,6 +237,9 @@ func (h *History) forgetOldestLocked(ctx context.Context) (bool, error) {
 	return err == nil, err
 }
 
+// keptUnused is how long content is kept that no revision has, where several machines save.
+const keptUnused = 10 * time.Minute
+
 // sweepContentLocked removes documents that no revision has, and returns what the
 // others take.
 func (h *History) sweepContentLocked(ctx context.Context) (total int64, err error) {
@@ -246,6 +250,14 @@ func (h *History) sweepContentLocked(ctx context.Context) (total int64, err erro
 		}
 	}
 	var unused []string
+	young := time.Time{} // content that was kept after it is left
+	if h.options.Shared {
+		now, err := h.options.Store.Now(ctx)
+		if err != nil {
+			return 0, err
+		}
+		young = now.Add(-keptUnused)
+	}
 	for after := ""; ; {
 		list, err := h.options.Store.List(ctx, store.PrefixBlob, after, store.MaxPage)
 		if err != nil {
@@ -253,9 +265,11 @@ func (h *History) sweepContentLocked(ctx context.Context) (total int64, err erro
 		}
 		for _, m := range list {
 			digest, _, _ := strings.Cut(strings.TrimPrefix(m.Key, store.PrefixBlob), "/")
-			if used[Digest(digest)] {
+			switch {
+			case used[Digest(digest)]:
 				total += int64(m.Size)
-			} else {
+			case !young.IsZero() && m.Modified.After(young):
+			default:
 				unused = append(unused, m.Key)
 			}
 			after = m.Key

@@ -140,6 +140,9 @@ type Options struct {
 	Point func(name string)
 	// MaxContent is how many bytes documents take in all, by default MaxContent.
 	MaxContent int64
+	// Shared says that other machines save to the store, too: content that no revision
+	// has yet may be of a save on its way there, and is kept for a while.
+	Shared bool
 }
 
 // History is the revisions of the documents.
@@ -153,12 +156,17 @@ type History struct {
 		revisions []Revision // in order
 		head      head
 		headAt    store.Revision
+		stale     bool  // another machine has saved
 		unsure    *save // a save of which it is not known whether it was committed, nil for none
 	}
 }
 
 // ErrUnknown says that there is no revision with a number.
 var ErrUnknown = errors.New("no such revision")
+
+// ErrElsewhere says that another machine has saved since the change was made: make it again
+// of what is saved now.
+var ErrElsewhere = errors.New("another machine has saved meanwhile")
 
 // Open reads the revisions, and completes or undoes a save that a crash has cut off.
 // Where the store cannot be written to, what can be read is.
@@ -184,6 +192,13 @@ func Open(ctx context.Context, o Options) (*History, error) {
 	h.sweepLocked()
 	h.takeOverLocked(ctx)
 	return h, nil
+}
+
+// Refresh reads the revisions anew, which other machines may have saved.
+func (h *History) Refresh(ctx context.Context) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.loadLocked(ctx)
 }
 
 // loadLocked reads what is kept. A revision that cannot be read is left out, which

@@ -356,6 +356,10 @@ func (h *History) commit(ctx context.Context, v *save) error {
 		return err
 	}
 	at, err := h.options.Store.Commit(ctx, c)
+	if conflict := (*store.Conflict)(nil); errors.As(err, &conflict) {
+		h.mu.stale = true
+		return fmt.Errorf("save revision %d: %w: %w", v.revision.Number, ErrElsewhere, err)
+	}
 	if err != nil {
 		at, made, known := h.wasCommitted(ctx, v)
 		if made {
@@ -410,6 +414,12 @@ func (h *History) wasCommitted(ctx context.Context, v *save) (at store.Revision,
 // rolled back.
 func (h *History) makeSureLocked(ctx context.Context) error {
 	v := h.mu.unsure
+	if h.mu.stale {
+		if err := h.loadLocked(ctx); err != nil {
+			return err
+		}
+		h.mu.stale = false
+	}
 	if v == nil {
 		return nil
 	}

@@ -137,6 +137,7 @@ func run(ctx context.Context, c *pgconn.PgConn, sql string, params ...param) ([]
 // call runs one statement on a connection of its own, within a bounded time. The error
 // wraps store.ErrUnavailable. Lost says that the statement may have been carried out.
 func (s *Store) call(ctx context.Context, sql string, params ...param) (rows []row, lost bool, err error) {
+	caller := ctx
 	ctx, stop := context.WithTimeout(ctx, callTimeout)
 	defer stop()
 	c, err := s.take(ctx)
@@ -148,7 +149,17 @@ func (s *Store) call(ctx context.Context, sql string, params ...param) (rows []r
 		s.give(c)
 		return rows, false, nil
 	}
-	return nil, s.failed(c, err), s.explain(ctx, err)
+	lost = s.failed(c, err)
+	if timeout(err) && caller.Err() == nil {
+		s.away(err) // others do not wait as long
+	}
+	return nil, lost, s.explain(ctx, err)
+}
+
+// timeout reports whether an error is that of a server that did not answer in time.
+func timeout(err error) bool {
+	var t interface{ Timeout() bool }
+	return pgconn.Timeout(err) || errors.Is(err, context.DeadlineExceeded) || errors.As(err, &t) && t.Timeout()
 }
 
 // failed takes note of a statement that came back with an error. It reports whether the
@@ -180,6 +191,10 @@ func (s *Store) explain(ctx context.Context, err error) error {
 	return fmt.Errorf("%w: %w", store.ErrUnavailable, err)
 }
 
+// probing marks the context of who finds out whether a server answers again. Others do not
+// wait for one that did not.
+type probing struct{}
+
 // take returns a connection that is ready, one that is idle if there is one.
 func (s *Store) take(ctx context.Context) (*pgconn.PgConn, error) {
 	if err := ctx.Err(); err != nil {
@@ -191,7 +206,7 @@ func (s *Store) take(ctx context.Context) (*pgconn.PgConn, error) {
 	switch {
 	case closed:
 		return nil, store.ErrClosed
-	case state == Away && slow:
+	case state == Away && slow && ctx.Value(probing{}) == nil:
 		return nil, fmt.Errorf("%w: %w", store.ErrUnavailable, why) // at once: it would take long again
 	}
 	for {
@@ -254,9 +269,7 @@ func withoutAddress(err error) error {
 
 // away notes that the server does not answer.
 func (s *Store) away(err error) {
-	var timeout interface{ Timeout() bool }
-	slow := errors.Is(err, context.DeadlineExceeded) || errors.As(err, &timeout) && timeout.Timeout()
-	s.setState(Away, err, slow)
+	s.setState(Away, err, timeout(err))
 }
 
 // setState notes the state of the connection, and reports a new one.

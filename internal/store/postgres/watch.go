@@ -279,9 +279,7 @@ func pause(ctx context.Context, d time.Duration, notified, wake <-chan struct{})
 
 // poll reads what is new in the log.
 func (s *Store) poll(ctx context.Context) error {
-	s.mu.Lock()
-	s.mu.slow = false // a probe is allowed to take its time
-	s.mu.Unlock()
+	ctx = context.WithValue(ctx, probing{}, true)
 	at := s.feed.position()
 	if at == (store.Position{}) {
 		_, head, err := s.headNow(ctx)

@@ -1,0 +1,213 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"headgate/internal/file"
+	"headgate/internal/store"
+	"headgate/internal/store/local"
+)
+
+// storeTimeout bounds what a command asks of a store.
+const storeTimeout = 10 * time.Second
+
+func newStore() *cobra.Command {
+	cmd := group("store", "Move and check the store that several machines share", `store moves the state of a machine to a PostgreSQL database that several machines share, and
+checks that database.`)
+	cmd.AddCommand(newStoreMove(), newStoreStatus())
+	return cmd
+}
+
+func newStoreMove() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "move",
+		Short: "Move the state of this machine to a shared store",
+		Long: `move copies everything in the state directory to an empty database, with its revisions,
+times and sequences: users, tokens, sessions, certificates with their keys, ACME accounts
+and orders, the configuration's revisions, the audit log and events. headgate must not be
+running.
+
+Changes of the state directory are refused before the copy begins. If move fails, run it
+again; to go on without a shared store, run it with --undo.
+
+The database is sealed with the key in the file store.key of the state directory, which move
+creates. Copy this file to the other machines: whoever has it and can read the database has
+all private keys.`,
+		Example: "  headgate store move --store 'postgres://headgate@db.example.com/headgate?sslmode=verify-full'",
+		Args:    noArguments,
+	}
+	state := addState(cmd)
+	address, _ := addStore(cmd)
+	undo := cmd.Flags().Bool("undo", false, "accept changes in the state directory again, after a move that failed")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		dir, err := stateDir(*state)
+		if err != nil {
+			return err
+		}
+		back, err := actAsOwner(dir)
+		if err != nil {
+			return err
+		}
+		defer back()
+		log := slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), &slog.HandlerOptions{Level: slog.LevelWarn}))
+		files, err := local.Open(local.Options{Dir: dir, Log: log, Key: os.Getenv(keyVariable)})
+		if err != nil {
+			return err
+		}
+		defer files.Close()
+		if *undo {
+			return files.Freeze(cmd.Context(), "")
+		}
+		n, err := moveState(cmd.Context(), files, dir, *address, log)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(cmd.OutOrStdout(), "moved %d entries and records. Start headgate with --store on this machine; on others, with a copy of %s.\n", n, filepath.Join(dir, storeKeyFile))
+		return nil
+	}
+	return cmd
+}
+
+// moveState moves a state directory to the store at an address. It returns how many entries
+// and records there were.
+func moveState(ctx context.Context, files *local.Store, dir, address string, log *slog.Logger) (n int, err error) {
+	if err := makeStoreKey(dir); err != nil {
+		return 0, err
+	}
+	engine, name, err := openEngine(address, dir, nodeName(""), log, nil)
+	if err != nil {
+		return 0, err
+	}
+	defer engine.Close()
+	if _, err := engine.Now(ctx); err != nil {
+		return 0, err
+	}
+	if err := files.Freeze(ctx, name); err != nil && !errors.Is(err, store.ErrMoved) {
+		return 0, err
+	}
+	items := func(yield func(store.Item, error) bool) {
+		for item, err := range files.Export(ctx) {
+			if item.Mark == nil && err == nil {
+				n++
+			}
+			if !yield(item, err) {
+				return
+			}
+		}
+	}
+	if err := engine.Import(ctx, items); err != nil {
+		return 0, fmt.Errorf("%w; the state directory refuses changes until the move is repeated or undone", err)
+	}
+	return n, files.Adopt(ctx, name)
+}
+
+// makeStoreKey makes the key of a shared store unless there is one.
+func makeStoreKey(dir string) error {
+	name := filepath.Join(dir, storeKeyFile)
+	if _, err := os.Lstat(name); !errors.Is(err, fs.ErrNotExist) || os.Getenv(storeKeyVariable) != "" {
+		return nil
+	}
+	key := make([]byte, 32)
+	rand.Read(key)
+	return file.Replace(name, []byte(hex.EncodeToString(key)+"\n"))
+}
+
+func newStoreStatus() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:     "check",
+		Short:   "Check the shared store and its database",
+		Long:    "check connects to the shared store and reports its revision, its clock, and settings of the database that can lose changes.",
+		Example: "  headgate store check --store @/etc/headgate/store",
+		Args:    noArguments,
+	}
+	state := addState(cmd)
+	address, _ := addStore(cmd)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		dir, err := stateDir(*state)
+		if err != nil {
+			return err
+		}
+		engine, name, err := openEngine(*address, dir, nodeName(""), slog.New(slog.DiscardHandler), nil)
+		if err != nil {
+			return err
+		}
+		defer engine.Close()
+		ctx, stop := context.WithTimeout(cmd.Context(), storeTimeout)
+		defer stop()
+		check, err := engine.Inspect(ctx)
+		if err != nil {
+			return err
+		}
+		before := time.Now()
+		now, err := engine.Now(ctx)
+		if err != nil {
+			return err
+		}
+		took := time.Since(before)
+		_, at, err := engine.Snapshot(ctx, store.KeyHead)
+		if err != nil {
+			return err
+		}
+		out := cmd.OutOrStdout()
+		fmt.Fprintf(out, "store     %s\nserver    PostgreSQL %s\nrevision  %d\nlatency   %v\nclock     %v ahead of this machine\n", name, check.Version, at.Revision, took.Round(10*time.Microsecond), now.Sub(before.Add(took/2)).Round(time.Millisecond))
+		if !check.Primary {
+			return errors.New("the server is a replica and accepts no changes")
+		}
+		for _, note := range check.Notes {
+			fmt.Fprintf(out, "warning   %s\n", note)
+		}
+		return nil
+	}
+	return cmd
+}
+
+func newNode() *cobra.Command {
+	cmd := group("node", "List the machines that share a store", "node lists the machines that share a store.")
+	list := &cobra.Command{
+		Use:     "list",
+		Short:   "List the machines that share a store",
+		Long:    "list prints each machine with its version, the revision of the configuration that it serves, and when it was seen last.",
+		Example: "  headgate node list --store @/etc/headgate/store",
+		Args:    noArguments,
+	}
+	state := addState(list)
+	address, _ := addStore(list)
+	list.RunE = func(cmd *cobra.Command, _ []string) error {
+		dir, err := stateDir(*state)
+		if err != nil {
+			return err
+		}
+		engine, _, err := openEngine(*address, dir, nodeName(""), slog.New(slog.DiscardHandler), nil)
+		if err != nil {
+			return err
+		}
+		defer engine.Close()
+		ctx, stop := context.WithTimeout(cmd.Context(), storeTimeout)
+		defer stop()
+		nodes, err := store.Nodes(ctx, engine)
+		if err != nil {
+			return err
+		}
+		now, err := engine.Now(ctx)
+		if err != nil {
+			return err
+		}
+		for _, n := range nodes {
+			fmt.Fprintf(cmd.OutOrStdout(), "%-24s version %-12s revision %-6d seen %v ago\n", n.Name, n.Version, n.Applied, now.Sub(n.Seen).Round(time.Second))
+		}
+		return nil
+	}
+	cmd.AddCommand(list)
+	return cmd
+}

@@ -1,0 +1,310 @@
+package control
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+
+	"headgate/internal/clock"
+	"headgate/internal/config"
+	"headgate/internal/file"
+	"headgate/internal/store"
+	"headgate/internal/store/history"
+)
+
+// Where several machines share a store, the documents are in it and in the files of each
+// machine. What decides between them is what this machine wrote last (applied):
+//
+//   - The files are what it wrote: the store wins, and the files are rewritten.
+//   - The files are not, and the store is: a person has edited them here. The edit is saved
+//     as any other.
+//   - Neither is: the store wins, and the edit is kept beside the file as NAME.edited.
+
+// appliedName is the file in the state directory that tells what this machine wrote last.
+const appliedName = "applied.json"
+
+// appliedState is what this machine wrote last.
+type appliedState struct {
+	// Revision is its number.
+	Revision int `json:"revision"`
+	// Documents are the digests by the names of the files in their folder.
+	Documents map[string]history.Digest `json:"documents"`
+}
+
+func (c *Control) appliedFile() string { return filepath.Join(c.options.StateDir, appliedName) }
+
+// readApplied returns what this machine wrote last; nothing if it has not yet.
+func (c *Control) readApplied() (a appliedState) {
+	data, err := file.Read(c.appliedFile(), 1<<20, "a list of documents has less")
+	if err == nil {
+		err = json.Unmarshal(data, &a)
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		c.log.Warn("what was written last is not known: the store decides about the documents", "error", err)
+		return appliedState{}
+	}
+	return a
+}
+
+// noteAppliedLocked notes that the documents in force are those of the files.
+func (c *Control) noteAppliedLocked() {
+	number, err := strconv.Atoi(c.mu.revision)
+	if err != nil {
+		return // it could not be saved as a revision
+	}
+	a := appliedState{Revision: number, Documents: byBase(c.mu.digests)}
+	data, err := json.Marshal(a)
+	if err == nil {
+		err = file.Replace(c.appliedFile(), append(data, '\n'))
+	}
+	if err != nil {
+		c.log.Error("what was written last is not noted", "error", err)
+	}
+}
+
+// byBase returns digests by the names of the files in their folder.
+func byBase(digests map[string]history.Digest) map[string]history.Digest {
+	out := make(map[string]history.Digest, len(digests))
+	for name, d := range digests {
+		out[filepath.Base(name)] = d
+	}
+	return out
+}
+
+// followShared applies what other machines save, until ctx ends.
+func (c *Control) followShared(ctx context.Context) {
+	for ctx.Err() == nil {
+		_, at, err := c.state.Snapshot(ctx, store.KeyConfirm) // for the position only
+		if err == nil {
+			c.changed()
+			for batch, werr := range c.state.Watch(ctx, "", at) {
+				if werr != nil {
+					break
+				}
+				if touches(batch, store.KeyHead, store.KeyConfirm) {
+					c.changed()
+				}
+			}
+		}
+		clock.Sleep(ctx, rewatch)
+	}
+}
+
+// touches reports whether a commit has changed one of these keys.
+func touches(b store.Batch, keys ...string) bool {
+	for _, key := range keys {
+		for _, e := range b.Put {
+			if e.Key == key {
+				return true
+			}
+		}
+		for _, gone := range b.Delete {
+			if gone == key {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// Reconsider looks at the documents again: an edit by hand that was refused because the
+// shared store was away is saved when it has come back.
+func (c *Control) Reconsider() { c.changed() }
+
+// adopted are documents of the shared store on their way to the files.
+type adopted struct {
+	revision history.Revision
+	docs     config.Documents
+	keep     map[string]bool // files that a person has edited, by name
+	gone     []string        // files that the revision has not
+	warn     func(name, kept string)
+}
+
+// place writes the documents. Each is replaced in one step; after a crash in between the
+// files are those of the revision or what this machine wrote last, and the next start goes
+// on.
+func (a *adopted) place() error {
+	for _, d := range a.docs.List {
+		if have, err := os.ReadFile(d.Name); err == nil && string(have) == string(d.Data) {
+			continue
+		}
+		if err := a.setAside(d.Name); err != nil {
+			return err
+		}
+		if err := file.Replace(d.Name, d.Data); err != nil {
+			return fmt.Errorf("write what was saved in the shared store: %w", err)
+		}
+	}
+	for _, name := range a.gone {
+		if err := a.setAside(name); err != nil {
+			return err
+		}
+		if err := os.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("remove what was removed in the shared store: %w", err)
+		}
+	}
+	return nil
+}
+
+// setAside keeps an edit by hand beside its file.
+func (a *adopted) setAside(name string) error {
+	if !a.keep[name] {
+		return nil
+	}
+	data, err := os.ReadFile(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	kept := name + ".edited"
+	if err == nil {
+		err = file.Replace(kept, data)
+	}
+	if err != nil {
+		return fmt.Errorf("keep the edit of %s beside it: %w", name, err)
+	}
+	a.warn(name, kept)
+	return nil
+}
+
+// reconcileLocked holds the files against the shared store. It reports whether the store has
+// decided: then what it has is in force, or was refused, and the files are not read.
+func (c *Control) reconcileLocked() bool {
+	ctx := context.Background()
+	if err := c.history.Refresh(ctx); err != nil {
+		c.log.Error("the revisions of the shared store cannot be read", "error", err)
+		return false
+	}
+	defer c.followPendingLocked()
+	head, ok := c.history.Head()
+	if !ok {
+		return false // this machine is the first
+	}
+	a, err := c.adoption(head)
+	if err != nil {
+		c.log.Error("the documents of the shared store cannot be used here", "revision", head.Name(), "error", err)
+		return false
+	}
+	if a == nil {
+		return false
+	}
+	if c.mu.revision == head.Name() && len(a.keep) == 0 && c.filesAre(a.docs) && len(a.gone) == 0 {
+		return c.current.Load() != nil // it is in force already
+	}
+	if c.mu.tried == "adopt "+head.Name() && len(a.keep) == 0 {
+		return true // it was refused here, and that was reported
+	}
+	ch := c.newChangeLocked(Cause{Who: head.Who, Why: head.Why, Via: Via(head.Via), When: head.When}, func() (config.Documents, error) { return a.docs, nil })
+	ch.adopted = a
+	if err := c.makeLocked(ch); err != nil {
+		c.log.Error("a change of another machine is refused here: the configuration before it is served", "revision", head.Name(), "error", err)
+		if c.current.Load() == nil {
+			return false // a start goes on with what the files say
+		}
+		c.mu.tried = "adopt " + head.Name()
+		c.publishLocked()
+		return true
+	}
+	c.mu.seen = etagOf(c.mu.digests)
+	c.publishLocked()
+	return true
+}
+
+// filesAre reports whether the files have just these contents.
+func (c *Control) filesAre(docs config.Documents) bool {
+	for _, d := range docs.List {
+		if have, err := os.ReadFile(d.Name); err != nil || string(have) != string(d.Data) {
+			return false
+		}
+	}
+	return true
+}
+
+// adoption decides between the files and the revision that was saved last. It returns nil
+// when a person has edited the files since this machine wrote that revision.
+func (c *Control) adoption(head history.Revision) (*adopted, error) {
+	docs, err := c.kept(head.Number)
+	if err != nil {
+		return nil, err
+	}
+	now, unread := c.source.Read(nil)
+	if unread != nil {
+		now = config.Documents{} // there are none, or they cannot be read: the store has some
+	}
+	a := &adopted{revision: head, keep: map[string]bool{}}
+	a.warn = func(name, kept string) {
+		c.log.Error("a document was edited here while another machine saved: the shared store wins, and the edit is kept beside it", "document", name, "kept", kept, "revision", head.Name())
+	}
+	if a.docs, err = c.here(docs); err != nil {
+		return nil, err
+	}
+	want := map[string]history.Digest{}
+	for _, d := range a.docs.List {
+		want[d.Name] = history.DigestOf(d.Data)
+	}
+	wrote := c.readApplied()
+	same := len(now.List) == len(want)
+	edited := false
+	for _, d := range now.List {
+		have := history.DigestOf(d.Data)
+		if have == want[d.Name] {
+			continue
+		}
+		same = false
+		if have != wrote.Documents[filepath.Base(d.Name)] {
+			a.keep[d.Name], edited = true, true
+		}
+		if want[d.Name] == history.Absent {
+			a.gone = append(a.gone, d.Name)
+		}
+	}
+	switch {
+	case same:
+		return a, nil
+	case unread == nil && wrote.Revision == head.Number && (edited || len(now.List) != len(wrote.Documents)):
+		return nil, nil // the store has not changed since: it is an edit by hand
+	}
+	return a, nil
+}
+
+// here returns documents under the names that they have on this machine.
+func (c *Control) here(docs config.Documents) (config.Documents, error) {
+	path := c.source.Path()
+	out := config.Documents{Dir: path}
+	if info, err := os.Stat(path); err != nil || !info.IsDir() {
+		out.Dir = filepath.Dir(path)
+		if len(docs.List) != 1 {
+			return out, fmt.Errorf("the shared store has %d documents, and this machine serves the file %s: start it with a folder as --config", len(docs.List), path)
+		}
+		out.List = []config.Document{{Name: path, Data: docs.List[0].Data}}
+		return out, nil
+	}
+	for _, d := range docs.List {
+		out.List = append(out.List, config.Document{Name: filepath.Join(path, filepath.Base(d.Name)), Data: d.Data})
+	}
+	return out, nil
+}
+
+// followPendingLocked takes up a change that waits to be confirmed, or that another machine
+// has confirmed.
+func (c *Control) followPendingLocked() {
+	p, waits, err := c.history.Pending(context.Background())
+	switch {
+	case err != nil:
+		c.log.Error("whether a change waits to be confirmed cannot be read", "error", err)
+	case waits && c.mu.pending == nil && fmt.Sprintf("%08d", p.Revision) == c.mu.revision:
+		c.awaitConfirmLocked()
+		c.publishLocked()
+	case !waits && c.mu.pending != nil:
+		c.endConfirmLocked()
+		c.publishLocked()
+	}
+}
+
+// unsavedLocked reports whether what is in force could not be saved, since the shared store
+// was away at the start.
+func (c *Control) unsavedLocked() bool { return c.shared && c.mu.revision == "" }
