@@ -29,6 +29,9 @@ func TestMain(m *testing.M) {
 	if address := os.Getenv(serverAddress); address != "" {
 		os.Exit(serve(address))
 	}
+	if os.Getenv(networkJob) != "" {
+		os.Exit(runNetworkJob())
+	}
 	if words := os.Getenv(officialCase); words != "" {
 		os.Exit(call(words))
 	}

@@ -11,8 +11,11 @@ import (
 // own directives, gets its verdict here.
 func (b *block) directive(d *directive) []entry {
 	switch name := d.name(); name {
-	case "tls", "bind", "log", "handle_errors", "log_skip", "skip_log", "log_append", "log_name", "tracing", "metrics":
+	case "tls", "bind", "log", "handle_errors", "log_skip", "skip_log", "log_append", "log_name", "tracing":
 		return b.aside(d)
+	case "metrics":
+		b.a.t.leaveOut(d, "/metrics is at the admin address")
+		return nil
 	case "handle_path":
 		return b.handlePath(d)
 	case "header":

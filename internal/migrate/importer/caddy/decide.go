@@ -177,6 +177,7 @@ func (d *decision) filtered(o *result, by *value, r rules.Region) {
 		d.w.t.Became(by, importer.Same, o.route(r).Field("ip_filter"), "ip_filter")
 		return
 	}
+	by.Reopen() // it was an answer before
 	d.w.t.Became(by, importer.Close, o.route(r).Field("ip_filter"), "ip_filter: they get 403")
 }
 

@@ -206,6 +206,25 @@ func (w *walker) headerRules(h *value, c rules.Condition, view []change) {
 // headerOps makes header rules of the operations add, set, delete and replace. host is
 // the Host that a request gets.
 func (t *translator) headerOps(ops *value, direction string, changed bool) (made []importer.Object, host string) {
+	made = t.removedHeaders(ops, direction)
+	for _, kind := range []string{"set", "add"} {
+		list := ops.get(kind)
+		for _, name := range list.keys {
+			v := list.fields[name]
+			if direction == "request" && strings.EqualFold(name, "Host") {
+				host = t.hostHeader(v, host)
+			} else if rule := t.headerRule(ops, kind, name, v, direction, changed); !rule.Empty() {
+				made = append(made, rule)
+			}
+		}
+	}
+	made = append(made, t.replacedHeaders(ops, direction, changed)...)
+	t.sayValue(ops.get("deferred"), importer.Ignored, "headers: rules for responses come last")
+	t.sayValue(ops.get("require"), importer.Ignored, "set_if_absent, where it asks for the header's absence")
+	return made, host
+}
+
+func (t *translator) removedHeaders(ops *value, direction string) (made []importer.Object) {
 	for _, name := range ops.get("delete").list {
 		if strings.Contains(name.text, "*") {
 			t.sayValue(name, importer.Impossible, "a header is removed by its whole name")
@@ -215,52 +234,61 @@ func (t *translator) headerOps(ops *value, direction string, changed bool) (made
 		made = append(made, rule)
 		t.Became(name, importer.Same, rule.Field("name"), "headers")
 	}
-	for _, kind := range []string{"set", "add"} {
-		list := ops.get(kind)
-		for _, name := range list.keys {
-			v := list.fields[name]
-			text, missing := words{changed: changed, required: true}.write(strings.Join(v.texts(), ", "))
-			switch {
-			case direction == "request" && strings.EqualFold(name, "Host"):
-				switch value := strings.Join(v.texts(), ""); {
-				case value == "{http.reverse_proxy.upstream.hostport}" || value == "{http.reverse_proxy.upstream.host}":
-					host = "upstream"
-				case strings.Contains(strings.ReplaceAll(value, "${", ""), "{"):
-					if value != "{http.request.host}" && value != "{http.request.hostport}" {
-						t.sayValue(v, importer.Impossible, "host_header is preserve, upstream or a fixed value")
-						t.Check("%s:%d: the header Host was left out: host_header is preserve, upstream or a fixed value", v.File, v.Line)
-						continue
-					}
-				default:
-					host = value
-				}
-				t.Became(v, importer.Same, importer.NewObject().Set("host_header", host).Field("host_header"), "host_header")
-				continue
-			case direction == "request" && sentByItself(name):
-				t.Became(v, importer.Close, importer.ByItself(), "forwarded_style: it is sent by itself, as client_ip finds it")
-				continue
-			case missing != "":
-				t.sayValue(v, importer.Impossible, "headgate has no variable for %s", missing)
-				t.Check("%s:%d: the header %s was left out: headgate has no variable for %s", v.File, v.Line, name, missing)
-				continue
-			case direction == "request" && connectionOnly(name):
-				t.sayValue(v, importer.Ignored, "headgate sends %s itself, and passes upgrades on", name)
-				continue
-			}
-			rule := importer.NewObject().Set("direction", direction)
-			if kind == "add" {
-				rule.Set("operation", "append")
-			} else if ops.get("require").is() && direction == "response" {
-				rule.Set("operation", "set_if_absent")
-			}
-			made = append(made, rule.Set("name", name).Set("value", text).Flow())
-			if direction == "response" && ops.get("deferred").text != "true" && kind == "set" {
-				t.Became(v, importer.Close, rule.Field("name"), "headers: it is set last, in the place of what a server says, too")
-				continue
-			}
-			t.Became(v, importer.Same, rule.Field("name"), "headers")
-		}
+	return made
+}
+
+// hostHeader reads the Host that a request gets, which is otherwise what it was before.
+func (t *translator) hostHeader(v *value, host string) string {
+	switch value := strings.Join(v.texts(), ""); {
+	case value == "{http.reverse_proxy.upstream.hostport}" || value == "{http.reverse_proxy.upstream.host}":
+		host = "upstream"
+	case !strings.Contains(strings.ReplaceAll(value, "${", ""), "{"):
+		host = value
+	case value != "{http.request.host}" && value != "{http.request.hostport}":
+		t.sayValue(v, importer.Impossible, "host_header is preserve, upstream or a fixed value")
+		t.Check("%s:%d: the header Host was left out: host_header is preserve, upstream or a fixed value", v.File, v.Line)
+		return host
 	}
+	if host == "" {
+		t.Became(v, importer.Same, importer.ByItself(), "host_header: preserve")
+	} else {
+		t.Became(v, importer.Same, importer.Value("host_header", host), "host_header")
+	}
+	return host
+}
+
+// headerRule makes a rule of a header that is set or added, the zero Object if there is
+// none.
+func (t *translator) headerRule(ops *value, kind, name string, v *value, direction string, changed bool) importer.Object {
+	text, missing := words{changed: changed, required: true}.write(strings.Join(v.texts(), ", "))
+	switch {
+	case direction == "request" && sentByItself(name):
+		t.Became(v, importer.Close, importer.ByItself(), "forwarded_style: it is sent by itself, as client_ip finds it")
+		return importer.Object{}
+	case missing != "":
+		t.sayValue(v, importer.Impossible, "headgate has no variable for %s", missing)
+		t.Check("%s:%d: the header %s was left out: headgate has no variable for %s", v.File, v.Line, name, missing)
+		return importer.Object{}
+	case direction == "request" && connectionOnly(name):
+		t.sayValue(v, importer.Ignored, "headgate sends %s itself, and passes upgrades on", name)
+		return importer.Object{}
+	}
+	rule := importer.NewObject().Set("direction", direction)
+	if kind == "add" {
+		rule.Set("operation", "append")
+	} else if ops.get("require").is() && direction == "response" {
+		rule.Set("operation", "set_if_absent")
+	}
+	rule.Set("name", name).Set("value", text).Flow()
+	if direction == "response" && ops.get("deferred").text != "true" && kind == "set" {
+		t.Became(v, importer.Close, rule.Field("name"), "headers: it is set last, in the place of what a server says, too")
+	} else {
+		t.Became(v, importer.Same, rule.Field("name"), "headers")
+	}
+	return rule
+}
+
+func (t *translator) replacedHeaders(ops *value, direction string, changed bool) (made []importer.Object) {
 	replace := ops.get("replace")
 	for _, name := range replace.keys {
 		for _, one := range replace.fields[name].list {
@@ -278,9 +306,7 @@ func (t *translator) headerOps(ops *value, direction string, changed bool) (made
 			t.Became(one, importer.Same, rule.Field("name"), "headers")
 		}
 	}
-	t.sayValue(ops.get("deferred"), importer.Ignored, "headers: rules for responses come last")
-	t.sayValue(ops.get("require"), importer.Ignored, "set_if_absent, where it asks for the header's absence")
-	return made, host
+	return made
 }
 
 // connectionOnly reports whether a field belongs to one connection: headgate writes it for

@@ -17,6 +17,8 @@ func TestFormsOfCaddyfiles(t *testing.T) {
 		want, not  []string // in the document
 		check      []string
 	}{
+		{"the Host that is sent anyway", site("reverse_proxy b:1 {\n\theader_up Host {host}\n\theader_up -X-A\n}"), []string{"operation: remove, name: X-A"}, []string{"host_header"}, nil},
+		{"an address that is refused with another status", site("@u not remote_ip 10.0.0.0/8\nrespond @u 401\nreverse_proxy b:1"), []string{"ip_filter: {allow: [10.0.0.0/8]}"}, nil, nil},
 		{"a redirect of an exact path leaves what is below it", site("redir /app /app/\nhandle_path /app/* {\n\treverse_proxy b:1\n}\nrespond 404"),
 			[]string{"path: /app\n        servers:\n          - {url: http://b:1}", "{regex: (?i)^/app$, target: /app/?, status: 302}"}, nil, nil},
 		{"a refusal is at the path that is left", site("uri strip_prefix /v1\nerror /private* 403\nreverse_proxy b:1"),

@@ -13,7 +13,7 @@ import (
 // backend.
 func (t *translator) rules(s *section, acls map[string]condition, f *front) (out []*rule) {
 	rewritten := false
-	for _, d := range append(s.find("http-request"), s.find("redirect")...) {
+	for _, d := range append(s.rules("http-request"), s.own("redirect")...) {
 		words, c := t.splitIf(s, d, acls)
 		if d.name() == "http-request" {
 			words = words[1:]
@@ -162,6 +162,9 @@ func (t *translator) refusal(s *section, d *directive, name string) (func(*outco
 			status = n
 		}
 	}
+	if slices.ContainsFunc(deniedPage, d.has) {
+		note = strings.TrimPrefix(note+"; the page and the headers of the answer are left out", "; ")
+	}
 	limit, period := importer.NewObject(), t.period(s, d)
 	for _, l := range slices.Concat(t.lists(s, d)...) {
 		if l.Kind == rules.Rate && period == "" {
@@ -186,6 +189,9 @@ func (t *translator) refusal(s *section, d *directive, name string) (func(*outco
 	}, t.refusalNote(s, d, note, status)
 }
 
+// deniedPage are the words of deny that say what the answer has besides of its status.
+var deniedPage = []string{"errorfile", "errorfiles", "string", "lf-string", "file", "lf-file", "hdr"}
+
 // lists are the lists of a line's condition.
 func (t *translator) lists(s *section, d *directive) [][]literal {
 	_, c := t.splitIf(s, d, t.acls(s))
@@ -206,7 +212,7 @@ func (t *translator) refusalNote(s *section, d *directive, note string, status i
 
 // period is the time over which a stick-table counts requests of addresses.
 func (t *translator) period(s *section, d *directive) string {
-	for _, track := range s.find("http-request", "tcp-request connection", "tcp-request content") {
+	for _, track := range s.rules("http-request", "tcp-request connection", "tcp-request content") {
 		i := slices.IndexFunc(track.words, func(w string) bool { return strings.HasPrefix(w, "track-sc") })
 		if i < 0 || i+1 >= len(track.words) || track.words[i+1] != "src" {
 			continue

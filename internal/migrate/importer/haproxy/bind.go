@@ -138,6 +138,10 @@ func (t *translator) bindOptions(d *directive, o importer.Object, address string
 			note("the option " + w + " is left out")
 		}
 	}
+	if d.after("proto") == "h2" && !d.has("ssl") && o.Text("protocol") == "http" {
+		o.Set("h2c", true)
+		note("HTTP/1.1 is accepted, too")
+	}
 	if n, err := strconv.Atoi(d.after("maxconn")); err == nil && n > 0 {
 		o.Set("limits", importer.NewObject().Set("max_connections", n))
 	}

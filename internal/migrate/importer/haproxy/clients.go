@@ -23,7 +23,7 @@ const maxNetworks = 5000
 // rejected reads the lines tcp-request of a section. spoken is the protocol of the ports
 // that lead to it, "" if they pass on whatever a client sends.
 func (t *translator) rejected(s *section, acls map[string]condition, spoken protocol) (out denied) {
-	lines := s.own("tcp-request")
+	lines := s.rules("tcp-request")
 	for _, phase := range []string{"connection", "session", "content"} {
 		open := importer.AllAddresses() // no line has decided about them
 		for i, d := range lines {

@@ -23,7 +23,7 @@ func (t *translator) sampleOf(s *section, by *directive, text string) sample {
 	name, arg, _ := strings.Cut(parts[0], "(")
 	out := sample{name: strings.TrimPrefix(strings.TrimPrefix(name, "req."), "req_"), arg: strings.Trim(strings.TrimSuffix(arg, ")"), `"'`), converters: parts[1:]}
 	if out.name == "var" {
-		for _, d := range s.find("http-request") {
+		for _, d := range s.rules("http-request") {
 			set, ok := strings.CutPrefix(d.arg(0), "set-var("+out.arg)
 			if ok && strings.HasPrefix(set, ")") && len(d.words) == 3 && !strings.Contains(d.arg(1), "var(") {
 				t.uses(d, by)

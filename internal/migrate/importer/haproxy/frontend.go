@@ -141,7 +141,7 @@ func (t *translator) collect(f *front) {
 		c := q.path(d.arg(0))
 		t.sayCondition(d, c)
 		f.rules = append([]*rule{{d: d, when: c, became: fields("fixed_response"), act: func(o *outcome) {
-			o.fixed, o.over = importer.NewObject().Set("status", 200), true
+			o.fixed, o.over = importer.NewObject().Set("status", 200).Set("content_type", "text/html").Set("body", monitorPage), true
 		}}}, f.rules...)
 	}
 	f.heads = t.heads(f.s, f.acls, f)
@@ -163,6 +163,9 @@ func (t *translator) collect(f *front) {
 	}
 	f.uses = slices.DeleteFunc(f.uses, func(r *rule) bool { return r.when.Problem != "" })
 }
+
+// monitorPage is what HAProxy answers at monitor-uri.
+const monitorPage = "<html><body><h1>200 OK</h1>\nService ready.\n</body></html>\n"
 
 // use makes rules of use_backend: one, or one for each entry of a map.
 func (t *translator) use(f *front, d *directive) []*rule {

@@ -11,7 +11,7 @@ import (
 // heads reads http-response and http-after-response of a section: rules for headers of
 // responses, whose conditions are about the port only.
 func (t *translator) heads(s *section, acls map[string]condition, f *front) (out []*rule) {
-	for _, d := range s.find("http-response", "http-after-response") {
+	for _, d := range s.rules("http-response", "http-after-response") {
 		words, c := t.splitIf(s, d, acls)
 		if len(words) < 2 || !slices.Contains([]string{"set-header", "add-header", "del-header", "replace-header", "replace-value"}, words[1]) {
 			continue
@@ -105,7 +105,7 @@ func headerAction(direction, name string, args []string) (act func(*outcome), be
 		if name == "add-header" {
 			o.Set("operation", "append")
 		}
-		o.Set("name", field).Set("value", value)
+		o.Set("name", field).Set("value", strings.TrimSpace(value)) // who reads a header does not see spaces around it
 	}
 	return func(out *outcome) {
 		if direction == "request" {

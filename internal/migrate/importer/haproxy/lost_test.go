@@ -70,6 +70,10 @@ func TestWhatTheDocumentGets(t *testing.T) {
 		want   []string
 	}{
 		"crt-base":                              {"global\n crt-base /etc/ssl/private\nfrontend f\n bind :443 ssl crt a.pem\n default_backend a", []string{"cert_file: /etc/ssl/private/a.pem"}},
+		"rules of defaults come first":          {"defaults d\n mode http\n http-request set-header X-First 1\nfrontend f from d\n bind :80\n http-request set-header X-Second 2\n default_backend a", []string{"X-First, value: \"1\"}\n          - {direction: request, name: X-Second"}},
+		"no TLS":                                {"frontend f\n bind :80\n default_backend c\nbackend c\n server c 127.0.0.1:3 ssl verify none no-ssl", []string{"url: 'http://127.0.0.1:3'"}},
+		"HTTP/2 without TLS":                    {"frontend f\n bind :80 proto h2\n default_backend a", []string{"h2c: true"}},
+		"spaces around a header":                {"frontend f\n bind :80\n http-request set-header X-A \" b \"\n default_backend a", []string{"name: X-A, value: b}"}},
 		"a redirect alone":                      {"frontend f\n bind :80\n http-request redirect scheme https code 301 unless { ssl_fc }\n default_backend a", []string{"target: 'https://{host}{path}'", "status: 301"}},
 		"checks by connecting":                  {"frontend f\n bind :80\n default_backend c\nbackend c\n server c 127.0.0.1:3 check inter 7s", []string{"health_check:\n          interval: 7s"}},
 		"name servers":                          {"resolvers dns\n nameserver one 10.0.0.2:53\nfrontend f\n bind :80\n default_backend c\nbackend c\n server c c.internal:3 resolvers dns", []string{"resolvers: ['10.0.0.2:53']"}},

@@ -83,6 +83,15 @@ func (s *section) find(names ...string) []*directive {
 	return s.defaults.find(names...)
 }
 
+// rules returns the lines of rules that hold in the section, in the order in which they
+// are asked: those of its defaults come first, and its own do not replace them.
+func (s *section) rules(names ...string) []*directive {
+	if s == nil {
+		return nil
+	}
+	return append(s.defaults.rules(names...), s.own(names...)...)
+}
+
 // own returns the section's own lines of a name, which may have two words.
 func (s *section) own(names ...string) (out []*directive) {
 	for _, d := range s.lines {

@@ -115,6 +115,15 @@ func (t *translator) resolvers(name string) {
 	}
 }
 
+func lastIndex(words []string, w string) int {
+	for i := len(words) - 1; i > 0; i-- {
+		if words[i] == w {
+			return i
+		}
+	}
+	return 0
+}
+
 // server makes one server of a line, and of the options that all servers of its section
 // have.
 func (t *translator) server(s *section, d *directive) (o importer.Object, verdict importer.Verdict, note string) {
@@ -124,7 +133,7 @@ func (t *translator) server(s *section, d *directive) (o importer.Object, verdic
 		t.Became(def, importer.Same, importer.Through(d), "its options are those of each server")
 	}
 	scheme := "http"
-	if slices.Index(words, "ssl") > 0 {
+	if lastIndex(words, "ssl") > lastIndex(words, "no-ssl") {
 		scheme = "https"
 	} else if p := slices.Index(words, "proto"); p > 0 && p+1 < len(words) && words[p+1] == "h2" {
 		scheme = "h2c"
@@ -132,6 +141,9 @@ func (t *translator) server(s *section, d *directive) (o importer.Object, verdic
 	url, what := serverURL(scheme, d.arg(1))
 	if what != "" {
 		return importer.Object{}, importer.Impossible, what
+	}
+	if scheme == "https" && strings.HasPrefix(url, "unix:") {
+		return importer.Object{}, importer.Impossible, "TLS is not spoken over a Unix socket"
 	}
 	line := &serverLine{t: t, d: d, o: importer.NewObject().Set("url", url), tls: importer.NewObject()}
 	if scheme == "https" {

@@ -100,6 +100,9 @@ func serverURL(scheme, address string) (url, what string) {
 	if host == "" {
 		host = "127.0.0.1"
 	}
+	if n, err := strconv.ParseUint(number, 10, 16); number != "" && !strings.Contains(number, "$") && (err != nil || n == 0) {
+		return "", "not the number of a port"
+	}
 	if host == "0.0.0.0" || host == "*" {
 		return "", "the server is where the client wanted to go; name it"
 	}

@@ -179,7 +179,7 @@ func milliseconds(v string) uint64 {
 
 // streamLimits are the rules about clients.
 func (t *translator) streamLimits(s *section) {
-	for _, d := range s.find("tcp-request") {
+	for _, d := range s.rules("tcp-request") {
 		switch text := strings.Join(d.words[1:], " "); {
 		case strings.HasPrefix(text, "inspect-delay"), strings.HasPrefix(text, "content accept"):
 			t.Say(d, importer.Ignored, "a port that passes names on waits for them by itself")

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"headgate/internal/migrate/importer"
 )
@@ -47,6 +48,9 @@ func (c *content) bodyLimit() {
 }
 
 // times are those towards servers.
+// maxConnect is the longest time for a connection to a server that a document may have.
+const maxConnect = 10 * time.Minute
+
 func (c *content) times() {
 	for _, d := range c.scope.level("proxy_read_timeout", "grpc_read_timeout") {
 		if v, ok := duration(d.arg(0)); ok {
@@ -58,9 +62,13 @@ func (c *content) times() {
 	}
 	for _, d := range c.scope.level("proxy_connect_timeout", "grpc_connect_timeout") {
 		if v, ok := duration(d.arg(0)); ok {
+			verdict, note := importer.Same, "timeouts: {connect}"
+			if t, err := time.ParseDuration(v); err == nil && t > maxConnect {
+				v, verdict, note = "10m", importer.Close, "timeouts: {connect}, which is 10m at most"
+			}
 			if c.o.Has("servers") {
 				c.o.Set("timeouts", importer.NewObject().Set("connect", v).Flow())
-				c.became(d, importer.Same, "timeouts", "timeouts: {connect}")
+				c.became(d, verdict, "timeouts", note)
 			}
 		} else {
 			c.lost(d, "not a time")

@@ -17,6 +17,7 @@ type mapping struct {
 	expr      []*directive
 	otherwise *directive
 	hostnames bool
+	notes     []string // where its answers differ
 }
 
 // maxMapEntries bounds the map whose entries become routes.
@@ -125,7 +126,11 @@ func hostPattern(name string) string {
 func (t *translator) sayMaps() {
 	for name, m := range t.maps {
 		if t.usedMaps[name] {
-			t.Became(m.d, importer.Same, importer.Through(t.users(name)...), "its values are written where the variable is used")
+			verdict := importer.Same
+			if len(m.notes) > 0 {
+				verdict = importer.Close
+			}
+			t.Became(m.d, verdict, importer.Through(t.users(name)...), "%s", strings.Join(append([]string{"its values are written where the variable is used"}, m.notes...), "; "))
 			for _, e := range m.d.block {
 				t.Became(e, importer.Same, importer.Through(m.d), "")
 			}
@@ -208,6 +213,11 @@ func (v *view) gatherText(text string, add func(*rules.Atom)) {
 		for _, e := range slices.Concat(m.exact, m.expr) {
 			if c, _ := m.entry(s, e); c.Problem == "" {
 				c.Atoms(add)
+				for _, n := range c.Notes {
+					if !slices.Contains(m.notes, n) {
+						m.notes = append(m.notes, n)
+					}
+				}
 			}
 			v.gatherText(e.arg(0), add)
 		}
