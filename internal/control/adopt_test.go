@@ -1,0 +1,223 @@
+package control
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"iter"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"headgate/internal/cluster"
+	"headgate/internal/config"
+	"headgate/internal/store"
+	"headgate/internal/store/local"
+	"headgate/internal/store/memory"
+	"headgate/internal/testhouse"
+)
+
+// sharedEngine is a store in memory that several controls share, and that can be away.
+type sharedEngine struct {
+	*memory.Store
+	away *atomic.Bool
+}
+
+func (e sharedEngine) Commit(ctx context.Context, c store.Change) (store.Revision, error) {
+	if e.away.Load() {
+		return 0, store.ErrUnavailable
+	}
+	return e.Store.Commit(ctx, c)
+}
+
+func (e sharedEngine) Snapshot(ctx context.Context, prefix string) ([]store.Entry, store.Position, error) {
+	if e.away.Load() {
+		return nil, store.Position{}, store.ErrUnavailable
+	}
+	return e.Store.Snapshot(ctx, prefix)
+}
+
+func (e sharedEngine) Watch(ctx context.Context, prefix string, after store.Position) iter.Seq2[store.Batch, error] {
+	if e.away.Load() {
+		return func(yield func(store.Batch, error) bool) { yield(store.Batch{}, store.ErrUnavailable) }
+	}
+	return e.Store.Watch(ctx, prefix, after)
+}
+
+// Close leaves the engine to the other machines.
+func (sharedEngine) Close() error { return nil }
+
+// member is one of several machines that share a store.
+type member struct {
+	t         *testing.T
+	name, dir string
+	file      string
+	engine    sharedEngine
+	c         *Control
+	stop      func()
+}
+
+func newMember(t *testing.T, name, text string, e sharedEngine) *member {
+	t.Helper()
+	m := &member{t: t, name: name, dir: t.TempDir(), engine: e}
+	m.file = filepath.Join(m.dir, "headgate.yaml")
+	if text != "" {
+		m.write(text)
+	}
+	m.start()
+	return m
+}
+
+func (m *member) start() {
+	m.t.Helper()
+	ready := make(chan struct{})
+	log := slog.New(slog.NewTextHandler(m.t.Output(), nil)).With("machine", m.name)
+	var control atomic.Pointer[Control]
+	c, err := New(Options{
+		Log: log, ConfigFile: m.file, StateDir: filepath.Join(m.dir, "state"), Node: m.name, Ready: func() { close(ready) },
+		Share: func(files *local.Store) (store.Store, error) {
+			return cluster.Open(m.t.Context(), cluster.Options{Copy: files, Engine: m.engine, Name: "shared", Log: log, Changed: func(s cluster.State, _ error) {
+				if c := control.Load(); c != nil && s == cluster.Following {
+					go c.Reconsider()
+				}
+			}})
+		},
+	})
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	control.Store(c)
+	ctx, cancel := context.WithCancel(m.t.Context())
+	done := make(chan error, 1)
+	go func() { done <- c.Run(ctx) }()
+	select {
+	case <-ready:
+	case err := <-done:
+		m.t.Fatal("ended at the start: ", err)
+	}
+	stopped := false
+	m.c, m.stop = c, func() {
+		if !stopped {
+			stopped = true
+			cancel()
+			<-done
+		}
+	}
+	m.t.Cleanup(m.stop)
+}
+
+func (m *member) write(text string) {
+	m.t.Helper()
+	if err := os.WriteFile(m.file, []byte(text), 0o600); err != nil {
+		m.t.Fatal(err)
+	}
+}
+
+// limitOf returns a configuration that is told from others by a limit.
+func limitOf(n int) string {
+	return fmt.Sprintf("version: 1\npolicies:\n  p:\n    request_body_limit: %dMiB\n", n)
+}
+
+// serves waits until a machine serves a configuration and has it in its file.
+func (m *member) serves(want string) {
+	m.t.Helper()
+	have := ""
+	for end := time.Now().Add(30 * time.Second); time.Now().Before(end); testhouse.Pause() {
+		docs, tag, err := m.c.Documents()
+		if err != nil || len(docs.List) != 1 {
+			continue // it is not there yet
+		}
+		if have = string(docs.List[0].Data); have == want && m.c.ETag() == tag {
+			return
+		}
+	}
+	m.t.Fatalf("%s has %q, want %q", m.name, have, want)
+}
+
+// edit makes an edit as the API does.
+func (m *member) edit(text string) error {
+	_, err := m.c.Change(Edit{Cause: Cause{Via: ViaAPI, Who: "anna"}, Do: func(docs config.Documents, _ *config.Config) (config.Documents, error) {
+		docs.List = []config.Document{{Name: docs.List[0].Name, Data: []byte(text)}}
+		return docs, nil
+	}})
+	return err
+}
+
+func (m *member) edited(want string) {
+	m.t.Helper()
+	data, err := os.ReadFile(m.file + ".edited")
+	if want == "" && errors.Is(err, fs.ErrNotExist) {
+		return
+	}
+	if err != nil || string(data) != want {
+		m.t.Errorf("%s has kept the edit %q, %v; want %q", m.name, data, err, want)
+	}
+}
+
+func TestMachinesServeOneConfiguration(t *testing.T) {
+	e := sharedEngine{memory.New(), &atomic.Bool{}}
+	a := newMember(t, "a", limitOf(1), e)
+	b := newMember(t, "b", "", e)
+	b.serves(limitOf(1))
+
+	if err := a.edit(limitOf(2)); err != nil {
+		t.Fatal(err)
+	}
+	b.serves(limitOf(2))
+	if err := b.edit(limitOf(3)); err != nil {
+		t.Fatal(err)
+	}
+	a.serves(limitOf(3))
+
+	b.write(limitOf(4)) // an edit by hand is one as any other
+	a.serves(limitOf(4))
+	b.edited("")
+
+	b.stop() // what others save meanwhile wins over the files that it wrote
+	if err := a.edit(limitOf(5)); err != nil {
+		t.Fatal(err)
+	}
+	b.start()
+	b.serves(limitOf(5))
+	b.edited("")
+
+	b.stop() // and over an edit, which is kept beside them
+	if err := a.edit(limitOf(6)); err != nil {
+		t.Fatal(err)
+	}
+	b.write(limitOf(7))
+	b.start()
+	b.serves(limitOf(6))
+	b.edited(limitOf(7))
+	a.serves(limitOf(6))
+
+	b.stop() // an edit while nobody saved counts
+	b.write(limitOf(8))
+	b.start()
+	a.serves(limitOf(8))
+}
+
+func TestMachinesWithoutTheirStoreServeAndRefuse(t *testing.T) {
+	e := sharedEngine{memory.New(), &atomic.Bool{}}
+	a, b := newMember(t, "a", limitOf(1), e), newMember(t, "b", "", e)
+	b.serves(limitOf(1))
+	e.away.Store(true)
+	if err := a.edit(limitOf(2)); !errors.Is(err, store.ErrUnavailable) {
+		t.Errorf("a change without the store: %v", err)
+	}
+	a.serves(limitOf(1))
+	b.stop()
+	b.start() // without the store
+	b.serves(limitOf(1))
+	b.stop()
+	e.away.Store(false)
+	if err := a.edit(limitOf(3)); err != nil {
+		t.Fatal(err)
+	}
+	b.start()
+	b.serves(limitOf(3))
+}
