@@ -2,6 +2,7 @@ package nginx
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -78,7 +79,7 @@ func (c *content) handler() bool {
 		return true
 	}
 	if d := c.flow.rewrite; d != nil && d.arg(2) != "break" {
-		if to := c.led(d.arg(1)); to != nil && to != c.location && len(to.d.find("proxy_pass", "grpc_pass")) > 0 {
+		if to := c.led(d.arg(1)); to != nil && to != c.location && rules.Below(c.path, literalPath(d.arg(0))) && len(to.d.find("proxy_pass", "grpc_pass")) > 0 {
 			c.scope = to.scope(c.around)
 			return c.pass(to.d.find("proxy_pass", "grpc_pass")[0], to)
 		}
@@ -96,6 +97,16 @@ func (c *content) handler() bool {
 		return true
 	}
 	return false
+}
+
+// literalPath is the path that all paths begin with that an expression matches.
+func literalPath(expr string) string {
+	re, err := regexp.Compile(strings.TrimPrefix(expr, "^"))
+	if err != nil || !strings.HasPrefix(expr, "^") {
+		return ""
+	}
+	literal, _ := re.LiteralPrefix()
+	return literal[:max(0, strings.LastIndexByte(literal, '/'))]
 }
 
 // tryFiles takes the named location at the end of try_files.
@@ -263,6 +274,11 @@ func (c *content) pass(d *directive, l *location) bool {
 		return false
 	}
 	host, uri, hasURI := splitPass(rest)
+	if strings.Contains(uri, "?") && !groups {
+		c.lost(d, "the query is sent as it came, and a server's URL has none")
+		c.t.Check("proxy %s, path %s: write the route to %s by hand: headgate sends the query as it came", c.name, orRoot(c.path), d.arg(0))
+		return false
+	}
 	if d.name == "grpc_pass" {
 		scheme = map[string]string{"grpc": "h2c", "grpcs": "https"}[scheme]
 	}

@@ -180,6 +180,8 @@ func (v *view) redirectRule(f *flow, d *directive) {
 	target = strings.TrimSuffix(target, "?")
 	if drops {
 		target += "?"
+	} else if strings.Contains(target, "?") {
+		note = join(note, "the query of the request is left out, where nginx appends it")
 	}
 	rule := redirect(expr, target, status)
 	f.redirects = append(f.redirects, rule)
