@@ -138,7 +138,7 @@ func run(ctx context.Context, c *pgconn.PgConn, sql string, params ...param) ([]
 // wraps store.ErrUnavailable. Lost says that the statement may have been carried out.
 func (s *Store) call(ctx context.Context, sql string, params ...param) (rows []row, lost bool, err error) {
 	caller := ctx
-	ctx, stop := context.WithTimeout(ctx, callTimeout)
+	ctx, stop := context.WithTimeout(ctx, s.timeout)
 	defer stop()
 	c, err := s.take(ctx)
 	if err != nil {

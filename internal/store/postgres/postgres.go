@@ -51,6 +51,9 @@ type Options struct {
 	Key []byte
 	// Node is the name of this machine, which others see as the holder of leases.
 	Node string
+	// Timeout is how long one call of the server takes at most, by default 3s. The server
+	// ends it after two thirds of that.
+	Timeout time.Duration
 	// Log reports what happens to the connection. Nil discards it.
 	Log *slog.Logger
 	// LogSize is how many bytes of the log are kept, by default store.LogSize.
@@ -82,6 +85,7 @@ type Store struct {
 	node    string
 	log     *slog.Logger
 	logSize int64
+	timeout time.Duration
 	key     []byte
 	changed func(State)
 	stop    context.CancelFunc
@@ -110,14 +114,17 @@ var _ store.Store = (*Store)(nil)
 // Open returns a store that connects by itself. The error says what is wrong with the
 // options.
 func Open(o Options) (*Store, error) {
-	config, err := configOf(o.URL)
+	if o.Timeout == 0 {
+		o.Timeout = callTimeout
+	}
+	config, err := configOf(o.URL, o.Timeout)
 	if err != nil {
 		return nil, err
 	}
 	if _, err := newSealer(o.Key, nil); err != nil {
 		return nil, err
 	}
-	s := &Store{config: config, node: o.Node, log: o.Log, logSize: o.LogSize, key: o.Key, changed: o.Change,
+	s := &Store{config: config, node: o.Node, log: o.Log, logSize: o.LogSize, timeout: o.Timeout, key: o.Key, changed: o.Change,
 		done: make(chan struct{}), wake: make(chan struct{}, 1), idle: make(chan *pgconn.PgConn, maxIdle)}
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
@@ -140,7 +147,7 @@ func Open(o Options) (*Store, error) {
 }
 
 // configOf reads the address of the server.
-func configOf(url string) (*pgconn.Config, error) {
+func configOf(url string, timeout time.Duration) (*pgconn.Config, error) {
 	config, err := pgconn.ParseConfig(url)
 	if err != nil {
 		return nil, fmt.Errorf("address of the store: %s", withoutSecrets(err))
@@ -150,7 +157,7 @@ func configOf(url string) (*pgconn.Config, error) {
 	}
 	config.ConnectTimeout = dialTimeout
 	for name, value := range map[string]string{
-		"application_name": "headgate", "statement_timeout": "2s", "lock_timeout": "2s", "idle_in_transaction_session_timeout": "3s",
+		"application_name": "headgate", "statement_timeout": fmt.Sprint((timeout * 2 / 3).Milliseconds()), "lock_timeout": "2s", "idle_in_transaction_session_timeout": "3s",
 		"synchronous_commit": "on", "client_min_messages": "warning", "search_path": "pg_catalog",
 	} {
 		if _, ok := config.RuntimeParams[name]; !ok || name == "synchronous_commit" {

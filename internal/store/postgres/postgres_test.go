@@ -22,7 +22,7 @@ func groupKey() []byte { return bytes.Repeat([]byte{7}, 32) }
 
 func openAt(t *testing.T, url, node string) *Store {
 	t.Helper()
-	s, err := Open(Options{URL: url, Key: groupKey(), Node: node, Log: slog.New(slog.NewTextHandler(t.Output(), nil)), LogSize: 24 << 20})
+	s, err := Open(Options{URL: url, Key: groupKey(), Node: node, Timeout: time.Minute, Log: slog.New(slog.NewTextHandler(t.Output(), nil)), LogSize: 24 << 20})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -301,12 +301,12 @@ func TestAddressesOfOtherMachinesNeedAVerifiedCertificate(t *testing.T) {
 		"postgres://u@127.0.0.1/headgate":                          true,
 		"postgres://u@/headgate?host=/run/postgresql":              true,
 	} {
-		_, err := configOf(url)
+		_, err := configOf(url, callTimeout)
 		if (err == nil) != safe {
 			t.Errorf("%s: %v, want accepted %v", url, err, safe)
 		}
 	}
-	if _, err := configOf("postgres://u:secret@:x/"); err == nil || strings.Contains(err.Error(), "secret") {
+	if _, err := configOf("postgres://u:secret@:x/", callTimeout); err == nil || strings.Contains(err.Error(), "secret") {
 		t.Errorf("an address that cannot be read: %v", err)
 	}
 }

@@ -335,7 +335,7 @@ type listener struct {
 // listen opens a listener, nil if that is not possible now. It notifies itself, to find out
 // whether notifications arrive.
 func (s *Store) listen(ctx context.Context) *listener {
-	opening, cancel := context.WithTimeout(ctx, callTimeout)
+	opening, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
 	l := &listener{done: make(chan struct{}), wake: make(chan struct{}, 1), proven: make(chan struct{}), begun: time.Now()}
 	config := s.config.Copy()
