@@ -66,7 +66,7 @@ it('shows at the list of proxies how many servers are healthy, and what discover
     .waitFor()
   const db = page.getByRole('row', { name: /db.*TCP/ })
   await db.getByText('down', { exact: true }).waitFor()
-  await db.getByText('0/1 healthy').waitFor()
+  await db.getByText('1 unavailable').waitFor()
   expect(await findings(page)).toEqual([])
   await issues.getByRole('link', { name: 'Show all' }).click()
   await page.getByRole('heading', { name: 'Discovery', level: 1 }).waitFor()

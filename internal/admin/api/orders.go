@@ -152,6 +152,8 @@ type chosenChallenge struct {
 func (a *API) orderRows() []row {
 	const get, post = http.MethodGet, http.MethodPost
 	return []row{
+		{method: get, path: "/dns_providers", access: viewer, area: areaCertificates, out: of[dnsProvidersBody](), handle: a.dnsProviders,
+			about: "Lists the providers of the DNS challenge, with the names of the credentials of each."},
 		{method: get, path: "/orders", access: viewer, area: areaCertificates, out: of[orderBody](), list: true, query: orderQuery, handle: a.orders,
 			about: "Lists the certificates that come by ACME, with their states and why there is none."},
 		{method: get, path: "/orders/{name}", access: viewer, area: areaCertificates, out: of[orderBody](), handle: a.order,
@@ -325,4 +327,15 @@ func notNil(list []string) []string {
 		return []string{}
 	}
 	return slices.Clone(list)
+}
+
+// dnsProvidersBody is the providers of the DNS challenge.
+type dnsProvidersBody struct {
+	// Providers are all providers, by name.
+	Providers []acme.ProviderFields `json:"providers"`
+}
+
+// dnsProviders lists the providers of the DNS challenge.
+func (a *API) dnsProviders(*call) (any, error) {
+	return dnsProvidersBody{acme.AllProviderFields()}, nil
 }

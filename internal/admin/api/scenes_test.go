@@ -42,6 +42,7 @@ func (s *scene) runtime() {
 	s.does(404, "GET", "/addresses/nobody", "")
 	s.does(404, "GET", "/lists/none/state", "")
 	s.does(200, "GET", "/geo", "")
+	s.does(200, "GET", "/dns_providers", "")
 	s.does(200, "GET", "/lists/main/state", "")
 	for _, kind := range []string{"ports", "tcp_proxies", "udp_proxies"} {
 		s.does(404, "POST", "/"+kind+"/none/reset", "{}")

@@ -66,6 +66,26 @@ var providers = map[string]kind{
 // Providers returns the names of all providers, in order.
 func Providers() []string { return slices.Sorted(maps.Keys(providers)) }
 
+// ProviderFields are the credentials that a provider takes.
+type ProviderFields struct {
+	// Name is the name of the provider.
+	Name string `json:"name"`
+	// Required are the names of the credentials that it needs.
+	Required []string `json:"required"`
+	// Optional are the names of those that it may have.
+	Optional []string `json:"optional"`
+}
+
+// AllProviderFields returns the credentials of all providers, by their names.
+func AllProviderFields() []ProviderFields {
+	var all []ProviderFields
+	for _, name := range Providers() {
+		k := providers[name]
+		all = append(all, ProviderFields{name, append([]string{}, k.needs...), append([]string{}, k.may...)})
+	}
+	return all
+}
+
 // newProvider returns the provider of an entry.
 func newProvider(d *DNS) (provider, error) {
 	if d == nil {

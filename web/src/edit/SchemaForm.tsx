@@ -3,6 +3,7 @@ import { IconTrash } from '@tabler/icons-react'
 import { useState, type ReactNode } from 'react'
 import { t } from '@/text'
 import { About, join, placeholder, under, wrongText, type Common, type Inside } from './fields'
+import { Credentials, Provider } from './DNSForm'
 import { Named } from './Named'
 import { placed, references } from './layout'
 import type { Value } from './object'
@@ -33,7 +34,11 @@ export function SchemaForm({
 }) {
   const names = Object.keys(schema.properties ?? {})
   const { first, groups } = placed(schema.def ?? '', names, (n) => value[n] !== undefined, schema.required)
-  const one = (name: string) => (
+  const one = (name: string) => {
+    const Own = schema.def === 'DNS' && (name === 'provider' ? Provider : name === 'credentials' ? Credentials : undefined)
+    return Own ? <Own key={name} {...{ value, onChange, errors, at, disabled }} /> : field(name)
+  }
+  const field = (name: string) => (
     <SchemaField
       key={name}
       name={name}

@@ -6,6 +6,7 @@ import { charts } from './charts'
 import { compare } from './compare'
 import { cutover } from './cutover'
 import { bans, lists } from './defence'
+import { dns } from './dns'
 import { discovery } from './discovery'
 import { events } from './events'
 import { imports } from './import'
@@ -60,6 +61,7 @@ export const en = {
   compare,
   cutover,
   discovery,
+  dns,
   events,
   imports,
   lists,

@@ -3,6 +3,7 @@ import { count, many } from '../many'
 import { work } from './work'
 import { data } from './data'
 import { defence } from './defence'
+import { dns } from './dns'
 
 /** The texts in German. */
 export const de: Text = {
@@ -35,6 +36,7 @@ export const de: Text = {
   },
   ...data,
   ...defence,
+  dns,
   ...work,
   kinds: {
     lists: 'Liste',

@@ -2,6 +2,7 @@ import type { Text } from '..'
 import { count, many } from '../many'
 import { data } from './data'
 import { defence } from './defence'
+import { dns } from './dns'
 import { work } from './work'
 
 /** The texts in Spanish. */
@@ -35,6 +36,7 @@ export const es: Text = {
   },
   ...data,
   ...defence,
+  dns,
   ...work,
   kinds: {
     lists: 'Lista',

@@ -1,0 +1,28 @@
+/** The form of a provider of the DNS challenge. */
+export const dns = {
+  provider: 'DNS provider',
+  choose: 'Search a provider',
+  noProvider: 'No such provider. Choose httpreq or exec to connect your own.',
+  where: (name: string) => `Where to get them: ${name}`,
+  notes: {
+    'acme-dns': 'Register at your acme-dns server, and point _acme-challenge to it with a CNAME record.',
+    cloudflare: 'Create a token with the permissions Zone: Read and DNS: Edit for the zone.',
+    dnsimple: 'An account token, not a user token.',
+    duckdns: 'A domain has one TXT record, so only one order runs at a time.',
+    exec: 'Runs the command below with present NAME VALUE, later with cleanup NAME VALUE.',
+    gandi: 'A personal access token with access to LiveDNS.',
+    godaddy: 'GoDaddy offers its API only to accounts with several domains.',
+    google: 'The content of the JSON key file. The service account needs the role DNS Administrator.',
+    hetzner: 'A token with Read & Write of the Cloud project that contains the zone.',
+    httpreq: 'headgate sends POST /present and /cleanup with fqdn and value to this service.',
+    ionos: 'The prefix and the secret of the key, joined by a dot.',
+    linode: 'A token with the scope domains:read_write.',
+    namecheap: 'The client IP is the address of this machine that is allowed at Namecheap. Each change rewrites all records of the domain.',
+    netcup: 'The name servers can take 15 minutes: set propagation to 30m.',
+    ovh: 'A key with the rights GET, POST and DELETE on /domain/zone/*.',
+    porkbun: 'Enable API access for the domain, too.',
+    rfc2136: 'A name server that accepts dynamic updates.',
+    route53: 'An access key with route53:ListHostedZonesByName, ListResourceRecordSets, ChangeResourceRecordSets and GetChange.',
+    vultr: 'Allow the address of this machine in the access control of the key.',
+  } as Record<string, string>,
+}
