@@ -53,6 +53,12 @@ test: ## everything that CI runs
 fuzz: ## fuzz every target in turn, for FUZZTIME each (30s)
 	@.ci/fuzz
 
+# SOAK=1h runs it longer. A log of headgate is kept at SOAK_LOG if something is wrong.
+SOAK ?= 10m
+.PHONY: soak
+soak: ## run a raced headgate for SOAK (10m) under good and hostile clients, servers and changes
+	cd interop && $(GO) test -count=1 -timeout 0 -v -run 'TestSoak$$' . -soak $(SOAK)
+
 .PHONY: bench
 bench: build ## measure side by side with nginx, HAProxy and net/http (BENCH="-rows keepalive" for a part)
 	@.ci/install nginx:nginx-light haproxy:haproxy wrk:wrk h2load:nghttp2-client
