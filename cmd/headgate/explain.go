@@ -31,7 +31,8 @@ explain reads the configuration files. To include proxies discovered from contai
 		Example: `  headgate explain GET http://shop.example.com/api/users?page=2
   headgate explain --config headgate.yaml --from 192.0.2.1 -H 'Accept: text/html' GET http://shop.example.com:8080/
   headgate explain --running GET https://wiki.example.com/
-  headgate explain tcp://db.example.com:5432`,
+  headgate explain tcp://db.example.com:5432
+  headgate explain --running udp://192.0.2.1:53`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 1 && isStream(args[0]) {
 				return nil
@@ -57,10 +58,10 @@ explain reads the configuration files. To include proxies discovered from contai
 			return usage("--admin requires --running")
 		}
 		if len(args) == 1 {
-			if *running {
-				return usage("--running explains HTTP requests only; omit --running, or specify METHOD and URL")
+			if !*running {
+				r = nil
 			}
-			return explainStream(cmd, args[0], *from, *file, output.value)
+			return explainStream(cmd, args[0], *from, *file, output.value, r)
 		}
 		q, err := parseQuestion(args[0], args[1], *headers, *from)
 		if err != nil {

@@ -1,10 +1,9 @@
 package main
 
 import (
+	"context"
 	"io"
-	"net"
-	"net/netip"
-	"strconv"
+	"net/http"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -18,23 +17,20 @@ func isStream(address string) bool {
 }
 
 // explainStream tells what becomes of a connection, or of a session of datagrams.
-func explainStream(cmd *cobra.Command, address, from, file, output string) error {
-	q, err := parseStream(address, from)
+func explainStream(cmd *cobra.Command, address, from, file, output string, running *reach) error {
+	q, err := plan.ParseStream(address, from)
+	if err != nil {
+		return usage("%v", err)
+	}
+	explain := func() (plan.StreamExplanation, error) { return explainDocumentsStream(cmd, file, q) }
+	if running != nil {
+		explain = func() (plan.StreamExplanation, error) {
+			return explainRunningStream(cmd.Context(), running, address, from)
+		}
+	}
+	e, err := explain()
 	if err != nil {
 		return err
-	}
-	_, documents, err := readDocuments(cmd, file)
-	if err != nil {
-		return err
-	}
-	p, problems := loadPlan(documents, "")
-	if len(problems) > 0 {
-		return printProblems(cmd, problems)
-	}
-	defer p.Retire(nil)
-	e := p.ExplainStream(q)
-	if len(p.Config().Discovery.Docker) > 0 {
-		e.Notes = append(e.Notes, "proxies discovered from containers are not included; run headgate status to see them")
 	}
 	if output == "json" {
 		return writeJSON(cmd, e)
@@ -43,17 +39,33 @@ func explainStream(cmd *cobra.Command, address, from, file, output string) error
 	return err
 }
 
-// parseStream reads tcp://host:port.
-func parseStream(address, from string) (q plan.StreamQuestion, err error) {
-	scheme, rest, _ := strings.Cut(address, "://")
-	host, port, err := net.SplitHostPort(strings.TrimSuffix(rest, "/"))
-	number, nerr := strconv.ParseUint(port, 10, 16)
-	if err != nil || nerr != nil || number == 0 {
-		return q, usage("invalid address %q: expected an address like tcp://db.example.com:5432", address)
+// explainDocumentsStream asks what the configuration files say.
+func explainDocumentsStream(cmd *cobra.Command, file string, q plan.StreamQuestion) (plan.StreamExplanation, error) {
+	_, documents, err := readDocuments(cmd, file)
+	if err != nil {
+		return plan.StreamExplanation{}, err
 	}
-	q = plan.StreamQuestion{Protocol: scheme, Host: host, Port: uint16(number)}
-	if q.From, err = netip.ParseAddr(from); err != nil {
-		return q, usage("invalid client address %q: expected an address like 192.0.2.1", from)
+	p, problems := loadPlan(documents, "")
+	if len(problems) > 0 {
+		return plan.StreamExplanation{}, printProblems(cmd, problems)
 	}
-	return q, nil
+	defer p.Retire(nil)
+	e := p.ExplainStream(q)
+	e.Notes = append(e.Notes, undiscovered(p)...)
+	return e, nil
+}
+
+// explainRunningStream asks a headgate that runs.
+func explainRunningStream(ctx context.Context, r *reach, address, from string) (e plan.StreamExplanation, err error) {
+	to, err := r.open(ctx)
+	if err != nil {
+		return e, err
+	}
+	defer to.close()
+	in := struct {
+		Address string `json:"address"`
+		From    string `json:"from"`
+	}{address, from}
+	err = to.ask(ctx, http.MethodPost, "/explain/stream", in, &e)
+	return e, err
 }

@@ -2,8 +2,10 @@ package plan
 
 import (
 	"fmt"
+	"net"
 	"net/netip"
 	"slices"
+	"strconv"
 	"strings"
 
 	"headgate/internal/clock"
@@ -33,19 +35,21 @@ type StreamExplanation struct {
 	Protocol string `json:"protocol"`
 	// Listener is the port or proxy that has the address, "" if nobody has.
 	Listener string `json:"listener,omitempty"`
-	Address  string `json:"address,omitempty"`
-	// Proxy is the TCP or UDP proxy that takes it, "" if none does; Name the name
-	// by which it was found.
+	// Address is the one on which it listens.
+	Address string `json:"address,omitempty"`
+	// Proxy is the TCP or UDP proxy that takes it, "" if none does.
 	Proxy string `json:"proxy,omitempty"`
-	Name  string `json:"name,omitempty"`
+	// Name is the name by which the proxy was found.
+	Name string `json:"name,omitempty"`
 	// Filters are the proxy's filters in the order in which they act.
 	Filters []string `json:"filters,omitempty"`
 	// Denied is why the client may not come in.
 	Denied string `json:"denied,omitempty"`
 	// Header is the version of the PROXY header that servers get.
 	Header string `json:"proxy_protocol,omitempty"`
-	// Balance is how a server is chosen, Servers are the candidates.
-	Balance string            `json:"load_balancing,omitempty"`
+	// Balance is how a server is chosen.
+	Balance string `json:"load_balancing,omitempty"`
+	// Servers are the candidates.
 	Servers []StreamCandidate `json:"servers,omitempty"`
 	// Notes are hints.
 	Notes []string `json:"notes,omitempty"`
@@ -53,12 +57,30 @@ type StreamExplanation struct {
 
 // StreamCandidate is a server that may take it.
 type StreamCandidate struct {
+	// Address is its address.
 	Address string `json:"address"`
-	Weight  int    `json:"weight"`
+	// Weight is its share.
+	Weight int `json:"weight"`
 	// Next is whether it would be the server now.
 	Next bool `json:"next"`
 	// State is how it stands, "" when nothing is known against it.
 	State string `json:"state,omitempty"`
+}
+
+// ParseStream reads what a client connects to, such as tcp://db.example.com:5432, and its own
+// address. The error names what is wrong.
+func ParseStream(address, from string) (q StreamQuestion, err error) {
+	scheme, rest, _ := strings.Cut(address, "://")
+	host, port, err := net.SplitHostPort(strings.TrimSuffix(rest, "/"))
+	number, nerr := strconv.ParseUint(port, 10, 16)
+	if scheme = strings.ToLower(scheme); err != nil || nerr != nil || number == 0 || scheme != string(config.TCP) && scheme != string(config.UDP) {
+		return q, fmt.Errorf("invalid address %q: expected an address like tcp://db.example.com:5432", address)
+	}
+	q = StreamQuestion{Protocol: scheme, Host: host, Port: uint16(number)}
+	if q.From, err = netip.ParseAddr(from); err != nil {
+		return q, fmt.Errorf("invalid client address %q: expected an address like 192.0.2.1", from)
+	}
+	return q, nil
 }
 
 // ExplainStream tells what the plan makes of a connection or a session. Nothing is

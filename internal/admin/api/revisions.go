@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -41,6 +42,8 @@ func (a *API) revisionRows() []row {
 			about: "Tells how everything stands: ports, proxies, servers, certificates, sources, and what waits to be confirmed."},
 		{method: get, path: "/summary", access: viewer, area: areaStatus, out: of[summaryBody](), handle: a.summary,
 			about: "Counts the proxies by state and their servers by health, and names the proxies that need attention."},
+		{method: post, path: "/explain/stream", access: viewer, area: areaStatus, in: of[explainStreamInput](), out: of[plan.StreamExplanation](), dry: true, handle: takes(a.explainStream),
+			about: "Tells which TCP or UDP proxy takes a connection, why, and which server it would go to. Nothing is sent."},
 		{method: post, path: "/explain", access: viewer, area: areaStatus, in: of[explainInput](), out: of[plan.Explanation](), dry: true, handle: takes(a.explain),
 			about: "Tells what becomes of a request: the route that takes it, the filters, the server. Nothing is sent. The head that servers get is told to admins only."},
 		{method: post, path: "/cache/purge", may: []int{404}, access: editor, area: areaCache, in: of[purgeInput](), out: of[purgeBody](), dry: true, handle: takes(a.purge),
@@ -366,6 +369,27 @@ func (a *API) explain(c *call, in *explainInput) (any, error) {
 		}
 	}
 	return e, nil
+}
+
+// explainStreamInput is a connection, or the first datagram of a session, to explain.
+type explainStreamInput struct {
+	// Address is what the client connects to: `tcp://db.example.com:5432`, or `udp://` and an
+	// address. On an https port the host is the TLS server name.
+	Address string `json:"address" required:"true" max:"512"`
+	// From is the client's address; without it 127.0.0.1.
+	From string `json:"from,omitempty" max:"64"`
+}
+
+// explainStream tells what becomes of a connection.
+func (a *API) explainStream(_ *call, in *explainStreamInput) (any, error) {
+	if _, err := a.running(); err != nil {
+		return nil, err
+	}
+	q, err := plan.ParseStream(in.Address, cmp.Or(in.From, "127.0.0.1"))
+	if err != nil {
+		return nil, refuse("invalid", "", err.Error(), "")
+	}
+	return a.Control.Plan().ExplainStream(q), nil
 }
 
 func (in *explainInput) question() (q plan.Question, err error) {

@@ -62,6 +62,10 @@ func (s *scene) runtime() {
 	s.does(200, "GET", "/series", "")
 	s.does(404, "GET", "/series?proxy=none", "")
 	s.does(200, "POST", "/explain", `{"url":"http://shop.example.com/"}`)
+	if _, out := s.does(200, "POST", "/explain/stream", `{"address":"tcp://`+at[1]+`"}`); out["proxy"] != "main" {
+		s.h.t.Errorf("the connection is explained as %v", out)
+	}
+	s.does(400, "POST", "/explain/stream", `{"address":"http://`+at[1]+`"}`)
 	s.does(404, "POST", "/cache/purge", `{"all":true}`)
 	s.does(200, "PATCH", "/proxies/main", `{"cache":{}}`, always)
 	s.does(200, "POST", "/cache/purge", `{"all":true}`)
