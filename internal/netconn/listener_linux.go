@@ -8,6 +8,8 @@ import (
 	"sync/atomic"
 	"syscall"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // Listener accepts the connections of a listening socket as a *Socket, with one
@@ -95,6 +97,24 @@ func (l *Listener) SetDeadline(t time.Time) error { return l.file.SetReadDeadlin
 
 // SyscallConn returns access to the descriptor.
 func (l *Listener) SyscallConn() (syscall.RawConn, error) { return l.file.SyscallConn() }
+
+// File returns a duplicate of the listening socket. Closing either does not affect the
+// other.
+func (l *Listener) File() (f *os.File, err error) {
+	raw, err := l.file.SyscallConn()
+	if err != nil {
+		return nil, err
+	}
+	var dup int
+	var errno error
+	if err = raw.Control(func(fd uintptr) { dup, errno = unix.FcntlInt(fd, unix.F_DUPFD_CLOEXEC, 0) }); err == nil {
+		err = errno
+	}
+	if err != nil {
+		return nil, os.NewSyscallError("fcntl", err)
+	}
+	return os.NewFile(uintptr(dup), "listener"), nil
+}
 
 // Close ends Accept and gives the address free.
 func (l *Listener) Close() error {

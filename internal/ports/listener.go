@@ -4,6 +4,7 @@ import (
 	"log/slog"
 	"net"
 	"net/netip"
+	"os"
 	"sync/atomic"
 	"time"
 
@@ -95,6 +96,11 @@ type socket interface {
 	CutFrom(netip.Prefix) int
 	// Close closes the socket with all that is open on it.
 	Close()
+	// file returns a duplicate of the socket, for another process; leave leaves the socket
+	// to that, which has the other end of the relay, and rejoin takes it into use again.
+	file() (*os.File, error)
+	leave(relay *os.File) error
+	rejoin()
 	// Released is closed when the address is free for another socket.
 	Released() <-chan struct{}
 	// Len and Accepted are how many connections or sessions are open and were begun.
@@ -244,7 +250,7 @@ func (s *Set) serve(l *listener) {
 	if l.key.kind == udpKind {
 		s.drains.cut(l.key.address)
 	}
-	if l.serving {
+	if l.serving || s.mu.held {
 		return
 	}
 	l.serving = true
@@ -344,6 +350,9 @@ func (c *counted) Remote() netip.Addr {
 	}
 	return netip.Addr{}
 }
+
+// Leave makes the connection end in its own time.
+func (c *counted) Leave() { listen.Leave(c.Conn) }
 
 // Serve serves the connection.
 func (c *counted) Serve() (park func(resume func()) bool) {

@@ -5,7 +5,7 @@
 // ports.go is the life of a change. listener.go is an open socket, whatever it takes;
 // tcp.go, quic.go and udp.go are what is different for each kind. waiting.go opens
 // sockets whose address was busy, drains.go closes those that nobody wants any more,
-// reset.go closes what is open on one,
+// reset.go closes what is open on one, inherit.go shares sockets with another process,
 // limit.go shares out how many connections there may be, state.go tells how ports
 // stand. What is spoken on a connection is found out in accept; listen, below, holds
 // the sockets and knows nothing of the configuration.
@@ -36,6 +36,12 @@ type Options struct {
 	// Pace is how long a port whose address is busy waits for the next try; zero is
 	// the usual one.
 	Pace Pace
+	// Inheritance has the sockets of the process that this one replaces; nil is none.
+	Inheritance Inheritance
+	// Hold opens sockets and accepts nothing on them before Begin.
+	Hold bool
+	// QUIC are the keys of HTTP/3; nil makes some for each socket.
+	QUIC *listen.QUICKeys
 	// Changed is called when a port may stand otherwise than before. It may be called
 	// with locks held and must only take a note. Nil hears nothing.
 	Changed func()
@@ -51,6 +57,8 @@ type Set struct {
 	bind    Bind
 	pace    Pace
 	changed func()
+	inherit Inheritance
+	quic    *listen.QUICKeys
 
 	serials atomic.Uint64 // of connections
 	drains  drains
@@ -64,6 +72,9 @@ type Set struct {
 		waiting    map[key]*State
 		retry      *time.Timer
 		closed     bool
+		held       bool     // nothing is accepted yet
+		shared     []shared // with another process, from Freeze to Thaw
+		left       bool     // to that process
 	}
 }
 
@@ -78,7 +89,11 @@ func New(o Options) *Set {
 	if o.Changed == nil {
 		o.Changed = func() {}
 	}
-	s := &Set{log: o.Log, metrics: o.Metrics, current: o.Current, bind: o.Bind, pace: o.Pace, changed: o.Changed}
+	if o.Inheritance == nil {
+		o.Inheritance = noInheritance{}
+	}
+	s := &Set{log: o.Log, metrics: o.Metrics, current: o.Current, bind: o.Bind, pace: o.Pace, changed: o.Changed, inherit: o.Inheritance, quic: o.QUIC}
+	s.mu.held = o.Hold
 	s.mu.open = map[key]*listener{}
 	s.mu.waiting = map[key]*State{}
 	s.standing.Store(&standing{})

@@ -35,7 +35,8 @@ func (s *Set) openQUIC(l *listener, p *plan.Plan) (socket, error) {
 	look := func() *view { return l.look(s.current.Load()) }
 	front := &h3.Front{Port: func() *exchange.Port { return look().port }, Clients: clients.New(), Log: s.log, Flooded: s.metrics.Flooded}
 	front.Clients.Refused = l.refusals(s.log)
-	opened, err := listen.OpenQUIC(l.key.address, s.packets(p, l.key.address.Port()), l.share, listen.QUICSettings{
+	settings := listen.QUICSettings{
+		Keys: s.quic,
 		TLS: func() (*tls.Config, error) {
 			if cfg := look().on.TLS(); cfg != nil {
 				return cfg, nil
@@ -48,11 +49,21 @@ func (s *Set) openQUIC(l *listener, p *plan.Plan) (socket, error) {
 		Banned: func(client net.Addr) bool { return look().on.RejectsFrom(client) },
 		Reject: func() { l.counter.Load().Refused(metrics.RefusedBanned) },
 		Lost:   func(op string) { l.counter.Load().DatagramLost(op == netconn.SendDatagram) },
-	}, s.log)
+	}
+	opened, err := s.openQUICSocket(l, p, settings)
 	if err != nil {
 		return nil, err
 	}
 	return &quicSocket{QUIC: opened, set: s, of: l, front: front}, nil
+}
+
+// openQUICSocket opens a socket, or takes the inherited one.
+func (s *Set) openQUICSocket(l *listener, p *plan.Plan, settings listen.QUICSettings) (*listen.QUIC, error) {
+	at := l.key.address
+	if f := s.inherit.TakeFile(l.key.fileName()); f != nil {
+		return listen.InheritQUIC(at, f, s.inherit.TakeFile(relayPrefix+l.key.fileName()), l.share, settings, s.log)
+	}
+	return listen.OpenQUIC(at, s.packets(p, at.Port()), l.share, settings, s.log)
 }
 
 func (q *quicSocket) serve() error {

@@ -31,7 +31,7 @@ func (s *Set) openTCP(l *listener, p *plan.Plan) (socket, error) {
 		}
 	}
 	s.drains.awaitRelease(address.Port())
-	opened, err := s.bind(address, beside, l.share, s.log)
+	opened, err := s.bindOrInherit(l, beside)
 	if err != nil {
 		return nil, err
 	}

@@ -1,9 +1,9 @@
 package ports
 
 import (
-	"net/netip"
-
 	"fmt"
+	"net"
+	"net/netip"
 	"time"
 
 	"headgate/internal/plan"
@@ -22,11 +22,19 @@ type udpSocket struct {
 // openUDP opens the socket of a UDP proxy.
 func (s *Set) openUDP(l *listener, p *plan.Plan) (socket, error) {
 	address := l.key.address
-	conn, err := listen.Packets(address, s.packets(p, address.Port()))
+	conn, err := s.openPackets(l, p)
 	if err != nil {
 		return nil, fmt.Errorf("open %s: %w", address, err)
 	}
 	return &udpSocket{udp.NewTable(conn, p.AtUDP(address).Proxy), l, make(chan struct{})}, nil
+}
+
+// openPackets opens a socket, or takes the inherited one.
+func (s *Set) openPackets(l *listener, p *plan.Plan) (*net.UDPConn, error) {
+	if f := s.inherit.TakeFile(l.key.fileName()); f != nil {
+		return listen.InheritPackets(l.key.address, f)
+	}
+	return listen.Packets(l.key.address, s.packets(p, l.key.address.Port()))
 }
 
 func (u *udpSocket) serve() error {

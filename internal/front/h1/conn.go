@@ -117,6 +117,12 @@ func (c *Conn) Drain() {
 	c.nc.Kick()
 }
 
+// Leave makes the connection end with the next response, which says so, or when its idle
+// timeout is over. A client that sends a request on an idle connection does not lose it,
+// as it would where the connection is closed while the request is on its way. Any
+// goroutine may call it.
+func (c *Conn) Leave() { c.draining.Store(true) }
+
 // Close ends the connection at once: nothing is read from it or written to it
 // any more. An exchange under way notices soon; Close does not wait for it. What the
 // client gets of that is cut by a reset, so that nobody takes it for all. Any goroutine

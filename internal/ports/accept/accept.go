@@ -110,6 +110,7 @@ type fresh struct {
 		sync.Mutex
 		conn     listen.Conn // once it is known what is spoken
 		draining bool
+		left     bool // its socket is another process's: see Leave
 		closed   bool
 	}
 }
@@ -128,7 +129,7 @@ func (f *fresh) Serve() (park func(resume func()) bool) {
 	}
 	f.mu.Lock()
 	f.mu.conn = c
-	draining, closed := f.mu.draining, f.mu.closed
+	draining, left, closed := f.mu.draining, f.mu.left, f.mu.closed
 	f.mu.Unlock()
 	switch {
 	case closed:
@@ -136,6 +137,8 @@ func (f *fresh) Serve() (park func(resume func()) bool) {
 		return nil
 	case draining:
 		c.Drain()
+	case left:
+		listen.Leave(c)
 	}
 	return c.Serve()
 }
@@ -221,6 +224,17 @@ func (f *fresh) Drain() {
 		return
 	}
 	time.AfterFunc(beginGrace, f.giveUp)
+}
+
+// Leave makes the connection end in its own time: a handshake takes as long as ever.
+func (f *fresh) Leave() {
+	f.mu.Lock()
+	f.mu.left = true
+	c := f.mu.conn
+	f.mu.Unlock()
+	if c != nil {
+		listen.Leave(c)
+	}
 }
 
 // giveUp ends a connection of which it is still not known what is spoken on it.

@@ -39,6 +39,7 @@ type conns struct {
 		sync.Mutex
 		open     map[Conn]struct{}
 		draining bool
+		left     bool          // to another process, see Socket.Leave; implies draining
 		news     chan struct{} // closed when one of these changes; nil if nobody waits
 	}
 }
@@ -89,10 +90,12 @@ func (c *conns) drainOpenLocked() {
 func (c *conns) start(conn Conn) {
 	c.mu.Lock()
 	c.mu.open[conn] = struct{}{}
-	draining := c.mu.draining
+	draining, left := c.mu.draining, c.mu.left
 	c.mu.Unlock()
 	c.running.Go(func() { c.run(conn) })
-	if draining {
+	if left {
+		Leave(conn)
+	} else if draining {
 		conn.Drain()
 	}
 }

@@ -91,6 +91,19 @@ func (s *Socket) setDeferred(yes bool) {
 	})
 }
 
+// isDeferred reports whether the system keeps back clients that say nothing.
+func (s *Socket) isDeferred() (yes bool) {
+	raw, err := s.file.SyscallConn()
+	if err != nil {
+		return false
+	}
+	_ = raw.Control(func(fd uintptr) {
+		n, err := unix.GetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_DEFER_ACCEPT)
+		yes = err == nil && n > 0
+	})
+	return yes
+}
+
 // emptyQueue ends the accept loop when it has taken every client that waits in
 // the system's queue: to close a listening socket resets those.
 func (s *Socket) emptyQueue() {

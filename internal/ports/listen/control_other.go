@@ -16,6 +16,9 @@ func share(syscall.Conn, bool) {}
 // DeferAccept does nothing on this system: all clients come at once.
 func (s *Socket) DeferAccept(bool) {}
 
+// isDeferred reports false: no clients are kept back.
+func (s *Socket) isDeferred() bool { return false }
+
 // hasHandshakes reports false: clients come when their handshake is over.
 func hasHandshakes(uint16) bool { return false }
 

@@ -2,12 +2,14 @@ package listen
 
 import (
 	"context"
+	"crypto/rand"
 	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
 	"net"
 	"net/netip"
+	"os"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -15,6 +17,7 @@ import (
 	"github.com/quic-go/quic-go"
 
 	"headgate/internal/netconn"
+	"headgate/internal/ports/generations"
 )
 
 // QUIC is an open socket for connections of QUIC. Like a Socket it knows its
@@ -27,6 +30,7 @@ type QUIC struct {
 	conns
 	// constant
 	udp       *net.UDPConn
+	shared    *generations.Conn // udp, as two processes may share it
 	transport *quic.Transport
 	settings  QUICSettings
 	released  chan struct{} // closed when the address is free again
@@ -39,8 +43,9 @@ type QUIC struct {
 	// guarded by conns.mu
 	listener *quic.Listener // nil before Serve
 	accept   AcceptQUIC
-	drains   uint64 // how often Drain was called
-	ended    bool   // end was called
+	relay    *os.File // of an inherited socket, until Serve
+	drains   uint64   // how often Drain was called
+	ended    bool     // end was called
 }
 
 // QUICSettings are what a connection gets when it begins.
@@ -61,6 +66,26 @@ type QUICSettings struct {
 	// of a read that failed (netconn.ReceiveDatagram). Several goroutines may call it at
 	// once; nil counts nothing.
 	Lost func(op string)
+	// Keys are those of the process; nil makes some that only this socket knows.
+	Keys *QUICKeys
+}
+
+// QUICKeys are what a process of QUIC signs with, so that its successor understands it.
+type QUICKeys struct {
+	// Generation is the number of the process among those that have replaced each other.
+	Generation byte `json:"-"`
+	// Reset makes stateless resets (RFC 9000, section 10.3), Token the tokens by which
+	// clients prove their address (section 8.1).
+	Reset quic.StatelessResetKey `json:"reset"`
+	Token quic.TokenGeneratorKey `json:"token"`
+}
+
+// NewQUICKeys returns new keys for the process of a generation.
+func NewQUICKeys(generation int) *QUICKeys {
+	k := &QUICKeys{Generation: byte(generation)}
+	rand.Read(k.Reset[:]) // never fails: crypto/rand ends the process instead
+	rand.Read(k.Token[:])
+	return k
 }
 
 // AcceptQUIC makes a Conn of a connection whose handshake has ended. It must not
@@ -74,13 +99,6 @@ const (
 	verifyFrom    = 64
 	maxHandshakes = 1024
 )
-
-// idLength is how long the IDs of connections are, in bytes. By its ID alone a datagram
-// finds its connection, each connection has some of them, and quic-go draws them at random
-// and does not look whether another has the same: of four bytes, as it makes them by
-// itself, two in a few ten thousand are the same, and what comes for one connection goes
-// to another.
-const idLength = 8
 
 // acceptors is how many goroutines take connections. quic-go refuses those that find
 // nobody waiting and a queue of 32 full, and that one is full soon where the system lets
@@ -97,6 +115,14 @@ func OpenQUIC(address netip.AddrPort, beside []*net.UDPConn, share *Share, setti
 	if err != nil {
 		return nil, fmt.Errorf("open %s (UDP): %w", address, err)
 	}
+	return newQUIC(address, udp, share, settings, log)
+}
+
+// newQUIC returns the socket over one of the system's, which it closes if it cannot.
+func newQUIC(address netip.AddrPort, udp *net.UDPConn, share *Share, settings QUICSettings, log *slog.Logger) (*QUIC, error) {
+	if settings.Keys == nil {
+		settings.Keys = NewQUICKeys(1)
+	}
 	q := &QUIC{udp: udp, settings: settings, released: make(chan struct{})}
 	datagrams, err := netconn.NewDatagrams(udp, q.failed)
 	if err != nil {
@@ -104,8 +130,10 @@ func OpenQUIC(address netip.AddrPort, beside []*net.UDPConn, share *Share, setti
 		return nil, fmt.Errorf("open %s (UDP): %w", address, err)
 	}
 	q.init(address, share, log)
+	q.shared = generations.New(datagrams, settings.Keys.Generation)
 	q.transport = &quic.Transport{
-		Conn: datagrams, ConnectionIDLength: idLength, VerifySourceAddress: q.verifies, ConnContext: q.admit,
+		Conn: q.shared, ConnectionIDGenerator: generations.IDs{Generation: settings.Keys.Generation}, VerifySourceAddress: q.verifies, ConnContext: q.admit,
+		StatelessResetKey: &settings.Keys.Reset, TokenGeneratorKey: &settings.Keys.Token,
 	}
 	return q, nil
 }
@@ -136,6 +164,13 @@ func (q *QUIC) Serve(accept AcceptQUIC) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.accept = accept
+	if q.relay != nil {
+		err := q.shared.Join(q.relay)
+		q.relay.Close()
+		if q.relay = nil; err != nil {
+			q.log.Warn("connections of HTTP/3 to the previous process are lost", "address", q.address.String(), "error", err)
+		}
+	}
 	return q.listenLocked()
 }
 
@@ -227,7 +262,7 @@ func (q *QUIC) admit(ctx context.Context, client *quic.ClientInfo) (context.Cont
 	case client.AddrVerified && q.settings.Banned != nil && q.settings.Banned(client.RemoteAddr):
 		q.settings.Reject()
 		return nil, errBanned
-	case q.Draining():
+	case q.Draining() && !q.hasLeft(): // by a relay come those alone that began here
 		return nil, errDraining
 	case q.shaking.Load() >= maxHandshakes, !q.room():
 		q.settings.Full()
@@ -318,7 +353,7 @@ func (q *QUIC) end() {
 		l.Close()
 	}
 	q.transport.Close()
-	q.udp.Close()
+	q.shared.Close()
 	close(q.released)
 	q.accepting.Wait()
 	q.running.Wait()

@@ -163,7 +163,7 @@ func (s *Socket) loop(accept Accept) {
 		nc, err := s.file.Accept()
 		if err != nil {
 			switch {
-			case errors.Is(err, net.ErrClosed):
+			case errors.Is(err, net.ErrClosed), s.hasLeft():
 				return
 			case !s.Draining():
 				trouble.tell(s, err)
@@ -226,17 +226,18 @@ func (s *Socket) stop(hasty bool) {
 		s.hasty.Store(true)
 	}
 	s.mu.Lock()
-	if s.mu.draining {
+	left := s.mu.left
+	if s.mu.draining && !left {
 		s.mu.Unlock()
 		<-s.released
 		return
 	}
-	s.mu.draining = true
+	s.mu.draining, s.mu.left = true, false
 	s.before.Store(s.accepted.Load())
 	s.drainOpenLocked()
 	s.mu.Unlock()
 	s.share.look()
-	if s.serving.Load() {
+	if s.serving.Load() && !left { // the queue of a socket that was left is another process's
 		s.emptyQueue()
 	}
 	s.file.Close()

@@ -23,6 +23,7 @@ type Table struct {
 	socket *socket
 
 	proxy    atomic.Pointer[Proxy]
+	paused   atomic.Bool // what reads is to end
 	sessions sync.WaitGroup
 	reading  sync.WaitGroup
 
@@ -48,6 +49,16 @@ func NewTable(conn *net.UDPConn, p *Proxy) *Table {
 func (t *Table) Serve() {
 	t.proxy.Load().Warm()
 	t.reading.Go(t.read)
+}
+
+// Pause stops taking datagrams of clients, which another process takes that has the socket,
+// too. Sessions go on to send what servers say. Serve takes datagrams again.
+func (t *Table) Pause() {
+	t.paused.Store(true)
+	t.socket.conn.SetReadDeadline(time.Unix(1, 0))
+	t.reading.Wait()
+	t.socket.conn.SetReadDeadline(time.Time{})
+	t.paused.Store(false)
 }
 
 // Use makes p the proxy that datagrams are carried by. Sessions at servers that it
@@ -118,7 +129,7 @@ func (t *Table) read() {
 		case err == nil:
 			rest = 0
 			t.take(p[:n], from, local)
-		case errors.Is(err, net.ErrClosed):
+		case errors.Is(err, net.ErrClosed), t.paused.Load():
 			return
 		default:
 			// What a socket without a peer tells is nobody's session; a socket that
