@@ -51,6 +51,12 @@ type Options struct {
 	// if it is absent. With a key from outside, the files of certificates are sealed
 	// too.
 	Key string
+	// Lock is the lock of the directory that another process has handed over; nil locks
+	// the directory. Open closes it if it fails.
+	Lock *os.File
+	// Hold opens the directory without writing anything: commits wait until Begin is
+	// called.
+	Hold bool
 	// Clock is the engine's clock, by default the machine's.
 	Clock func() time.Time
 	// Point is called with a name at every step of a write, for tests that end the
@@ -99,7 +105,7 @@ type Store struct {
 	clock func() time.Time
 	point func(string)
 	keys  *keyring
-	lock  *os.File // nil where no file can be made
+	lock  *os.File // nil where no file can be made; changed by who has frozen the store
 	// outside is the key of the secrets, "" if it is in the directory.
 	outside string
 	stop    context.CancelFunc
@@ -131,6 +137,8 @@ type Store struct {
 	tried   time.Time // when writing was tried again last
 	entries int       // how many there are
 	stages  int       // of staged files, for their names
+	held    bool      // Begin was not called yet, and writer is held
+	frozen  bool      // by Freeze, and writer and mu are held
 	settled []string  // keys whose files are in their places, and still noted as pending
 	movedTo string    // where the state has moved to, "" if it is here
 	half    bool      // an import was begun and is not finished
@@ -158,24 +166,19 @@ func Open(o Options) (*Store, error) {
 		s.log.Warn("everybody on this machine can write to the state directory, and so put another key or other users into it; take that right away with chmod o-w",
 			"path", s.dir, "mode", fmt.Sprintf("%04o", mode))
 	}
-	trouble := s.takeLock()
+	trouble := s.takeLock(o.Lock)
 	var inUse *InUse
 	if errors.As(trouble, &inUse) {
 		return nil, trouble
-	}
-	if trouble == nil {
-		for _, left := range []string{restoringName, spoolName} { // a crash may have left them
-			if err := os.RemoveAll(filepath.Join(s.dir, left)); err != nil {
-				trouble = err
-			}
-		}
 	}
 	if err := s.checkVersion(); err != nil {
 		s.lock.Close()
 		return nil, err
 	}
-	if trouble == nil {
-		trouble = s.prepare()
+	if s.held = o.Hold && trouble == nil; s.held {
+		s.writer.Lock() // until Begin
+	} else if trouble == nil {
+		trouble = s.prepareFiles()
 	}
 	var err error
 	if s.keys, err = openKeys(s.dir, o.Key, trouble == nil); err != nil {
@@ -209,9 +212,13 @@ func (s *Store) defaults() {
 	s.leases.held = map[string]*held{}
 }
 
-// takeLock locks the directory for this process. The error is *InUse, or says why
-// the directory cannot be written to.
-func (s *Store) takeLock() error {
+// takeLock locks the directory for this process, unless it gets the lock. The error is
+// *InUse, or says why the directory cannot be written to.
+func (s *Store) takeLock(handed *os.File) error {
+	if handed != nil {
+		s.lock = handed
+		return nil
+	}
 	lock, err := os.OpenFile(filepath.Join(s.dir, lockName), os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
 		return s.explain(err)
@@ -266,10 +273,16 @@ func (s *Store) prepare() error {
 
 // start opens the database, looks at the files, and begins to look after both.
 func (s *Store) start(trouble error) error {
-	s.writer.Lock()
-	defer s.writer.Unlock()
+	if !s.held {
+		s.writer.Lock()
+		defer s.writer.Unlock()
+	}
 	s.mu.Lock()
-	err := s.openLocked(trouble)
+	open := func() error { return s.openLocked(trouble) }
+	if s.held {
+		open = s.openHeldLocked
+	}
+	err := open()
 	s.mu.Unlock()
 	if err != nil {
 		return err
@@ -293,12 +306,19 @@ func (s *Store) Trouble() error {
 // Close ends what runs and gives the directory free.
 func (s *Store) Close() error {
 	s.stop()
+	held := s.held
+	if held { // whoever waits to write must not
+		s.mu.Lock()
+		s.mu.closed, s.held = true, false
+		s.mu.Unlock()
+		s.writer.Unlock()
+	}
 	<-s.done
 	s.writer.Lock()
 	defer s.writer.Unlock()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.mu.closed {
+	if s.mu.closed && !held {
 		return nil
 	}
 	s.mu.closed = true

@@ -145,7 +145,7 @@ func copyFile(from, to string) error {
 func RestorePrevious(dir string, now time.Time) (aside string, err error) {
 	s := &Store{dir: dir}
 	s.defaults()
-	if err := s.takeLock(); err != nil {
+	if err := s.takeLock(nil); err != nil {
 		return "", err
 	}
 	defer s.lock.Close()

@@ -31,18 +31,25 @@ func (s *Store) settleLocked() error {
 	if err == nil {
 		_, err = s.followLocked()
 	}
-	var at store.Revision
-	if err == nil {
-		err = guard(func() error {
-			return s.mu.db.View(func(tx *bbolt.Tx) error {
-				s.entries = tx.Bucket([]byte(bucketEntries)).Stats().KeyN
-				meta := tx.Bucket([]byte(bucketMeta))
-				at = revisionOf(meta)
-				s.movedTo, s.half = string(meta.Get([]byte(metaMoved))), meta.Get([]byte(metaHalf)) != nil
-				return nil
-			})
-		})
+	if err != nil {
+		s.feed.restart(0)
+		return err
 	}
+	return s.countLocked()
+}
+
+// countLocked counts the entries, and begins watches at the revision of state.db.
+func (s *Store) countLocked() error {
+	var at store.Revision
+	err := guard(func() error {
+		return s.mu.db.View(func(tx *bbolt.Tx) error {
+			s.entries = tx.Bucket([]byte(bucketEntries)).Stats().KeyN
+			meta := tx.Bucket([]byte(bucketMeta))
+			at = revisionOf(meta)
+			s.movedTo, s.half = string(meta.Get([]byte(metaMoved))), meta.Get([]byte(metaHalf)) != nil
+			return nil
+		})
+	})
 	s.feed.restart(at)
 	return err
 }
@@ -306,7 +313,7 @@ func (s *Store) tryAgain() bool {
 
 func (s *Store) reopenLocked() error {
 	if s.lock == nil {
-		if err := s.takeLock(); err != nil {
+		if err := s.takeLock(nil); err != nil {
 			return err
 		}
 	}
