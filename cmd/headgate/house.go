@@ -12,14 +12,14 @@ import (
 	"headgate/internal/control"
 	"headgate/internal/discovery/docker"
 	"headgate/internal/metrics"
-	"headgate/internal/ports/listen"
+	"headgate/internal/upgrade"
 )
 
 // openHouse makes the house that run and demo serve with: a control, and above it
 // the admin listener, which takes part in its changes.
 func openHouse(o houseOptions) (house, error) {
 	b, w := thisBuild(), watch.New(o.log)
-	begun := &atReady{next: o.ready}
+	begun, open := &atReady{next: o.ready}, make(chan struct{})
 	shared := &sharing{houseOptions: o}
 	c, err := control.New(control.Options{
 		Share:      shared.opener(),
@@ -32,6 +32,8 @@ func openHouse(o houseOptions) (house, error) {
 		Strict:     o.strict,
 		Build:      metrics.Build{Version: b.Version, Revision: b.Revision},
 		Ready:      begun.ready,
+		Inherited:  o.inherited,
+		TakeOver:   takeOver(o.inherited),
 		Docker:     docker.Open,
 	})
 	if err != nil {
@@ -41,9 +43,10 @@ func openHouse(o houseOptions) (house, error) {
 	if o.changed != nil {
 		c.Observe(func(*control.Event) { o.changed() })
 	}
-	m := openManagement(o, c, w)
+	var replace *replacer
+	m := openManagement(o, c, w, func() *replacer { return replace })
 	options := admin.Options{
-		Log: o.log, Instance: newInstance(o), Metrics: c.Metrics(), Ready: c.Ready, Listen: listen.Listener, API: m.api, Console: console.New(), Hosts: adminHosts(c),
+		Log: o.log, Instance: newInstance(o), Metrics: c.Metrics(), Ready: c.Ready, Listen: inheritListener(o.inherited), Begin: open, API: m.api, Console: console.New(), Hosts: adminHosts(c),
 		Status: func(proxy string) any {
 			s := c.StatusOf(proxy)
 			if proxy != "" && len(s.Proxies)+len(s.TCPProxies)+len(s.UDPProxies) == 0 {
@@ -54,8 +57,18 @@ func openHouse(o houseOptions) (house, error) {
 	}
 	listener := admin.New(options)
 	c.Join(listener)
-	begun.do = func() { m.inviteFirst(listener) }
-	return &controlled{c, listener, options}, nil
+	r := newReplacer(o, c, listener, options)
+	replace = r
+	begun.do = func() {
+		close(open)
+		if o.inherited == nil {
+			m.inviteFirst(listener)
+			return
+		}
+		o.inherited.CloseFiles()
+		m.upgraded(o.inherited.Old.Version)
+	}
+	return &controlled{Control: c, admin: listener, options: options, replacer: r}, nil
 }
 
 // atReady is told that the first configuration was applied, and tells others.
@@ -70,15 +83,21 @@ func (r *atReady) ready() {
 
 // newInstance returns what this process tells of itself on this machine.
 func newInstance(o houseOptions) *admin.Instance {
-	return &admin.Instance{ID: rand.Text(), Config: o.config, State: o.state, PID: os.Getpid(), Version: thisBuild().Version}
+	id := rand.Text()
+	o.inherited.Part(partInstance, &id) // it stays the same headgate
+	return &admin.Instance{ID: id, Config: o.config, State: o.state, PID: os.Getpid(), Version: thisBuild().Version}
 }
 
 // controlled is a control with an admin listener and the admin socket.
 type controlled struct {
 	*control.Control
-	admin   *admin.Server
-	options admin.Options
+	admin    *admin.Server
+	options  admin.Options
+	replacer *replacer
 }
+
+// Upgrade is that of the replacer.
+func (c *controlled) Upgrade(force bool) (upgrade.Result, error) { return c.replacer.Upgrade(force) }
 
 // Run is that of the control. The admin listener and socket tell how things stand until
 // the last connection has drained. Requests are served without a socket too.
@@ -86,13 +105,39 @@ func (c *controlled) Run(ctx context.Context) error {
 	defer c.admin.Close()
 	path := admin.SocketPath(c.options.Instance.State)
 	c.options.Instance.Socket = path // before anybody can ask
-	socket, err := admin.OpenSocket(path, c.options)
+	socket, err := c.openSocket(path)
 	if err != nil {
 		c.options.Instance.Socket = ""
 	}
 	if err != nil && !errors.Is(err, errors.ErrUnsupported) {
 		c.options.Log.Warn("there is no admin socket; commands need --admin and a token", "error", err)
 	}
-	defer socket.Close()
-	return c.Control.Run(ctx)
+	r := c.replacer
+	r.mu.socket = socket
+	running, end := context.WithCancel(context.WithoutCancel(ctx))
+	defer end()
+	ended := make(chan error, 1)
+	go func() { ended <- c.Control.Run(running) }()
+	select {
+	case <-ctx.Done():
+		if r.stop() {
+			<-r.left
+			return nil
+		}
+		end()
+		err = <-ended
+	case err = <-ended:
+	case <-r.left:
+		return nil // the new process has what would be closed here
+	}
+	r.closeSocket()
+	return err
+}
+
+// openSocket opens the admin socket, or takes the inherited one.
+func (c *controlled) openSocket(path string) (*admin.Socket, error) {
+	if f := c.replacer.inherited.TakeFile(socketFile); f != nil {
+		return admin.InheritSocket(path, f, c.options)
+	}
+	return admin.OpenSocket(path, c.options)
 }

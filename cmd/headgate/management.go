@@ -19,6 +19,7 @@ import (
 	"headgate/internal/event/webhook"
 	"headgate/internal/operator"
 	"headgate/internal/update"
+	"headgate/internal/upgrade"
 )
 
 // setupFile holds the token for making the first user, below the state directory.
@@ -28,6 +29,7 @@ const setupFile = "setup-token"
 type management struct {
 	api       *api.API // nil if there is none
 	operators *operator.Operators
+	events    *event.Log // nil if there are none
 	log       *slog.Logger
 	file      string // holds the token of the set-up link
 }
@@ -35,7 +37,7 @@ type management struct {
 // openManagement makes the management API over a control: operators, events, and what
 // they are told of changes. Without a store that can be read there is none, and
 // requests are served all the same.
-func openManagement(o houseOptions, c *control.Control, w *watch.Watch) *management {
+func openManagement(o houseOptions, c *control.Control, w *watch.Watch, replace func() *replacer) *management {
 	m := &management{log: o.log, file: filepath.Join(o.state, setupFile)}
 	events, err := event.Open(context.Background(), c.Store(), o.log)
 	if err != nil {
@@ -60,14 +62,25 @@ func openManagement(o houseOptions, c *control.Control, w *watch.Watch) *managem
 		events.Send(event.ProcessStopping{})
 		events.Close()
 	})
-	events.Send(event.ProcessStarted{Version: b.Version})
+	m.events = events
+	if o.inherited == nil {
+		events.Send(event.ProcessStarted{Version: b.Version})
+	}
 	w.Start(c, events)
 	m.api = api.New(api.Options{
 		Control: c, Operators: operators, Events: events, Log: o.log, Recent: c.Recent, Backup: c.Backup, Webhooks: hooks, Hosts: adminHosts(c),
 		Trusted: trustedProxies(c), Newer: updates.Newer,
-		Version: api.Version{Version: b.Version, Go: runtime.Version(), API: "v1"},
+		Upgrade:      func(force bool) (upgrade.Result, error) { return replace().Upgrade(force) },
+		CheckUpgrade: func(ctx context.Context) upgrade.Check { return replace().Check(ctx, o.config) },
+		Upgrades:     func() upgrade.State { return replace().State() },
+		Version:      api.Version{Version: b.Version, Go: runtime.Version(), API: "v1"},
 	})
 	return m
+}
+
+// upgraded sends the event of an upgrade from the version of the process before.
+func (m *management) upgraded(from string) {
+	m.events.Send(event.ProcessUpgraded{Version: thisBuild().Version, From: from})
 }
 
 // inviteFirst prints a link that lets one person become the first admin, while there is

@@ -38,6 +38,15 @@ func tuneMemory() {
 	}
 }
 
+// halveMemory halves the memory limit of a process that was replaced: the new one needs
+// its part.
+func halveMemory() {
+	if limit := debug.SetMemoryLimit(-1); limit < math.MaxInt64 {
+		debug.SetMemoryLimit(limit / 2)
+	}
+	debug.SetGCPercent(usualGrowth / 2)
+}
+
 // memoryLimit returns the smallest memory limit of the process's control group
 // and those around it (cgroup v2), in bytes; math.MaxInt64 without any, and on
 // systems other than Linux.

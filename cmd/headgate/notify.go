@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"log/slog"
+	"strconv"
 	"time"
 
 	"github.com/coreos/go-systemd/v22/daemon"
@@ -18,6 +19,15 @@ func (n notifier) send(state string) {
 }
 
 func (n notifier) ready() { n.send(daemon.SdNotifyReady + "\nSTATUS=Serving.") }
+
+// replacedBy makes another process the main one of the service, and waits until systemd
+// has heard that: what the new one says counts from then on (NotifyAccess=main).
+func (n notifier) replacedBy(pid int) {
+	n.send("MAINPID=" + strconv.Itoa(pid))
+	if err := barrier(); err != nil {
+		n.log.Warn("systemd has not confirmed the new main process", "error", err)
+	}
+}
 
 func (n notifier) stopping() { n.send(daemon.SdNotifyStopping + "\nSTATUS=Draining.") }
 

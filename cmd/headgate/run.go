@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"headgate/internal/control"
+	"headgate/internal/upgrade"
 )
 
 // newRun returns the command that serves; open makes what it serves with.
@@ -41,7 +42,8 @@ database. Each keeps a copy of everything in its state directory, and serves fro
 the database is away; changes are refused until it is back.
 
 Signals: SIGHUP reloads the configuration; SIGTERM and SIGINT complete requests in progress
-and stop (a second one stops at once); SIGUSR1 reopens log files.`,
+and stop (a second one stops at once); SIGUSR1 reopens log files; SIGUSR2 replaces the
+process by one that runs the binary now on disk, as headgate upgrade does.`,
 		Example: `  headgate run --config headgate.yaml
   headgate run -c /etc/headgate/headgate.yaml --state /var/lib/headgate --log-format json`,
 		Args: noArguments,
@@ -87,6 +89,8 @@ func checkAddress(text string) error {
 // house is a proxy that serves.
 type house interface {
 	proxy
+	// Upgrade replaces this process by one that runs the binary now on disk: see replacer.
+	Upgrade(force bool) (upgrade.Result, error)
 	// Run applies the configuration, calls the ready of its options and serves
 	// until ctx ends and running requests have ended.
 	Run(ctx context.Context) error
@@ -104,6 +108,10 @@ type houseOptions struct {
 	store, node string
 	// strict refuses to start with a broken configuration.
 	strict bool
+	// inherited is what the process has handed over that this one replaces, nil for none.
+	inherited *upgrade.Inheritance
+	// notify tells the service manager how things stand.
+	notify notifier
 	// ready is called once, when the first configuration was applied.
 	ready func()
 	// changed is called with each change of the configuration, made or refused. It may
@@ -123,6 +131,15 @@ func serve(ctx context.Context, open opener, o houseOptions) error {
 	log.Info("starting", "version", b.Version, "revision", b.Revision, "config", o.config, "state", o.state,
 		"processors", runtime.GOMAXPROCS(0), "pid", os.Getpid())
 	notify := notifier{log}
+	if upgrade.Pending() {
+		var err error
+		if o.inherited, err = inherit(); err != nil {
+			log.Error("cannot take over from the running process", "error", err)
+			return &exitError{exitInvalid, nil}
+		}
+		log.Info("taking over from the running process", "pid", o.inherited.Old.PID, "version", o.inherited.Old.Version)
+	}
+	o.notify = notify
 	ready, applied := o.ready, make(chan struct{})
 	o.ready = func() {
 		close(applied)
@@ -135,6 +152,7 @@ func serve(ctx context.Context, open opener, o houseOptions) error {
 	o.changed = func() { changes.Add(1) }
 	h, err := open(o)
 	if err != nil {
+		o.inherited.Failed(err)
 		return err
 	}
 	ctx, stop := context.WithCancel(ctx)
@@ -145,12 +163,19 @@ func serve(ctx context.Context, open opener, o houseOptions) error {
 	all, end := context.WithCancel(context.WithoutCancel(ctx))
 	defer end()
 	listening := make(chan struct{})
-	s := &signals{log: log, proxy: h, notify: notify, stop: stop, exit: os.Exit, errors: os.Stderr, listening: func() { close(listening) }}
+	s := &signals{log: log, proxy: h, notify: notify, stop: stop, exit: os.Exit, errors: os.Stderr, listening: func() { close(listening) },
+		upgrade: func() {
+			if _, err := h.Upgrade(false); err != nil {
+				log.Error("no upgrade", "error", err)
+			}
+		}}
 	beside.Go(func() { s.serve(all) })
 	<-listening
 	beside.Go(func() { notify.watch(all) })
 	beside.Go(func() { tidyMemory(all, applied, changes.Load) })
-	err = h.Run(ctx)
+	if err = h.Run(ctx); err != nil {
+		o.inherited.Failed(err)
+	}
 	if refused := (*control.Refused)(nil); errors.As(err, &refused) {
 		return &exitError{exitInvalid, nil} // the log has told each problem
 	}

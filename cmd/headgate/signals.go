@@ -29,6 +29,9 @@ type signals struct {
 	exit func(code int)
 	// errors gets the stacks of all goroutines when a signal asks for them.
 	errors io.Writer
+	// upgrade replaces the process by one that runs the binary now on disk. It logs what
+	// came of it. Nil does nothing.
+	upgrade func()
 	// listening, if it is not nil, is called when signals are heard.
 	listening func()
 }
@@ -36,7 +39,7 @@ type signals struct {
 // serve handles signals until ctx ends and gives them back. A reload that
 // takes its time does not keep a stop from being heard.
 func (s *signals) serve(ctx context.Context) {
-	all := slices.Concat(stopSignals, reloadSignals, reopenSignals, stackSignals)
+	all := slices.Concat(stopSignals, reloadSignals, reopenSignals, upgradeSignals, stackSignals)
 	heard := make(chan os.Signal, 8)
 	signal.Notify(heard, all...)
 	defer signal.Stop(heard)
@@ -67,6 +70,10 @@ func (s *signals) serve(ctx context.Context) {
 				}
 			case slices.Contains(reopenSignals, sig):
 				s.reopen()
+			case slices.Contains(upgradeSignals, sig):
+				if s.upgrade != nil {
+					go s.upgrade() // it outlives this loop, as the process does not
+				}
 			case slices.Contains(stackSignals, sig):
 				s.printStacks()
 			case stopping:

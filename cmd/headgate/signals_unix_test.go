@@ -83,9 +83,10 @@ func TestSignalsAskTheProxyAndTellSystemd(t *testing.T) {
 	heard := systemd(t)
 	p := &told{asked: make(chan string, 4), reload: errors.New("line 3 is wrong")}
 	stacks := said(make(chan string, 1))
+	upgrades := make(chan struct{}, 1)
 	stopped, exits := make(chan struct{}), make(chan int, 1)
 	log := slog.New(slog.NewTextHandler(io.Discard, nil))
-	s := &signals{log: log, proxy: p, notify: notifier{log}, stop: func() { close(stopped) }, exit: func(code int) { exits <- code }, errors: stacks}
+	s := &signals{log: log, proxy: p, notify: notifier{log}, stop: func() { close(stopped) }, exit: func(code int) { exits <- code }, errors: stacks, upgrade: func() { upgrades <- struct{}{} }}
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	served, listening := make(chan struct{}), make(chan struct{})
@@ -116,8 +117,10 @@ func TestSignalsAskTheProxyAndTellSystemd(t *testing.T) {
 		t.Errorf("systemd heard %q", got)
 	}
 	send(syscall.SIGUSR2)
+	next(t, upgrades)
+	send(syscall.SIGIO)
 	if got := next(t, stacks); !strings.Contains(got, "headgate/cmd/headgate.(*signals).serve") {
-		t.Errorf("SIGUSR2: got %q, want the stacks of all goroutines", got)
+		t.Errorf("SIGIO: got %q, want the stacks of all goroutines", got)
 	}
 	send(syscall.SIGQUIT)
 	next(t, stopped)

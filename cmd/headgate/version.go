@@ -9,7 +9,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"headgate/internal/store/local"
 	"headgate/internal/update"
+	"headgate/internal/upgrade"
 )
 
 // The linker sets these in a release: -ldflags "-X main.version=1.2.3". Elsewhere they are
@@ -34,11 +36,16 @@ type buildInfo struct {
 	Go     string `json:"go"`
 	OS     string `json:"os"`
 	Arch   string `json:"arch"`
+	// Upgrade and UpgradeFrom are the versions of the messages by which a process takes
+	// over from another, and State is that of the state directory.
+	Upgrade     int `json:"upgrade_protocol"`
+	UpgradeFrom int `json:"upgrade_readable_from"`
+	State       int `json:"state_version"`
 }
 
 // thisBuild reads what the linker and the go command recorded.
 func thisBuild() buildInfo {
-	b := buildInfo{Version: version, Revision: buildCommit, Time: buildTime, Go: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH}
+	b := buildInfo{Version: version, Revision: buildCommit, Time: buildTime, Go: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH, Upgrade: upgrade.Protocol, UpgradeFrom: upgrade.ReadableFrom, State: local.Version}
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
 		info = &debug.BuildInfo{}

@@ -13,7 +13,7 @@
 // proxy on this machine, this one too, has one.
 //
 // admin.go is the listener, tls.go how it speaks TLS, waiting.go opens one whose address
-// was busy, socket.go is the admin socket; guard.go says who may see what, pages.go and
+// was busy, leave.go gives it to another process, socket.go is the admin socket; guard.go says who may see what, pages.go and
 // instance.go are what they show.
 package admin
 
@@ -82,6 +82,8 @@ type Options struct {
 	// Hosts returns the names that are answered to beside localhost and addresses; nil
 	// is none.
 	Hosts func() []string
+	// Begin is closed when connections may be accepted; nil accepts at once.
+	Begin <-chan struct{}
 	// FirstRetry and LastRetry are how long the listener waits for the next try when
 	// its address is busy, at first and at most; zero is 2s and 30s.
 	FirstRetry, LastRetry time.Duration
@@ -95,6 +97,7 @@ type Server struct {
 	open    func(address netip.AddrPort, now net.Listener) (net.Listener, error)
 	first   time.Duration
 	last    time.Duration
+	begin   <-chan struct{}
 	closing sync.WaitGroup // listeners that changes have replaced
 
 	mu struct {
@@ -105,6 +108,7 @@ type Server struct {
 		tls     *plan.AdminTLS // of the configuration in use
 		told    string         // the fingerprint that was logged
 		closed  bool
+		left    *listener // to another process, see Leave
 	}
 }
 
@@ -119,7 +123,7 @@ type listener struct {
 
 // New returns a server that listens nowhere yet.
 func New(o Options) *Server {
-	s := &Server{log: o.Log, handler: guard(pages(o), o.Hosts), open: o.Listen, first: cmp.Or(o.FirstRetry, firstRetry), last: cmp.Or(o.LastRetry, lastRetry)}
+	s := &Server{log: o.Log, handler: guard(pages(o), o.Hosts), open: o.Listen, first: cmp.Or(o.FirstRetry, firstRetry), last: cmp.Or(o.LastRetry, lastRetry), begin: o.Begin}
 	if s.open == nil {
 		s.open = func(address netip.AddrPort, _ net.Listener) (net.Listener, error) {
 			return net.Listen("tcp", address.String())
@@ -167,15 +171,20 @@ func (s *Server) Prepare(next *control.Next) (control.Change, error) {
 func (s *Server) listenLocked(address netip.AddrPort, secure *plan.AdminTLS) (*listener, error) {
 	var now net.Listener
 	if s.mu.open != nil {
-		now = s.mu.open.socket
+		now = ungated(s.mu.open.socket)
 	}
 	socket, err := s.open(address, now)
 	if err != nil {
 		return nil, err
 	}
+	return s.newListener(address, secure != nil, socket), nil
+}
+
+// newListener returns what serves a socket, which accepts nothing yet.
+func (s *Server) newListener(address netip.AddrPort, secure bool, socket net.Listener) *listener {
 	l := &listener{
 		address: address,
-		socket:  socket,
+		socket:  gated(socket, s.begin),
 		server: &http.Server{
 			Handler:           s.handler,
 			ReadHeaderTimeout: headTimeout,
@@ -188,11 +197,11 @@ func (s *Server) listenLocked(address netip.AddrPort, secure *plan.AdminTLS) (*l
 		},
 		done: make(chan struct{}),
 	}
-	if secure != nil {
+	if secure {
 		l.secret = &secret{}
 		l.server.TLSConfig = l.secret.config()
 	}
-	return l, nil
+	return l
 }
 
 // Commit begins to serve the new address and stops serving the old one, in the
@@ -263,7 +272,7 @@ func (l *listener) serve(log *slog.Logger) {
 	} else {
 		err = l.server.Serve(bounded)
 	}
-	if !errors.Is(err, http.ErrServerClosed) {
+	if !errors.Is(err, http.ErrServerClosed) && !errors.Is(err, net.ErrClosed) {
 		log.Error("admin listener ended", "address", l.address, "error", err)
 	}
 }

@@ -33,10 +33,13 @@ const dialTimeout = 5 * time.Second
 // programs on this machine. A peer that is root or our own user is an admin without
 // signing in; that is known from the kernel and not from anything that the peer says.
 type Socket struct {
-	path   string
-	file   os.FileInfo
-	server *http.Server
-	done   chan struct{}
+	path     string
+	file     os.FileInfo
+	listener *net.UnixListener
+	accepts  net.Listener // listener with what bounds it
+	server   *http.Server
+	done     chan struct{}
+	leaving  sync.WaitGroup // see Leave
 }
 
 // OpenSocket listens on a path, readable and writable for our own user only, and serves
@@ -51,7 +54,12 @@ func OpenSocket(path string, o Options) (*Socket, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open admin socket %s: %w", path, err)
 	}
-	s := &Socket{path: path, done: make(chan struct{})}
+	return serveSocket(path, l, o), nil
+}
+
+// serveSocket serves a socket that is at a path.
+func serveSocket(path string, l *net.UnixListener, o Options) *Socket {
+	s := &Socket{path: path, listener: l, accepts: gated(&bounded{l, make(chan struct{}, connections)}, o.Begin), done: make(chan struct{})}
 	s.file, _ = os.Lstat(path) // without it the file stays behind
 	identify := o.Peers
 	if identify == nil {
@@ -69,11 +77,11 @@ func OpenSocket(path string, o Options) (*Socket, error) {
 	}
 	go func() {
 		defer close(s.done)
-		if err := s.server.Serve(&bounded{l, make(chan struct{}, connections)}); !errors.Is(err, http.ErrServerClosed) {
+		if err := s.server.Serve(s.accepts); !errors.Is(err, http.ErrServerClosed) && !errors.Is(err, net.ErrClosed) {
 			o.Log.Error("admin socket ended", "path", path, "error", err)
 		}
 	}()
-	return s, nil
+	return s
 }
 
 // Close stops serving and removes the socket. It gives requests under way a short time
@@ -85,6 +93,11 @@ func (s *Socket) Close() {
 	if now, err := os.Lstat(s.path); err == nil && s.file != nil && os.SameFile(now, s.file) {
 		os.Remove(s.path)
 	}
+	s.end()
+}
+
+// end stops serving, and gives requests under way a short time.
+func (s *Socket) end() {
 	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
 	defer cancel()
 	if s.server.Shutdown(ctx) != nil {

@@ -130,6 +130,23 @@ func NewTickets() *Tickets {
 	return t
 }
 
+// NewTicketsOf returns tickets with the keys of another process, the newest first, so that
+// what those have encrypted can be read; with a new key if there is none.
+func NewTicketsOf(keys [][32]byte) *Tickets {
+	t := NewTickets()
+	if len(keys) > 0 {
+		t.mu.keys = keys[:min(len(keys), ticketKeys)]
+	}
+	return t
+}
+
+// Keys returns the keys, the newest first.
+func (t *Tickets) Keys() [][32]byte {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return slices.Clone(t.mu.keys)
+}
+
 // Begin begins the rotation.
 func (t *Tickets) Begin() {
 	t.mu.Lock()

@@ -122,6 +122,10 @@ type Admin struct {
 	// x-forwarded-for is believed: sign-ins are bounded, audited and allowed by the
 	// address that it names.
 	TrustedProxies []string `json:"trusted_proxies,omitempty" max:"64" example:"[127.0.0.1]"`
+	// UpgradeDrain is how long the process that an upgrade has replaced keeps connections
+	// that do not end by themselves, such as WebSockets and connections through TCP
+	// proxies.
+	UpgradeDrain unit.Duration `json:"upgrade_drain" default:"1h" min:"0s" max:"24h"`
 	// OIDC lets operators sign in through a provider that speaks OpenID Connect.
 	// Users of headgate itself can always sign in.
 	OIDC *OIDC `json:"oidc,omitempty"`

@@ -54,7 +54,7 @@ func (c *Control) awaitConfirmLocked() {
 		return
 	}
 	c.mu.pending = &p
-	c.mu.confirm = time.AfterFunc(time.Until(p.Until), func() { c.revert(p.Revision) })
+	c.awaitPendingLocked(p)
 	c.log.Warn("configuration waits to be confirmed", "revision", p.Revision, "until", p.Until.Format(time.RFC3339))
 }
 
@@ -143,7 +143,7 @@ func (c *Control) configLocked() *config.Config {
 func (c *Control) revert(number int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.mu.closed || c.mu.pending == nil || c.mu.pending.Revision != number {
+	if c.mu.closed || c.mu.frozen || c.mu.pending == nil || c.mu.pending.Revision != number {
 		return
 	}
 	if _, err := c.revertLocked(*c.mu.pending, nil); err != nil && c.mu.pending != nil {

@@ -6,8 +6,8 @@
 // apply.go is the life of a change; participant.go says what those do who hold
 // something open, such as ports; event.go is what is told of a change, and tell.go
 // what the log makes of it; edit.go makes changes of the documents, confirm.go takes
-// back those that nobody confirms, start.go is the first change; status.go tells how
-// things stand.
+// back those that nobody confirms, start.go is the first change, handover.go gives
+// everything to another process; status.go tells how things stand.
 //
 // Control knows no sockets, and none of those who look at it from above: the admin
 // listener joins as a participant.
@@ -39,11 +39,13 @@ import (
 	"headgate/internal/plan"
 	"headgate/internal/plan/inputs"
 	"headgate/internal/ports"
+	"headgate/internal/ports/listen"
 	"headgate/internal/schema"
 	"headgate/internal/store"
 	"headgate/internal/store/history"
 	"headgate/internal/store/local"
 	"headgate/internal/tracing"
+	"headgate/internal/upgrade"
 )
 
 // Options is what a Control is made of.
@@ -74,6 +76,12 @@ type Options struct {
 	Roots *x509.CertPool
 	// Watcher hears what happens beside changes; nil is nobody.
 	Watcher Watcher
+	// Inherited is what the process handed over that this one replaces; nil for none.
+	Inherited *upgrade.Inheritance
+	// TakeOver is called once, when this process can serve and before it accepts
+	// connections or writes state. It returns when the process before has released both.
+	// An error ends this process. Nil waits for nothing.
+	TakeOver func() error
 	// Ready is called once, when the first configuration has been applied. It
 	// may be nil.
 	Ready func()
@@ -105,6 +113,7 @@ type Control struct {
 	geo     *geo.Manager
 	changes changes
 	holds   *holds
+	quic    *listen.QUICKeys
 	watcher Watcher
 	// providers are the sources of discovered objects.
 	providers *providers
@@ -117,6 +126,8 @@ type Control struct {
 	current  atomic.Pointer[plan.Plan]
 	ready    atomic.Bool
 	stopping atomic.Bool
+	frozen   atomic.Bool // the same as mu.frozen
+	replaced atomic.Bool // another process has taken over
 	// standing is what Status tells; it is replaced when a change has ended.
 	standing atomic.Pointer[standing]
 
@@ -139,6 +150,7 @@ type Control struct {
 		revision   string
 		refused    *RefusedState
 		closed     bool
+		frozen     bool // see Freeze
 	}
 }
 
@@ -168,7 +180,7 @@ func (r *Refused) Unwrap() error { return r.Err }
 // New opens the state directory and returns a control that serves nothing yet.
 // Run closes it.
 func New(o Options) (*Control, error) {
-	files, err := local.Open(local.Options{Dir: o.StateDir, Log: o.Log, Key: o.StateKey})
+	files, err := local.Open(local.Options{Dir: o.StateDir, Log: o.Log, Key: o.StateKey, Lock: o.Inherited.TakeFile(lockFile), Hold: o.TakeOver != nil})
 	if err != nil {
 		return nil, err
 	}
@@ -201,7 +213,10 @@ func New(o Options) (*Control, error) {
 	c.holds = newHolds(state, o.Log, c.watcher.Held)
 	c.holds.remember(context.Background())
 	c.series = metrics.NewSeries(c.metrics, 0)
-	c.ports = ports.New(ports.Options{Log: o.Log, Metrics: c.metrics, Current: &c.current, Changed: c.watcher.Ports})
+	c.quic = quicKeys(o.Inherited)
+	c.ports = ports.New(ports.Options{
+		Log: o.Log, Metrics: c.metrics, Current: &c.current, Changed: c.watcher.Ports, QUIC: c.quic, Inheritance: o.Inherited, Hold: o.TakeOver != nil,
+	})
 	c.issuer = newIssuer(o.Log, state, c.ports, "headgate/"+o.Build.Version, c.watcher.Order)
 	c.providers = newProviders(o.Log, o.Docker)
 	c.holds.unknown = c.providers.unknown
@@ -287,7 +302,14 @@ func (c *Control) Plan() *plan.Plan { return c.current.Load() }
 // not be applied.
 func (c *Control) Run(ctx context.Context) error {
 	defer c.close()
-	if err := c.start(); err != nil {
+	start := c.start
+	if c.options.Inherited != nil {
+		start = c.startInPlace
+	}
+	if err := start(); err != nil {
+		return err
+	}
+	if err := c.begin(); err != nil {
 		return err
 	}
 	c.ready.Store(true)
@@ -316,6 +338,9 @@ func (c *Control) Run(ctx context.Context) error {
 func (c *Control) Reload() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if c.mu.frozen {
+		return ErrUpgrading
+	}
 	return c.reloadLocked(ViaCLI)
 }
 
@@ -329,6 +354,9 @@ func (c *Control) reloadLocked(via Via) error {
 func (c *Control) changed() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if c.mu.frozen {
+		return // the new process finds it, or thawChanges
+	}
 	if c.shared && c.reconcileLocked() {
 		return
 	}

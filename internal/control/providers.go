@@ -363,6 +363,10 @@ func (c *Control) discovered(again bool) {
 		c.watcher.Discovery()
 		return
 	}
+	if c.mu.frozen {
+		c.mu.again = true // by thawChanges, or in the new process
+		return
+	}
 	ch := c.newChangeLocked(Cause{Via: ViaDocker}, nil)
 	ch.declared = now.Documents()
 	c.mu.again = false

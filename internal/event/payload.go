@@ -320,6 +320,13 @@ type ProcessStarted struct {
 	Instance string `json:"instance,omitempty"`
 }
 
+// ProcessUpgraded tells that a new process has taken over without an interruption.
+type ProcessUpgraded struct {
+	// Version is that of the program, From that of the program before.
+	Version string `json:"version,omitempty"`
+	From    string `json:"from,omitempty"`
+}
+
 // ProcessStopping tells that headgate is being stopped.
 type ProcessStopping struct {
 	// Cause is why.

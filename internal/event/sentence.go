@@ -189,6 +189,10 @@ func (p ProcessStarted) about() (string, string) {
 	return "headgate", "headgate " + p.Version + " has started"
 }
 
+func (p ProcessUpgraded) about() (string, string) {
+	return "headgate", "headgate was upgraded from " + p.From + " to " + p.Version + " without an interruption"
+}
+
 func (p ProcessStopping) about() (string, string) {
 	return "headgate", "headgate is being stopped" + because(p.Cause)
 }

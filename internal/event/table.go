@@ -71,6 +71,7 @@ var table = [...]struct {
 	{"webhook.dead", Error, WebhookDead{}},
 	{"webhook.tested", Info, WebhookTested{}},
 	{"process.started", Info, ProcessStarted{}},
+	{"process.upgraded", Info, ProcessUpgraded{}},
 	{"process.stopping", Info, ProcessStopping{}},
 }
 

@@ -63,3 +63,6 @@ func (p *Plan) Purge(q cache.Purge) (purged, caches int) {
 	}
 	return purged, caches
 }
+
+// DropCaches removes everything from all caches.
+func (p *Plan) DropCaches() { p.Purge(cache.Purge{All: true}) }

@@ -56,6 +56,9 @@ type House struct {
 	Bans *bans.Engine
 	// Holds is exchange.Env.Holds: the same for all plans.
 	Holds exchange.Holds
+	// Tickets are the keys of session tickets of the process before this one; nil makes new
+	// ones. Only those of the first plan are used.
+	Tickets TicketKeys
 	// Start says that nothing is served yet: a certificate that cannot be used is
 	// then no problem but a note, so that everything else is served.
 	Start bool

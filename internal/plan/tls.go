@@ -134,7 +134,7 @@ func (c *compiler) securePort(port *Port, pairs map[string]*certs.Certificate, s
 	}
 	settings := &port.settings.TLS
 	clients := string(settings.ClientAuth) + "\x00" + authorities
-	tickets := c.env.Keep("tickets\x00"+clients, func() exchange.Kept { return certs.NewTickets() }).(*certs.Tickets)
+	tickets := c.env.Keep("tickets\x00"+clients, func() exchange.Kept { return certs.NewTicketsOf(c.house.Tickets[clients]) }).(*certs.Tickets)
 	key := []string{"tls", fmt.Sprintf("%p", selfSigned), port.Name(), string(port.Protocol()), string(settings.MinVersion), clients, settings.DefaultCertificate}
 	list, key := c.listed(pairs, key)
 	port.tls = c.env.Keep(strings.Join(key, "\x00"), func() exchange.Kept {
@@ -148,7 +148,7 @@ func (c *compiler) securePort(port *Port, pairs map[string]*certs.Certificate, s
 // certificate with the name that the client asks for, else the one that is named for
 // it, else the self-signed one.
 func (c *compiler) secureAdmin(pairs map[string]*certs.Certificate, selfSigned *certs.SelfSigned) {
-	tickets := c.env.Keep("admin tickets", func() exchange.Kept { return certs.NewTickets() }).(*certs.Tickets)
+	tickets := c.env.Keep("admin tickets", func() exchange.Kept { return certs.NewTicketsOf(c.house.Tickets[adminTickets]) }).(*certs.Tickets)
 	key := []string{"admin tls", fmt.Sprintf("%p", selfSigned), c.config.Admin.Certificate}
 	list, key := c.listed(pairs, key)
 	c.plan.admin = c.env.Keep(strings.Join(key, "\x00"), func() exchange.Kept {
@@ -156,6 +156,27 @@ func (c *compiler) secureAdmin(pairs map[string]*certs.Certificate, selfSigned *
 		policy := certs.Policy{MinVersion: tls.VersionTLS12, NextProtos: []string{"h2", "http/1.1"}}
 		return &portTLS{config: certs.NewConfig(policy, set, tickets), set: set, tickets: tickets}
 	}).(*portTLS)
+}
+
+// TicketKeys are the keys of session tickets, by what distinguishes the ports that share
+// them: which certificates of clients they trust.
+type TicketKeys map[string][][32]byte
+
+// adminTickets stands for the admin listener in TicketKeys.
+const adminTickets = "admin"
+
+// TicketKeys returns the keys of session tickets, for a process that replaces this one.
+func (p *Plan) TicketKeys() TicketKeys {
+	keys := TicketKeys{}
+	for _, port := range p.Ports() {
+		if port.tls != nil {
+			keys[port.tls.clients] = port.tls.tickets.Keys()
+		}
+	}
+	if p.admin != nil {
+		keys[adminTickets] = p.admin.tickets.Keys()
+	}
+	return keys
 }
 
 // listed returns certificates in the order of their names, and a key with all that

@@ -40,6 +40,7 @@ import (
 	"headgate/internal/operator"
 	"headgate/internal/schema"
 	"headgate/internal/store"
+	"headgate/internal/upgrade"
 )
 
 // Prefix is where the API stands.
@@ -89,6 +90,11 @@ type Options struct {
 	Version Version
 	// Newer returns the version of a newer release, "" if none is known; nil knows none.
 	Newer func() string
+	// Upgrade replaces the process, CheckUpgrade checks whether that is possible, and
+	// Upgrades returns the state of upgrades; nil where the process cannot be replaced.
+	Upgrade      func(force bool) (upgrade.Result, error)
+	CheckUpgrade func(context.Context) upgrade.Check
+	Upgrades     func() upgrade.State
 	// Hosts returns the names that the listener answers to, beside localhost and
 	// addresses; nil is none.
 	Hosts func() []string
@@ -182,7 +188,11 @@ func (a *API) ServeHTTP(w http.ResponseWriter, rq *http.Request) {
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'")
 	h.Set("Referrer-Policy", "no-referrer")
-	if err := a.admit(rq); err != nil {
+	err := a.admit(rq)
+	if err == nil {
+		err = a.frozen(rq)
+	}
+	if err != nil {
 		a.fail(w, rq, err)
 		return
 	}

@@ -85,6 +85,8 @@ var codes = [...]struct {
 	{"not_enabled", 409, "There are no ban rules"},
 	{"not_banned", 404, "The address is not banned"},
 	{"not_open", 409, "The port is not open"},
+	{"upgrade_refused", 409, "No upgrade is possible now"},
+	{"upgrade_failed", 409, "The new process could not serve"},
 	{"not_applied", 409, "The change could not be applied"},
 	{operator.CodeLastAdmin, 409, "Nobody would be left to administer"},
 	{operator.CodeStale, 412, "It was changed meanwhile"},
@@ -96,6 +98,7 @@ var codes = [...]struct {
 	{"internal", 500, "Internal error"},
 	{operator.CodeProvider, 502, "The sign-in provider failed"},
 	{operator.CodeOverloaded, 503, "Too much at once"},
+	{"upgrading", 503, "Headgate is being upgraded"},
 	{"unavailable", 503, "Nothing can be kept at the moment"},
 }
 

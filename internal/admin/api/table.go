@@ -44,7 +44,7 @@ func (a *API) whole() []row {
 	for _, k := range config.Kinds() {
 		rows = append(rows, a.documentRows(k)...)
 	}
-	return slices.Concat(rows, a.configRows(), a.serverRows(), a.portRows())
+	return slices.Concat(rows, a.configRows(), a.serverRows(), a.portRows(), a.upgradeRows())
 }
 
 // table is all that the API does. Paths are below Prefix.

@@ -7,13 +7,13 @@ import (
 	"path/filepath"
 )
 
-// errNotFrozen is the error of what needs a frozen store.
-var errNotFrozen = errors.New("the state directory is not frozen")
+// errNotSuspended is the error of what needs a suspended store.
+var errNotSuspended = errors.New("the state directory is not suspended")
 
-// Freeze closes state.db, so that another process can open it, and returns a duplicate of
+// Suspend closes state.db, so that another process can open it, and returns a duplicate of
 // the lock of the directory for that. The caller closes it. Whoever reads or writes waits
-// until Thaw or End is called.
-func (s *Store) Freeze() (lock *os.File, err error) {
+// until Resume or End is called.
+func (s *Store) Suspend() (lock *os.File, err error) {
 	s.writer.Lock()
 	s.mu.Lock()
 	defer func() {
@@ -37,22 +37,22 @@ func (s *Store) Freeze() (lock *os.File, err error) {
 		lock.Close()
 		return nil, errors.Join(fmt.Errorf("close state.db: %w", err), s.reopenLocked())
 	}
-	s.frozen = true
+	s.suspended = true
 	return lock, nil
 }
 
-// ReleaseLock gives the lock of a frozen directory to the process that has its duplicate.
+// ReleaseLock gives the lock of a suspended directory to the process that has its duplicate.
 func (s *Store) ReleaseLock() {
 	s.lock.Close()
 	s.lock = nil
 }
 
-// Thaw opens state.db again, after it has locked the directory again if the lock was
-// released. The error is *InUse if another process has it by now; the store stays frozen
+// Resume opens state.db again, after it has locked the directory again if the lock was
+// released. The error is *InUse if another process has it by now; the store stays suspended
 // then.
-func (s *Store) Thaw() error {
-	if !s.frozen {
-		return errNotFrozen
+func (s *Store) Resume() error {
+	if !s.suspended {
+		return errNotSuspended
 	}
 	if s.lock == nil {
 		if err := s.takeLock(nil); err != nil {
@@ -65,7 +65,7 @@ func (s *Store) Thaw() error {
 			return err
 		}
 	}
-	s.frozen = false
+	s.suspended = false
 	s.mu.Unlock()
 	s.writer.Unlock()
 	return nil
@@ -84,12 +84,12 @@ func (s *Store) openHeldLocked() error {
 	return s.countLocked()
 }
 
-// End closes a frozen store: whoever waits gets store.ErrClosed.
+// End closes a suspended store: whoever waits gets store.ErrClosed.
 func (s *Store) End() {
-	if !s.frozen {
+	if !s.suspended {
 		return
 	}
-	s.frozen, s.mu.closed = false, true
+	s.suspended, s.mu.closed = false, true
 	s.feed.close()
 	s.mu.Unlock()
 	s.writer.Unlock()

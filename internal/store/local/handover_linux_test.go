@@ -48,7 +48,7 @@ func TestHandOver(t *testing.T) {
 	if err := put(t, old, "user/one"); err != nil {
 		t.Fatal(err)
 	}
-	lock, err := old.Freeze()
+	lock, err := old.Suspend()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -73,7 +73,7 @@ func TestHandOver(t *testing.T) {
 	case err := <-written:
 		t.Errorf("written before Begin: %v", err)
 	case err := <-waited:
-		t.Errorf("written while frozen: %v", err)
+		t.Errorf("written while suspended: %v", err)
 	default:
 	}
 	if _, err := Open(Options{Dir: dir}); !errors.As(err, new(*InUse)) {
@@ -83,7 +83,7 @@ func TestHandOver(t *testing.T) {
 	if _, err := Open(Options{Dir: dir}); !errors.As(err, new(*InUse)) {
 		t.Errorf("a third store after the lock was released: %v, want *InUse", err)
 	}
-	if err := old.Thaw(); !errors.As(err, new(*InUse)) {
+	if err := old.Resume(); !errors.As(err, new(*InUse)) {
 		t.Errorf("thawed beside the other store: %v, want *InUse", err)
 	}
 	next.Begin()
@@ -91,11 +91,11 @@ func TestHandOver(t *testing.T) {
 		t.Error(err)
 	}
 	next.Close()
-	if err := old.Thaw(); err != nil {
+	if err := old.Resume(); err != nil {
 		t.Fatalf("thaw after the other store has gone: %v", err)
 	}
 	if err := <-waited; err != nil {
-		t.Errorf("what waited while frozen: %v", err)
+		t.Errorf("what waited while suspended: %v", err)
 	}
 	for _, key := range []string{"user/one", "user/two", "user/three"} {
 		if _, err := old.Get(context.Background(), key); err != nil {
@@ -105,15 +105,15 @@ func TestHandOver(t *testing.T) {
 	old.Close()
 }
 
-// TestThawAfterAHeldStore is an upgrade that fails before the new process begins.
-func TestThawAfterAHeldStore(t *testing.T) {
+// TestResumeAfterAHeldStore is an upgrade that fails before the new process begins.
+func TestResumeAfterAHeldStore(t *testing.T) {
 	dir := t.TempDir()
 	old, err := Open(Options{Dir: dir})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer old.Close()
-	lock, err := old.Freeze()
+	lock, err := old.Suspend()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -122,7 +122,7 @@ func TestThawAfterAHeldStore(t *testing.T) {
 		t.Fatal(err)
 	}
 	next.Close()
-	if err := old.Thaw(); err != nil {
+	if err := old.Resume(); err != nil {
 		t.Fatal(err)
 	}
 	if err := put(t, old, "user/one"); err != nil {
@@ -130,13 +130,13 @@ func TestThawAfterAHeldStore(t *testing.T) {
 	}
 }
 
-func TestEndOfAFrozenStore(t *testing.T) {
+func TestEndOfASuspendedStore(t *testing.T) {
 	dir := t.TempDir()
 	s, err := Open(Options{Dir: dir})
 	if err != nil {
 		t.Fatal(err)
 	}
-	lock, err := s.Freeze()
+	lock, err := s.Suspend()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -105,7 +105,7 @@ type Store struct {
 	clock func() time.Time
 	point func(string)
 	keys  *keyring
-	lock  *os.File // nil where no file can be made; changed by who has frozen the store
+	lock  *os.File // nil where no file can be made; changed by who has suspended the store
 	// outside is the key of the secrets, "" if it is in the directory.
 	outside string
 	stop    context.CancelFunc
@@ -134,14 +134,14 @@ type Store struct {
 	leases leases
 
 	// guarded by writer
-	tried   time.Time // when writing was tried again last
-	entries int       // how many there are
-	stages  int       // of staged files, for their names
-	held    bool      // Begin was not called yet, and writer is held
-	frozen  bool      // by Freeze, and writer and mu are held
-	settled []string  // keys whose files are in their places, and still noted as pending
-	movedTo string    // where the state has moved to, "" if it is here
-	half    bool      // an import was begun and is not finished
+	tried     time.Time // when writing was tried again last
+	entries   int       // how many there are
+	stages    int       // of staged files, for their names
+	held      bool      // Begin was not called yet, and writer is held
+	suspended bool      // by Suspend, and writer and mu are held
+	settled   []string  // keys whose files are in their places, and still noted as pending
+	movedTo   string    // where the state has moved to, "" if it is here
+	half      bool      // an import was begun and is not finished
 
 	// unplaced are files that are not in their places yet. It is changed with both
 	// writer and mu held.

@@ -58,6 +58,7 @@ export const events = {
     'webhook.dead': 'webhook message moved to dead letters',
     'webhook.tested': 'webhook tested',
     'process.started': 'headgate started',
+    'process.upgraded': 'headgate upgraded',
     'process.stopping': 'headgate stopping',
   } as Record<string, string>,
 }

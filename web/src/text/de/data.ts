@@ -325,6 +325,7 @@ export const data: Pick<Text, 'certificates' | 'explain' | 'history' | 'log' | '
       'webhook.dead': 'Webhook-Nachricht unzustellbar',
       'webhook.tested': 'Webhook getestet',
       'process.started': 'headgate gestartet',
+      'process.upgraded': 'headgate aktualisiert',
       'process.stopping': 'headgate wird beendet',
     },
   },

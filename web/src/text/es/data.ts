@@ -324,6 +324,7 @@ export const data: Pick<Text, 'certificates' | 'explain' | 'history' | 'log' | '
       'webhook.dead': 'mensaje de webhook no entregado',
       'webhook.tested': 'webhook probado',
       'process.started': 'headgate iniciado',
+      'process.upgraded': 'headgate actualizado',
       'process.stopping': 'headgate deteniéndose',
     },
   },

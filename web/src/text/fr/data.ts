@@ -325,6 +325,7 @@ export const data: Pick<Text, 'certificates' | 'explain' | 'history' | 'log' | '
       'webhook.dead': 'message de webhook abandonné',
       'webhook.tested': 'webhook testé',
       'process.started': 'headgate démarré',
+      'process.upgraded': 'headgate mis à jour',
       'process.stopping': 'arrêt de headgate',
     },
   },

@@ -1,0 +1,263 @@
+package control
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"time"
+
+	"headgate/internal/config"
+	"headgate/internal/plan"
+	"headgate/internal/ports/listen"
+	"headgate/internal/store/history"
+	"headgate/internal/upgrade"
+)
+
+// ErrUpgrading refuses changes while another process takes over from this one, and after
+// that.
+var ErrUpgrading = errors.New("headgate is being upgraded")
+
+// errShared refuses an upgrade where other machines have the state, too: the new process
+// would have to write to it before the old one has acknowledged that it serves.
+var errShared = errors.New("the state is shared with other machines: restart headgate, one machine after the other")
+
+// The parts of the state that go to a new process.
+const (
+	partRevision = "revision"
+	partQUIC     = "quic"
+	partTickets  = "tickets"
+)
+
+// handedRevision is what is in force.
+type handedRevision struct {
+	// Number is that of the revision, 0 for none.
+	Number int `json:"number"`
+	// Degraded says that the configuration files are rejected, and an older revision is
+	// served.
+	Degraded bool `json:"degraded,omitempty"`
+}
+
+// lockFile is the name of the lock of the state directory among the descriptors.
+const lockFile = "lock"
+
+// Freeze keeps everything from changing, closes the database of the state, and returns
+// what another process needs to serve in place of this one. Requests are served as
+// before. Exactly one of Thaw and EndReplaced follows, unless it returns an error; then
+// everything is as it was.
+func (c *Control) Freeze() (*upgrade.Handover, error) {
+	if err := c.freezeChanges(); err != nil {
+		return nil, err
+	}
+	files, err := c.ports.Freeze()
+	if err != nil {
+		c.thawChanges()
+		return nil, err
+	}
+	h := &upgrade.Handover{State: c.handedState()}
+	for name, f := range files {
+		h.Files = append(h.Files, upgrade.File{Name: name, File: f})
+	}
+	lock, err := c.files.Suspend()
+	if err != nil {
+		for _, f := range files {
+			f.Close()
+		}
+		c.ports.Thaw()
+		c.thawChanges()
+		return nil, err
+	}
+	h.Files = append(h.Files, upgrade.File{Name: lockFile, File: lock})
+	return h, nil
+}
+
+func (c *Control) freezeChanges() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case c.shared:
+		return errShared
+	case c.mu.closed:
+		return ErrStopping
+	case c.mu.frozen:
+		return ErrUpgrading
+	}
+	c.mu.frozen = true
+	c.frozen.Store(true)
+	if c.mu.confirm != nil {
+		c.mu.confirm.Stop()
+	}
+	return nil
+}
+
+// thawChanges allows changes again. The wait for a confirmation goes on, and a change of
+// the configuration files that came meanwhile is applied.
+func (c *Control) thawChanges() {
+	c.mu.Lock()
+	c.mu.frozen = false
+	c.frozen.Store(false)
+	if c.mu.pending != nil {
+		c.awaitPendingLocked(*c.mu.pending)
+	}
+	c.mu.Unlock()
+	c.changed()
+}
+
+// handedState returns the state that a new process cannot read from the state directory.
+func (c *Control) handedState() (parts []upgrade.Part) {
+	add := func(name string, v any) {
+		if data, err := json.Marshal(v); err != nil {
+			c.log.Error("a part of the state is not handed over", "part", name, "error", err)
+		} else {
+			parts = append(parts, upgrade.Part{Name: name, Data: data})
+		}
+	}
+	c.mu.Lock()
+	r := handedRevision{Degraded: c.mu.degraded}
+	c.mu.Unlock()
+	if head, ok := c.history.Head(); ok {
+		r.Number = head.Number
+	}
+	add(partRevision, r)
+	add(partQUIC, c.quic)
+	if p := c.current.Load(); p != nil {
+		add(partTickets, p.TicketKeys())
+	}
+	return parts
+}
+
+// Leave gives the ports to the new process, and then the lock of the state directory:
+// nothing is accepted here any more, and open connections end in their own time.
+func (c *Control) Leave() {
+	c.ports.Leave()
+	c.replaced.Store(true)
+	c.files.ReleaseLock()
+	if p := c.current.Load(); p != nil {
+		p.DropCaches() // the new process answers from now on
+	}
+}
+
+// Thaw reverts Freeze, and Leave if that was called. An error says that another process
+// has the state directory by now; the state stays suspended then, and Leave remains in
+// effect.
+func (c *Control) Thaw() error {
+	if err := c.files.Resume(); err != nil {
+		return err
+	}
+	c.replaced.Store(false)
+	c.ports.Thaw()
+	c.thawChanges()
+	return nil
+}
+
+// Frozen reports whether another process is taking over from this one, or has.
+func (c *Control) Frozen() bool { return c.frozen.Load() }
+
+// Replaced reports whether another process has taken over from this one.
+func (c *Control) Replaced() bool { return c.replaced.Load() }
+
+// Connections returns how many connections of clients are open.
+func (c *Control) Connections() int { return c.ports.Connections() }
+
+// UpgradeDrain is how long connections may go on in a process that was replaced.
+func (c *Control) UpgradeDrain() time.Duration {
+	if p := c.current.Load(); p != nil {
+		return time.Duration(p.Config().Admin.UpgradeDrain)
+	}
+	return 0
+}
+
+// EndReplaced ends what is left of a process that was replaced: it closes the connections
+// that are still open and writes what the access log and the tracing have. It returns how
+// many connections were closed. The process has to end then.
+func (c *Control) EndReplaced() (cut int) {
+	c.stopping.Store(true)
+	cut = c.ports.End()
+	c.files.End()
+	if p := c.current.Load(); p != nil {
+		p.Retire(nil)
+	}
+	c.spans.Wait()
+	c.records.close()
+	return cut
+}
+
+// startInPlace applies what was in force in the process that this one replaces. It writes
+// nothing: a change of the configuration files that came meanwhile is applied when the
+// watch finds it.
+func (c *Control) startInPlace() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var was handedRevision
+	c.options.Inherited.Part(partRevision, &was)
+	if p, ok, err := c.history.Pending(context.Background()); err == nil && ok {
+		c.mu.pending = &p
+	}
+	docs, unread := c.source.Read(nil)
+	head, ok := c.history.Head()
+	var err error
+	switch {
+	case unread == nil && !was.Degraded && ok && c.isRevisionLocked(&head, docs):
+		if err = c.applyLocked(Cause{Via: ViaFile}, docs, nil); err == nil {
+			c.mu.seen = etagOf(c.digestsLocked(docs))
+			c.publishLocked()
+		}
+	case ok && !was.Degraded:
+		err = c.serveKeptLocked(head, "the configuration files were changed during the upgrade")
+	default:
+		if err = c.fallBackLocked(); err == nil && unread == nil {
+			c.mu.tried = ETag(docs)
+		}
+	}
+	if err != nil {
+		return err
+	}
+	if c.mu.pending != nil {
+		c.awaitPendingLocked(*c.mu.pending)
+	}
+	return nil
+}
+
+// isRevisionLocked reports whether documents are those of a revision.
+func (c *Control) isRevisionLocked(r *history.Revision, docs config.Documents) bool {
+	have := c.digestsLocked(docs)
+	for _, d := range r.Documents {
+		if have[d.Name] != d.Digest {
+			return false
+		}
+	}
+	return len(have) == len(r.Documents)
+}
+
+// begin takes over from the process before: it returns when that has released everything.
+func (c *Control) begin() error {
+	if c.options.TakeOver == nil {
+		return nil
+	}
+	if err := c.options.TakeOver(); err != nil {
+		return err
+	}
+	c.files.Begin()
+	c.ports.Begin()
+	return nil
+}
+
+// awaitPendingLocked waits for the confirmation of a change as long as it may take still.
+func (c *Control) awaitPendingLocked(p history.Pending) {
+	c.mu.confirm = time.AfterFunc(time.Until(p.Until), func() { c.revert(p.Revision) })
+}
+
+// quicKeys returns the keys of HTTP/3: those of the process before, if there was one.
+func quicKeys(in *upgrade.Inheritance) *listen.QUICKeys {
+	k := listen.NewQUICKeys(in.Generation())
+	var was listen.QUICKeys
+	if in.Part(partQUIC, &was) {
+		k.Reset, k.Token = was.Reset, was.Token
+	}
+	return k
+}
+
+// ticketKeys returns the keys of session tickets of the process before, by name.
+func ticketKeys(in *upgrade.Inheritance) (keys plan.TicketKeys) {
+	in.Part(partTickets, &keys)
+	return keys
+}
