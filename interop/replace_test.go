@@ -190,7 +190,7 @@ func TestUpgradesUnderMixedLoad(t *testing.T) {
 	r := startReplaced(t, g, fmt.Sprintf(`
 version: 1
 admin: {address: %q}
-access_log: {path: access.log}
+access_log: {enabled: false}
 ports:
   plain: {address: %q, protocol: http}
   secure: {address: %q, protocol: https}
