@@ -73,7 +73,7 @@ export const isAdmin = (role?: string) => role === 'admin'
 
 export const me = queryOptions({ queryKey: ['session'], queryFn: () => data(client.GET('/api/v1/session')), staleTime: 60_000 })
 export const setupState = queryOptions({ queryKey: ['setup'], queryFn: () => data(client.GET('/api/v1/setup')) })
-export const version = queryOptions({ queryKey: ['version'], queryFn: () => data(client.GET('/api/v1/version')), staleTime: Infinity })
+export const version = queryOptions({ queryKey: ['version'], queryFn: () => data(client.GET('/api/v1/version')), staleTime: 3_600_000 })
 export const schema = queryOptions({ queryKey: ['schema'], queryFn: () => call<import('@/edit/schema').JSONSchema>('GET', '/config/schema').then((s) => s.value), staleTime: Infinity })
 export const recentEvents = queryOptions({ queryKey: ['events'], queryFn: () => data(client.GET('/api/v1/events/history', { params: { query: { limit: 30 } } })).then((p) => p.items) })
 /** Events of some types, the newest first. */

@@ -99,7 +99,10 @@ function Navigation({ open, path }: { open: boolean; path: string }) {
           </div>
         )
       })}
-      <div className="nav-foot">{v?.version && t.shell.version(v.version)}</div>
+      <div className="nav-foot">
+        {v?.version && t.shell.version(v.version)}
+        {v?.newer && <span className="newer">{t.shell.newer(v.newer)}</span>}
+      </div>
     </nav>
   )
 }

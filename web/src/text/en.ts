@@ -119,6 +119,7 @@ export const en = {
     schemes: { auto: 'System', light: 'Light', dark: 'Dark' },
     language: 'Language',
     version: (v: string) => `headgate ${v}`,
+    newer: (v: string) => `${v} is available`,
     title: (page: string) => `${page} – headgate`,
     keys: 'Keyboard shortcuts',
     keyHelp: {

@@ -82,6 +82,7 @@ export const de: Text = {
     schemes: { auto: 'System', light: 'Hell', dark: 'Dunkel' },
     language: 'Sprache',
     version: (v) => `headgate ${v}`,
+    newer: (v) => `${v} ist verfügbar`,
     title: (page) => `${page} – headgate`,
     keys: 'Tastenkürzel',
     keyHelp: {

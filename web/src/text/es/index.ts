@@ -82,6 +82,7 @@ export const es: Text = {
     schemes: { auto: 'Sistema', light: 'Claro', dark: 'Oscuro' },
     language: 'Idioma',
     version: (v) => `headgate ${v}`,
+    newer: (v) => `${v} está disponible`,
     title: (page) => `${page} – headgate`,
     keys: 'Atajos de teclado',
     keyHelp: {

@@ -82,6 +82,7 @@ export const fr: Text = {
     schemes: { auto: 'Système', light: 'Clair', dark: 'Sombre' },
     language: 'Langue',
     version: (v) => `headgate ${v}`,
+    newer: (v) => `${v} est disponible`,
     title: (page) => `${page} – headgate`,
     keys: 'Raccourcis clavier',
     keyHelp: {
