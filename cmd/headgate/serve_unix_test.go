@@ -18,6 +18,7 @@ import (
 	"go.uber.org/goleak"
 
 	"headgate/internal/config"
+	"headgate/internal/upgrade"
 )
 
 // still is a house that serves nothing.
@@ -33,6 +34,8 @@ func (h *still) Run(ctx context.Context) error {
 	<-ctx.Done()
 	return nil
 }
+
+func (h *still) Upgrade(bool) (upgrade.Result, error) { return upgrade.Result{}, nil }
 
 // runStill runs a command with a house that serves nothing, and stops it by a
 // signal once running has returned.
