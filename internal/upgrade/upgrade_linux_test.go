@@ -205,7 +205,9 @@ func TestEverythingArrives(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer got.Link.Close()
+	f.mu.Lock()
 	h := f.got
+	f.mu.Unlock()
 	if h.Old != (Offer{Version: "old", Generation: 3, PID: os.Getpid()}) || h.Generation() != 4 {
 		t.Errorf("got %+v, generation %d", h.Old, h.Generation())
 	}

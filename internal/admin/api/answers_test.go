@@ -123,6 +123,7 @@ func TestEveryRowAnswersEveryStatusItDocuments(t *testing.T) {
 	s.runtime()
 	s.configuration()
 	s.cutover()
+	s.upgrade()
 	orders(t, seen)
 	s.broken()
 

@@ -33,7 +33,7 @@ func TestEveryWriteCanBeTriedOrSaysWhyNot(t *testing.T) {
 			t.Errorf("%s says %v", what, out)
 		}
 	}
-	if refused == 0 || refused > 12 {
+	if refused == 0 || refused > 13 {
 		t.Errorf("%d rows cannot be tried out", refused)
 	}
 }
@@ -45,7 +45,7 @@ var neverTold = map[string]string{
 
 // unaudited are rows that change nothing, or nothing that is kept.
 var unaudited = []string{
-	"POST /explain", "POST /explain/stream", "POST /config/plan", "POST /config/validate", "POST /orders/{name}/preflight", "POST /import", "POST /session/oidc",
+	"POST /explain", "POST /explain/stream", "POST /upgrade/check", "POST /config/plan", "POST /config/validate", "POST /orders/{name}/preflight", "POST /import", "POST /session/oidc",
 	"POST /setup", // of a store of its own
 }
 

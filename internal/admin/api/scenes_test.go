@@ -20,9 +20,23 @@ import (
 	"headgate/internal/store"
 	"headgate/internal/store/memory"
 	"headgate/internal/testhouse"
+	"headgate/internal/upgrade"
 )
 
 // runtime is what is done and told beside the configuration.
+// upgrade replaces a process that only says so.
+func (s *scene) upgrade() {
+	s.does(200, "GET", "/upgrade", "")
+	s.does(409, "POST", "/upgrade", `{}`)
+	s.does(409, "POST", "/upgrade/check", `{}`)
+	o := &s.h.api.Options
+	o.Upgrade = func(bool) (upgrade.Result, error) { return upgrade.Result{Version: "1.0.1"}, nil }
+	o.CheckUpgrade = func(context.Context) upgrade.Check { return upgrade.Check{} }
+	s.does(200, "POST", "/upgrade", `{"why":"a fix"}`)
+	s.does(200, "POST", "/upgrade/check", `{}`)
+	o.Upgrade, o.CheckUpgrade = nil, nil
+}
+
 func (s *scene) runtime() {
 	s.does(200, "GET", "/servers/held", "")
 	meant := `{"proxy":"main","server":"127.0.0.1:1"%s}`

@@ -118,18 +118,22 @@ func holding(t *testing.T, db []byte) []byte {
 	return b.Bytes()
 }
 
-// looping returns a database with a page that is its own child.
+// looping returns a database in which each page with children, in use or not, is its own
+// child.
 func looping(t *testing.T) []byte {
 	t.Helper()
-	data := aDatabase(t)
+	data, found := aDatabase(t), false
 	for at := 2 * 1024; at < len(data); at += 1024 {
-		if binary.NativeEndian.Uint16(data[at+8:]) == kindBranch {
+		number, kind := binary.NativeEndian.Uint64(data[at:]), binary.NativeEndian.Uint16(data[at+8:])
+		if number == uint64(at/1024) && kind == kindBranch {
 			copy(data[at+pageHeader+8:][:8], data[at:]) // the number of its first child
-			return data
+			found = true
 		}
 	}
-	t.Fatal("there is no branch page")
-	return nil
+	if !found {
+		t.Fatal("there is no branch page")
+	}
+	return data
 }
 
 // A few bytes of an archive that become many are refused before they are in memory or on
