@@ -43,21 +43,23 @@ type echo struct {
 func (e *echo) Serve() (park func(resume func()) bool) {
 	defer e.Conn.Close()
 	r := bufio.NewReader(e.Conn)
-	for {
+	for last := false; !last; {
+		last = e.draining.Load()
 		line, err := r.ReadString('\n')
 		if err != nil {
 			return nil
 		}
-		if _, err := io.WriteString(e.Conn, line); err != nil || e.draining.Load() {
+		if _, err := io.WriteString(e.Conn, line); err != nil {
 			return nil
 		}
 	}
+	return nil
 }
 
 // Drain lets a line that is on its way be answered.
 func (e *echo) Drain() {
 	e.draining.Store(true)
-	e.SetReadDeadline(time.Now().Add(200 * time.Millisecond))
+	e.SetReadDeadline(time.Now().Add(time.Second))
 }
 
 // stubborn is an echo that does not drain.
