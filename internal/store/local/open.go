@@ -44,7 +44,7 @@ const (
 // The bounds of the database.
 const (
 	dbLockWait = 2 * time.Second
-	maxDB      = 2 << 30 // bytes
+	maxDB      = 2<<30 - 1 // bytes; fits an int of 32 bits, as of armv7
 	// maxMemory is how large a state.db is read into memory where it cannot be
 	// written to.
 	maxMemory = 256 << 20
