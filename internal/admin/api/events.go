@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"net/http"
 	"strconv"
 	"strings"
@@ -71,7 +72,7 @@ func (a *API) history(c *call) (any, error) {
 		return nil, err
 	}
 	n := max(c.number("limit", defaultPage, maxPage), 1)
-	all, err := a.Events.Page(c.rq.Context(), f, event.ID(c.number("cursor", 0, 1<<53)), n)
+	all, err := a.Events.Page(c.rq.Context(), f, event.ID(c.number("cursor", 0, math.MaxInt)), n)
 	if err != nil {
 		return nil, err
 	}

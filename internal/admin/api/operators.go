@@ -2,6 +2,7 @@ package api
 
 import (
 	"encoding/json"
+	"math"
 	"net/netip"
 	"strconv"
 	"time"
@@ -241,7 +242,7 @@ var auditQuery = []parameter{
 
 func (a *API) audit(c *call) (any, error) {
 	q := operator.AuditQuery{Who: c.text("who"), Action: c.text("action"), Object: c.text("object")}
-	before := store.Sequence(c.number("cursor", 0, 1<<53))
+	before := store.Sequence(c.number("cursor", 0, math.MaxInt))
 	all, next, err := a.Operators.AuditPage(c.rq.Context(), q, before, max(c.number("limit", defaultPage, maxPage), 1))
 	if err != nil {
 		return nil, err

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"net/http"
 	"net/netip"
 	"strconv"
@@ -109,7 +110,7 @@ func (a *API) revisions(c *call) (any, error) {
 	}
 	n := max(c.number("limit", defaultPage, maxPage), 1)
 	items := []revisionBody{}
-	list := a.Control.Revisions(c.number("cursor", 0, 1<<53), n+1)
+	list := a.Control.Revisions(c.number("cursor", 0, math.MaxInt), n+1)
 	for _, r := range list[:min(n, len(list))] {
 		items = append(items, showRevision(r))
 	}
