@@ -29,7 +29,7 @@ const (
 // has.
 const reportEvery = time.Second
 
-// forceWait is how long the process before may take to end when it is told to.
+// forceWait is how long the process before may take to end when it is stopped.
 const forceWait = 5 * time.Second
 
 // replacer replaces this process by one that runs the binary now on disk. Its methods may
@@ -95,7 +95,7 @@ func (r *replacer) closeSocket() {
 // clear that it does not: then everything is as it was. force ends a process at once that
 // this one has replaced and that still has connections.
 func (r *replacer) Upgrade(force bool) (upgrade.Result, error) {
-	if err := r.begin(force); err != nil {
+	if err := r.reserve(force); err != nil {
 		return upgrade.Result{}, err
 	}
 	ctx, cancel := context.WithCancel(context.Background())
@@ -124,8 +124,8 @@ func (r *replacer) Upgrade(force bool) (upgrade.Result, error) {
 	return upgrade.Result{PID: s.PID(), Version: s.Version, From: thisBuild().Version, Generation: r.inherited.Generation() + 1, Took: s.Took.Seconds(), Connections: r.control.Connections()}, nil
 }
 
-// begin reports why no upgrade can be made now.
-func (r *replacer) begin(force bool) error {
+// reserve makes the upgrade that follows the only one, or reports why none can be made now.
+func (r *replacer) reserve(force bool) error {
 	if err := r.possible(); err != nil {
 		return err
 	}
@@ -280,7 +280,7 @@ func (r *replacer) drain(s *upgrade.Successor) {
 	r.mu.Lock()
 	socket := r.mu.socket
 	r.mu.Unlock()
-	socket.Wait() // whoever asked for the upgrade gets its answer
+	socket.Wait() // the caller of the upgrade gets its response
 	r.admin.Wait()
 	cut := r.control.EndReplaced()
 	r.log.Info("the replaced process ends", "pid", os.Getpid(), "connections_closed", cut)

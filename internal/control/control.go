@@ -309,7 +309,7 @@ func (c *Control) Run(ctx context.Context) error {
 	if err := start(); err != nil {
 		return err
 	}
-	if err := c.begin(); err != nil {
+	if err := c.takeOverSockets(); err != nil {
 		return err
 	}
 	c.ready.Store(true)

@@ -30,7 +30,7 @@ type Cause struct {
 	// Why is what the operator says of it.
 	Why string `json:"why,omitempty"`
 	// From is the address that the operator comes from; not valid where it is not known or
-	// stands for nobody, as on this machine.
+	// is that of this machine.
 	From netip.Addr `json:"-"`
 	// Via is the way by which it came.
 	Via Via `json:"via"`

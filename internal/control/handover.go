@@ -228,8 +228,9 @@ func (c *Control) isRevisionLocked(r *history.Revision, docs config.Documents) b
 	return len(have) == len(r.Documents)
 }
 
-// begin takes over from the process before: it returns when that has released everything.
-func (c *Control) begin() error {
+// takeOverSockets takes over from the process before: it returns when that has released
+// everything.
+func (c *Control) takeOverSockets() error {
 	if c.options.TakeOver == nil {
 		return nil
 	}

@@ -12,7 +12,6 @@ import (
 	"headgate/internal/feature/cache"
 	"headgate/internal/proto/header"
 	"headgate/internal/proto/http1"
-	"headgate/internal/proto/uri"
 	"headgate/internal/server/health"
 	"headgate/internal/upstream"
 )
@@ -299,16 +298,17 @@ func (p *Port) read(q Question) (*exchange.Exchange, *exchange.Answer) {
 	ex.Locator = p.locator
 	ex.Rehearsal, ex.Times.Start = true, exchange.Now()
 	ex.Place, ex.Limits, ex.ClientIP = p.front.Place, p.front.Limits, remote.Addr()
-	fill(&ex.Request, &head, conn.Scheme)
+	fill(ex, &head, conn.Scheme)
 	return ex, nil
 }
 
-// fill makes a request of a head as the fronts do.
-func fill(rq *exchange.Request, head *http1.RequestHead, scheme string) {
+// fill makes the request of an exchange from a head as the fronts do.
+func fill(ex *exchange.Exchange, head *http1.RequestHead, scheme string) {
+	rq := &ex.Request
 	rq.Method, rq.Scheme, rq.Host, rq.Proto = head.Method, scheme, head.Authority, exchange.HTTP11
 	rq.Path, rq.Query, rq.Upgrade = head.Path, head.Query, head.Upgrade
 	if head.NonASCII {
-		rq.Path, rq.Query = string(uri.AppendASCII(nil, rq.Path)), string(uri.AppendASCII(nil, rq.Query))
+		ex.EncodeTarget()
 	}
 	head.Fields.CopyTo(&rq.Header)
 	rq.AcceptsTrailers = rq.Header.HasToken(header.TE, "trailers")

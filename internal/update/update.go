@@ -1,6 +1,6 @@
 // Package update finds out whether a newer release of headgate exists. It asks only when
 // an operator wants it to: by "headgate version --check", or once a day while
-// admin.update_check is set. It tells nobody anything but the version of the client.
+// admin.update_check is set. It sends nothing but the version of the client.
 package update
 
 import (

@@ -61,7 +61,7 @@ type Version struct {
 	// API is that of this interface.
 	API string `json:"api"`
 	// Newer is the version of a newer release; absent if none is known. Without
-	// admin.update_check nobody looks.
+	// admin.update_check headgate does not look.
 	Newer string `json:"newer,omitempty"`
 	// Instance is the name of this machine's headgate.
 	Instance string `json:"instance,omitempty"`

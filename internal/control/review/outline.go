@@ -163,8 +163,7 @@ func (r *reviewer) judgeCertificates() {
 	}
 }
 
-// judgeOperator tells of proxies that refuse the address of whoever makes the change from
-// now on.
+// judgeOperator warns of proxies that will refuse the address that the change comes from.
 func (r *reviewer) judgeOperator() {
 	if r.Running == nil {
 		return

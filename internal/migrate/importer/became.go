@@ -93,7 +93,7 @@ func (f Field) Or(g Field) Field {
 // several places, such as a header rule that holds in many locations, names all of its
 // fields by further calls.
 func (t *Translation) Became(p Part, v Verdict, f Field, note string, args ...any) bool {
-	first := t.say(p, v, note, args...)
+	first := t.addVerdict(p, v, note, args...)
 	if o := p.Place(); o.entry != 0 {
 		t.became[o] = t.became[o].Or(f)
 	}
@@ -109,7 +109,7 @@ func (t *Translation) SayKnown(p Part, table Table, name string) bool {
 	case row.byItself:
 		t.Became(p, row.verdict, ByItself(), "%s", row.note)
 	default:
-		t.say(p, row.verdict, "%s", row.note)
+		t.addVerdict(p, row.verdict, "%s", row.note)
 	}
 	return ok
 }

@@ -66,10 +66,10 @@ func NewTranslation(source string) *Translation {
 // verdict of a part stands: Say reports whether this one was it. A part that was opened
 // again keeps its entry, with the worse verdict.
 func (t *Translation) Say(p Part, o Omission, note string, args ...any) bool {
-	return t.say(p, Verdict(o), note, args...)
+	return t.addVerdict(p, Verdict(o), note, args...)
 }
 
-func (t *Translation) say(p Part, v Verdict, note string, args ...any) bool {
+func (t *Translation) addVerdict(p Part, v Verdict, note string, args ...any) bool {
 	o := p.Place()
 	if o.settled {
 		return false

@@ -140,7 +140,7 @@ func (s *Store) call(ctx context.Context, sql string, params ...param) (rows []r
 	caller := ctx
 	ctx, stop := context.WithTimeout(ctx, s.timeout)
 	defer stop()
-	c, err := s.take(ctx)
+	c, err := s.connection(ctx)
 	if err != nil {
 		return nil, false, err
 	}
@@ -195,8 +195,8 @@ func (s *Store) explain(ctx context.Context, err error) error {
 // wait for one that did not.
 type probing struct{}
 
-// take returns a connection that is ready, one that is idle if there is one.
-func (s *Store) take(ctx context.Context) (*pgconn.PgConn, error) {
+// connection returns a connection that is ready, one that is idle if there is one.
+func (s *Store) connection(ctx context.Context) (*pgconn.PgConn, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}

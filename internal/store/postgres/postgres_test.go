@@ -218,7 +218,7 @@ func TestTheDatabaseSeesNothingAndCannotSwap(t *testing.T) {
 	if _, err := a.Commit(t.Context(), c); err != nil {
 		t.Fatal(err)
 	}
-	conn, err := a.take(t.Context())
+	conn, err := a.connection(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -358,7 +358,7 @@ func (s *Store) listen(ctx context.Context) *listener {
 		end(c)
 		return nil
 	}
-	if other, err := s.take(opening); err == nil {
+	if other, err := s.connection(opening); err == nil {
 		if err := other.Exec(opening, "SELECT pg_notify('headgate', '0')").Close(); err != nil {
 			end(other)
 		} else {

@@ -136,12 +136,12 @@ func (r *reader) envFiles(file, service string, n *yaml.Node) (all []*Setting) {
 		data, err := r.files.Read(name)
 		switch {
 		case err != nil && !required:
-			r.say(file, item.Line, what, importer.Ignored, "it is not there, and may be missing")
+			r.omit(file, item.Line, what, importer.Ignored, "it is not there, and may be missing")
 		case err != nil:
-			r.say(file, item.Line, what, importer.Impossible, "its variables are not known: %v", err)
+			r.omit(file, item.Line, what, importer.Impossible, "its variables are not known: %v", err)
 			r.check("%s:%d: the variables of %s are not known: %v", file, item.Line, name, err)
 		default:
-			r.say(file, item.Line, what, importer.Ignored, "its variables count")
+			r.omit(file, item.Line, what, importer.Ignored, "its variables count")
 			var own []*Setting
 			for _, v := range variables(string(data)) {
 				if r.count++; r.count <= maxSettings {

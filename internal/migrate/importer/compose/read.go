@@ -57,7 +57,7 @@ func Is(doc *yaml.Node) bool {
 	return field(root, "include") != nil && field(root, "http") == nil
 }
 
-func (r *reader) say(file string, line int, what string, v importer.Omission, note string, args ...any) {
+func (r *reader) omit(file string, line int, what string, v importer.Omission, note string, args ...any) {
 	if len(r.project.Entries) < maxSettings {
 		r.project.Entries = append(r.project.Entries, importer.Entry{File: file, Line: line, Directive: what, Verdict: importer.Verdict(v), Note: fmt.Sprintf(note, args...)})
 	}
@@ -155,7 +155,7 @@ func (r *reader) services(name string, services *yaml.Node) error {
 			return err
 		}
 		if value := field(value, "profiles"); value != nil && len(value.Content) > 0 {
-			r.say(name, value.Line, key.Value+": profiles", importer.Ignored, "the service is translated as if its profile was active; Compose starts it only then")
+			r.omit(name, value.Line, key.Value+": profiles", importer.Ignored, "the service is translated as if its profile was active; Compose starts it only then")
 			r.check("%s:%d: service %s has profiles: take its proxy out if it does not run", name, value.Line, key.Value)
 		}
 		i := slices.IndexFunc(r.project.Services, func(o *Service) bool { return o.Name == s.Name && strings.Contains(name, ".override.") })
@@ -180,7 +180,7 @@ func (r *reader) include(name string, list *yaml.Node, named []string) {
 			paths = texts(field(item, "path"))
 			for _, key := range []string{"project_directory", "env_file"} {
 				if n := field(item, key); n != nil {
-					r.say(name, n.Line, "include: "+key+": "+strings.Join(texts(n), " "), importer.Impossible, "paths and variables are those of the files themselves here")
+					r.omit(name, n.Line, "include: "+key+": "+strings.Join(texts(n), " "), importer.Impossible, "paths and variables are those of the files themselves here")
 				}
 			}
 		}
@@ -188,11 +188,11 @@ func (r *reader) include(name string, list *yaml.Node, named []string) {
 			p = r.fill(name, item.Line, p)
 			what := "include: " + p
 			if err := r.file(beside(name, p), named); err != nil {
-				r.say(name, item.Line, what, importer.Impossible, "%v", err)
+				r.omit(name, item.Line, what, importer.Impossible, "%v", err)
 				r.check("%s:%d: %s could not be read: %v", name, item.Line, what, err)
 				continue
 			}
-			r.say(name, item.Line, what, importer.Ignored, "its services were read")
+			r.omit(name, item.Line, what, importer.Ignored, "its services were read")
 		}
 	}
 }
@@ -231,11 +231,11 @@ func (r *reader) service(file string, key, n *yaml.Node, from []string) (*Servic
 	if e := field(n, "extends"); e != nil {
 		base, err := r.extended(file, s.Name, e, from)
 		if err != nil {
-			r.say(file, e.Line, s.Name+": extends", importer.Impossible, "%v", err)
+			r.omit(file, e.Line, s.Name+": extends", importer.Impossible, "%v", err)
 			r.check("%s:%d: what service %s extends could not be read: %v", file, e.Line, s.Name, err)
 			return s, nil
 		}
-		r.say(file, e.Line, s.Name+": extends "+base.Name, importer.Ignored, "its labels, variables and ports count too")
+		r.omit(file, e.Line, s.Name+": extends "+base.Name, importer.Ignored, "its labels, variables and ports count too")
 		return merged(base, s), nil
 	}
 	return s, nil

@@ -76,7 +76,7 @@ func (t *translator) users(list *record, count *int) (importer.Object, error) {
 		} else {
 			hash, err := password.Argon2id(secret)
 			if err != nil {
-				t.say(r, "username", importer.Impossible, "the password cannot be used: %v", err)
+				t.omit(r, "username", importer.Impossible, "the password cannot be used: %v", err)
 				t.Check("user %q of access list %q was left out: %v", name, list.text("name"), err)
 				continue
 			}
@@ -106,7 +106,7 @@ func (t *translator) clients(list *record) importer.Object {
 		if address != "all" {
 			p, err := prefix(address)
 			if err != nil {
-				t.say(r, "address", importer.Impossible, "not an address: names are not looked up")
+				t.omit(r, "address", importer.Impossible, "not an address: names are not looked up")
 				t.Check("access list %q: %s is not an address and was left out", list.text("name"), address)
 				continue
 			}
@@ -168,7 +168,7 @@ func (t *translator) certificates() {
 			if t.certificate(name, []string{filepath.Join(t.folder, "custom_ssl", name), filepath.Join("/data/custom_ssl", name)}, r) {
 				t.became(r, "provider", importer.Same, t.Certificates.Field(name), "by its files")
 			} else {
-				t.say(r, "provider", importer.Impossible, "its files were not found")
+				t.omit(r, "provider", importer.Impossible, "its files were not found")
 			}
 		}
 	}

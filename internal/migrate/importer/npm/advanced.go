@@ -74,13 +74,13 @@ func (t *translator) asWritten(r *record, p importer.Object, main string, locati
 	w.text.WriteString("}\n")
 	inner, err := nginx.Proxies([]string{host}, importer.Files{Read: w.read, Glob: func(string) ([]string, error) { return nil, nil }})
 	if err != nil {
-		t.say(r, "advanced_config", importer.Impossible, "its lines of nginx cannot be read, so the host does not work in nginx either: %v", err)
+		t.omit(r, "advanced_config", importer.Impossible, "its lines of nginx cannot be read, so the host does not work in nginx either: %v", err)
 		t.Check("%s: its lines of nginx were left out: %v", r.title(), err)
 		return
 	}
 	made, ok := t.joined(r, inner.Proxies)
 	if !ok {
-		t.say(r, "advanced_config", importer.Impossible, "its lines of nginx want several proxies for one host; headgate import nginx reads the file that Nginx Proxy Manager has written, data/nginx/%s/%d.conf", r.table, r.id)
+		t.omit(r, "advanced_config", importer.Impossible, "its lines of nginx want several proxies for one host; headgate import nginx reads the file that Nginx Proxy Manager has written, data/nginx/%s/%d.conf", r.table, r.id)
 		t.Check("%s: its lines of nginx were left out", r.title())
 		return
 	}

@@ -27,7 +27,7 @@ func (t *translator) proxyHost(r *record) {
 	}
 	server := serverURL(r.text("forward_scheme"), r.text("forward_host"), r.text("forward_port"), "")
 	if server == "" {
-		t.say(r, "forward_host", importer.Impossible, "not an address that a request can be sent to; the host answers 502 until its server is named")
+		t.omit(r, "forward_host", importer.Impossible, "not an address that a request can be sent to; the host answers 502 until its server is named")
 		t.Check("%s: its server %s://%s:%s cannot be used", r.title(), r.text("forward_scheme"), r.text("forward_host"), r.text("forward_port"))
 		p.Set("routes", []importer.Object{importer.NewObject().Set("fixed_response", importer.NewObject().Set("status", 502))})
 		t.asWritten(r, p, "return 502;\n", nil)
@@ -36,7 +36,7 @@ func (t *translator) proxyHost(r *record) {
 	}
 	main := importer.NewObject().Set("servers", []importer.Object{insecure(server)})
 	if rootOf(r) {
-		t.say(r, "forward_host", importer.Ignored, "its lines of nginx have a location / of their own")
+		t.omit(r, "forward_host", importer.Ignored, "its lines of nginx have a location / of their own")
 	} else {
 		t.became(r, "forward_host", importer.Same, main.LastOf("servers"), "%s", server)
 	}
@@ -94,7 +94,7 @@ func insecure(text string) importer.Object {
 func (t *translator) host(r *record) importer.Object {
 	names := r.domains()
 	if len(names) == 0 {
-		t.say(r, "domain_names", importer.Impossible, "the host has no name, or its names cannot be read")
+		t.omit(r, "domain_names", importer.Impossible, "the host has no name, or its names cannot be read")
 		return importer.Object{}
 	}
 	p := importer.NewObject().Set("virtual_hosts", names)
@@ -119,7 +119,7 @@ func (t *translator) host(r *record) importer.Object {
 			t.became(r, "http2_support", importer.Same, importer.ByItself(), "always on")
 		}
 		if r.flag("http3_support") {
-			t.say(r, "http3_support", importer.Impossible, "add a port with protocol http3 at 0.0.0.0:443")
+			t.omit(r, "http3_support", importer.Impossible, "add a port with protocol http3 at 0.0.0.0:443")
 			t.Check("HTTP/3 was on for %s: add a port {address: \"0.0.0.0:443\", protocol: http3}", names[0])
 		}
 	} else {
@@ -133,7 +133,7 @@ func (t *translator) host(r *record) importer.Object {
 func (t *translator) onlyPlain(r *record) {
 	for _, name := range []string{"ssl_forced", "hsts_enabled", "http2_support", "http3_support"} {
 		if r.flag(name) {
-			t.say(r, name, importer.Ignored, "it does nothing without a certificate")
+			t.omit(r, name, importer.Ignored, "it does nothing without a certificate")
 		}
 	}
 }
@@ -146,7 +146,7 @@ func (t *translator) access(r *record, p importer.Object, name string) {
 	}
 	policy, ok := t.policies[id]
 	if !ok {
-		t.say(r, name, importer.Impossible, "there is no such access list")
+		t.omit(r, name, importer.Impossible, "there is no such access list")
 		t.Check("%s names access list %d, which is not there: it is open to everybody", r.title(), id)
 		return
 	}
@@ -179,13 +179,13 @@ func (t *translator) caching(r *record, p importer.Object) {
 // plainFlags gives verdicts to switches that need nothing.
 func (t *translator) plainFlags(r *record) {
 	if r.flag("block_exploits") {
-		t.say(r, "block_exploits", importer.Ignored, "it looks for words in queries; headgate refuses requests that servers could read in two ways instead")
+		t.omit(r, "block_exploits", importer.Ignored, "it looks for words in queries; headgate refuses requests that servers could read in two ways instead")
 	}
 	if r.flag("allow_websocket_upgrade") {
 		t.became(r, "allow_websocket_upgrade", importer.Same, importer.ByItself(), "always on")
 	}
 	if r.flag("trust_forwarded_proto") {
-		t.say(r, "trust_forwarded_proto", importer.Impossible, "name the proxies in front: client_ip: {trusted: […]}")
+		t.omit(r, "trust_forwarded_proto", importer.Impossible, "name the proxies in front: client_ip: {trusted: […]}")
 		t.Check("%s believes X-Forwarded-Proto of everybody: name the proxies in front of it in client_ip", r.title())
 	}
 }
@@ -210,7 +210,7 @@ type custom struct {
 func (t *translator) locations(r *record) (routes []custom) {
 	var list []location
 	if err := r.into("locations", &list); err != nil {
-		t.say(r, "locations", importer.Impossible, "cannot be read: %v", err)
+		t.omit(r, "locations", importer.Impossible, "cannot be read: %v", err)
 		return nil
 	}
 	for _, l := range list {
@@ -220,15 +220,15 @@ func (t *translator) locations(r *record) (routes []custom) {
 		server := serverURL(l.ForwardScheme, host, fmt.Sprint(l.ForwardPort), "")
 		switch {
 		case !strings.HasPrefix(l.Path, "/"):
-			t.say(&one, "location", importer.Impossible, "only prefixes of paths are possible, not %q", l.Path)
+			t.omit(&one, "location", importer.Impossible, "only prefixes of paths are possible, not %q", l.Path)
 			t.Check("%s: the location %q was left out; its requests go to the host's own server", r.title(), l.Path)
 			continue
 		case server == "":
-			t.say(&one, "location", importer.Impossible, "its server is not an address")
+			t.omit(&one, "location", importer.Impossible, "its server is not an address")
 			t.Check("%s: the location %q was left out: its server is not an address", r.title(), l.Path)
 			continue
 		case l.Path == "/":
-			t.say(&one, "location", importer.Impossible, "the host has a server for / already")
+			t.omit(&one, "location", importer.Impossible, "the host has a server for / already")
 			t.Check("%s: the location / was left out", r.title())
 			continue
 		}
@@ -312,7 +312,7 @@ func (t *translator) stream(r *record) {
 	n, err := strconv.ParseUint(port, 10, 16)
 	m, bad := strconv.ParseUint(r.text("forwarding_port"), 10, 16)
 	if err != nil || n == 0 || bad != nil || m == 0 || host == "" {
-		t.say(r, "incoming_port", importer.Impossible, "ranges and empty ports are not possible: write one stream a port")
+		t.omit(r, "incoming_port", importer.Impossible, "ranges and empty ports are not possible: write one stream a port")
 		t.Check("%s: its ports cannot be taken over", r.title())
 		return
 	}
@@ -323,7 +323,7 @@ func (t *translator) stream(r *record) {
 	s.Set("servers", []importer.Object{importer.NewObject().Set("address", to).Flow()})
 	r.ignore("enabled", "forwarding_host", "forwarding_port", "certificate")
 	if r.number("certificate_id") > 0 {
-		t.say(r, "certificate_id", importer.Impossible, "TLS is not ended for TCP; pass it on by its name, or let the server speak it")
+		t.omit(r, "certificate_id", importer.Impossible, "TLS is not ended for TCP; pass it on by its name, or let the server speak it")
 		t.Check("%s: TLS was ended here; its clients now reach the server as they are", r.title())
 	}
 	if r.flag("tcp_forwarding") {
@@ -376,6 +376,6 @@ func (t *translator) whole(r *record) {
 		t.Proxies.Set(importer.Unused(t.Proxies, "default-site", "default"), p)
 		t.became(r, "value", importer.Same, p.Field("routes"), "a fixed response")
 	default: // congratulations
-		t.say(r, "value", importer.Ignored, "a page of Nginx Proxy Manager itself (%s); a host that no proxy has gets 404", value)
+		t.omit(r, "value", importer.Ignored, "a page of Nginx Proxy Manager itself (%s); a host that no proxy has gets 404", value)
 	}
 }

@@ -284,8 +284,8 @@ func (t *translator) setting(r *record, name string) *setting {
 	return &setting{importer.Origin{File: t.name, Line: int(r.id)}, r.title() + ": " + name + " = " + r.shown(name)}
 }
 
-// say gives a setting of a record a verdict for which nothing is in the document.
-func (t *translator) say(r *record, name string, o importer.Omission, note string, args ...any) {
+// omit gives a setting of a record a verdict for which nothing is in the document.
+func (t *translator) omit(r *record, name string, o importer.Omission, note string, args ...any) {
 	t.Say(t.setting(r, name), o, note, args...)
 }
 
@@ -342,12 +342,12 @@ func (t *translator) rest() {
 				case nil:
 				case string:
 					if v != "" && v != "0" && v != "[]" && v != "{}" && v != "null" {
-						t.say(r, name, importer.Impossible, "headgate does not know this field")
+						t.omit(r, name, importer.Impossible, "headgate does not know this field")
 					}
 				case map[string]any: // an object that the API expands
 				default:
 					if text := fmt.Sprint(v); text != "0" && text != "false" && text != "[]" {
-						t.say(r, name, importer.Impossible, "headgate does not know this field")
+						t.omit(r, name, importer.Impossible, "headgate does not know this field")
 					}
 				}
 			}
