@@ -57,6 +57,8 @@ func (s *scene) runtime() {
 	s.does(404, "GET", "/lists/none/state", "")
 	s.does(200, "GET", "/geo", "")
 	s.does(200, "GET", "/dns_providers", "")
+	s.does(400, "POST", "/dns_providers/test", `{"host":"www.example.com","provider":"nobody"}`)
+	s.does(200, "POST", "/dns_providers/test", `{"host":"www.example.com","provider":"duckdns","credentials":{"token":"t"},"zone":"duckdns.org","resolvers":["127.0.0.1:1"]}`)
 	s.does(200, "GET", "/lists/main/state", "")
 	for _, kind := range []string{"ports", "tcp_proxies", "udp_proxies"} {
 		s.does(404, "POST", "/"+kind+"/none/reset", "{}")

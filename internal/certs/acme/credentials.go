@@ -44,7 +44,7 @@ func (m *Manager) checkCredentials(ctx context.Context, look lookup, e *Config, 
 		switch {
 		case failed == nil:
 		case isRefusal(failed):
-			return nil, &Trouble{Code: "dns_credentials", Message: cut(fmt.Sprintf("%s: %v", e.DNS.Provider, failed)), Hint: hintFor(failed, e.DNS, s.zone), blocked: true}
+			return nil, refusedCredentials(failed, e.DNS, s.zone)
 		default:
 			warnings = append(warnings, cut(fmt.Sprintf("the credentials of %s could not be tried: %v", e.DNS.Provider, failed)))
 		}

@@ -1,9 +1,11 @@
 package acme
 
 import (
+	"fmt"
 	"net/netip"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 
 	"headgate/internal/schema"
@@ -203,6 +205,27 @@ func (c *Config) Check(at schema.Place) {
 	if c.DNS != nil {
 		c.DNS.check(at.Field("dns"))
 	}
+}
+
+// Wrong returns the first problem of the settings of a provider and of the resolvers of its
+// entry, and what to do about it: at is the JSON pointer of the field, and what is empty if
+// there is none.
+func (d *DNS) Wrong(resolvers []string) (at, what, remedy string) {
+	for i, r := range resolvers {
+		if _, err := netip.ParseAddrPort(r); err != nil {
+			return "/resolvers/" + strconv.Itoa(i), fmt.Sprintf("invalid address %q", r), "write ip:port, such as 192.0.2.53:53"
+		}
+	}
+	p, ok := providers[d.Provider]
+	if !ok {
+		return "/provider", fmt.Sprintf("unknown provider %q", d.Provider), "name one of " + strings.Join(Providers(), ", ")
+	}
+	for _, key := range p.needs {
+		if d.Credentials[key] == "" {
+			return "/credentials/" + key, d.Provider + " needs " + key, "enter it"
+		}
+	}
+	return "", "", ""
 }
 
 func checkDirectory(name string, eab *EAB, at schema.Place) {

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/miekg/dns"
+
+	"headgate/internal/server/safedial"
 )
 
 // update is the provider rfc2136: a name server that takes dynamic updates (RFC 2136),
@@ -69,7 +71,7 @@ func (u update) send(ctx context.Context, zone string, fill func(*dns.Msg)) erro
 	m := new(dns.Msg)
 	m.SetUpdate(dns.Fqdn(zone))
 	fill(m)
-	client := dns.Client{Net: "tcp", Timeout: requestTimeout}
+	client := dns.Client{Net: "tcp", Timeout: requestTimeout, Dialer: &net.Dialer{Timeout: requestTimeout, ControlContext: safedial.Control}}
 	if u.key != "" {
 		client.TsigSecret = map[string]string{u.keyName: u.key}
 		m.SetTsig(u.keyName, u.algor, 300, time.Now().Unix())

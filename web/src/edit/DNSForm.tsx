@@ -3,6 +3,7 @@ import { useQuery } from '@tanstack/react-query'
 import { call } from '@/api/client'
 import type { components } from '@/api/schema'
 import { t } from '@/text'
+import { CredentialTest } from './CredentialTest'
 import { dnsProviders, isOpen } from './dns'
 import { join, type Errors } from './fields'
 import type { Value } from './object'
@@ -94,6 +95,7 @@ export function Credentials({ value, onChange, errors, at, disabled }: Props) {
           {errors[join(at, 'credentials')]}
         </p>
       )}
+      {provider.name !== 'exec' && <CredentialTest {...{ value, at, errors, disabled }} />}
     </>
   )
 }

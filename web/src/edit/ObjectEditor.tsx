@@ -16,6 +16,7 @@ import { emptyPart, schemaAround, schemaAt, stepsOf, valueAt, withPart } from '.
 import { schemaOf, type JSONSchema } from './schema'
 import type { Errors } from './fields'
 import { SchemaField, SchemaForm } from './SchemaForm'
+import { SubjectProvider } from './subject'
 import { isFeature } from './words'
 
 const YamlEditor = lazy(() => import('./YamlEditor'))
@@ -110,78 +111,80 @@ function Form({ kind, name, object, initial, part, root, onClose }: Edited & { r
   }
 
   return (
-    <div className="stack">
-      {draft && (
-        <Alert color="teal" role="status">
-          <div className="ask">
-            <span>{t.edit.draftRestored}</span>
-            <Button
-              size="compact-sm"
-              variant="default"
-              onClick={() => {
-                setDraft(undefined)
-                setValue(first)
-                setView('form')
+    <SubjectProvider value={{ kind, saved: object && name, value }}>
+      <div className="stack">
+        {draft && (
+          <Alert color="teal" role="status">
+            <div className="ask">
+              <span>{t.edit.draftRestored}</span>
+              <Button
+                size="compact-sm"
+                variant="default"
+                onClick={() => {
+                  setDraft(undefined)
+                  setValue(first)
+                  setView('form')
+                }}
+              >
+                {t.edit.draftDrop}
+              </Button>
+            </div>
+          </Alert>
+        )}
+        <SegmentedControl
+          value={view}
+          onChange={setView}
+          disabled={badText}
+          data={[
+            { value: 'form', label: t.edit.form },
+            { value: 'yaml', label: t.edit.yaml },
+          ]}
+          aria-label={t.edit.form}
+        />
+        {Object.keys(errors).length > 0 && (
+          <Alert color="red" role="alert" title={t.edit.refused}>
+            <ul style={{ margin: 0, paddingLeft: 18 }}>
+              {Object.entries(errors).map(([path, text]) => (
+                <li key={path}>
+                  {path && <code>{path}</code>} {text}
+                </li>
+              ))}
+            </ul>
+          </Alert>
+        )}
+        {view === 'form' && one ? (
+          <Part path={one} schema={schemaOf(kind, root)} root={root} value={value} onChange={setValue} errors={errors} all={() => setWhole(true)} />
+        ) : view === 'form' ? (
+          <SchemaForm schema={schemaOf(kind, root)} root={root} value={value} onChange={setValue} errors={errors} />
+        ) : (
+          <Suspense fallback={<Loading />}>
+            <YamlEditor
+              value={value}
+              schema={schemaOf(kind, root)}
+              root={root}
+              errors={errors}
+              label={`${t.edit.yaml} ${name}`}
+              onChange={(v) => {
+                setBadText(v === undefined)
+                if (v) setValue(v)
               }}
-            >
-              {t.edit.draftDrop}
-            </Button>
-          </div>
-        </Alert>
-      )}
-      <SegmentedControl
-        value={view}
-        onChange={setView}
-        disabled={badText}
-        data={[
-          { value: 'form', label: t.edit.form },
-          { value: 'yaml', label: t.edit.yaml },
-        ]}
-        aria-label={t.edit.form}
-      />
-      {Object.keys(errors).length > 0 && (
-        <Alert color="red" role="alert" title={t.edit.refused}>
-          <ul style={{ margin: 0, paddingLeft: 18 }}>
-            {Object.entries(errors).map(([path, text]) => (
-              <li key={path}>
-                {path && <code>{path}</code>} {text}
-              </li>
-            ))}
-          </ul>
-        </Alert>
-      )}
-      {view === 'form' && one ? (
-        <Part path={one} schema={schemaOf(kind, root)} root={root} value={value} onChange={setValue} errors={errors} all={() => setWhole(true)} />
-      ) : view === 'form' ? (
-        <SchemaForm schema={schemaOf(kind, root)} root={root} value={value} onChange={setValue} errors={errors} />
-      ) : (
-        <Suspense fallback={<Loading />}>
-          <YamlEditor
-            value={value}
-            schema={schemaOf(kind, root)}
-            root={root}
-            errors={errors}
-            label={`${t.edit.yaml} ${name}`}
-            onChange={(v) => {
-              setBadText(v === undefined)
-              if (v) setValue(v)
-            }}
-          />
-        </Suspense>
-      )}
-      {kind === 'bans' && !badText && <BanTrial edit={{ kind, name, op: 'set', value, base }} />}
-      <div className="actions-foot">
-        <Button loading={busy} disabled={badText} onClick={() => void save(true)}>
-          {t.edit.review}
-        </Button>
-        <Button variant="default" loading={busy} disabled={badText} onClick={() => void save(false)}>
-          {t.edit.save}
-        </Button>
-        <Button variant="subtle" className="not-phone" onClick={onClose}>
-          {t.edit.cancel}
-        </Button>
+            />
+          </Suspense>
+        )}
+        {kind === 'bans' && !badText && <BanTrial edit={{ kind, name, op: 'set', value, base }} />}
+        <div className="actions-foot">
+          <Button loading={busy} disabled={badText} onClick={() => void save(true)}>
+            {t.edit.review}
+          </Button>
+          <Button variant="default" loading={busy} disabled={badText} onClick={() => void save(false)}>
+            {t.edit.save}
+          </Button>
+          <Button variant="subtle" className="not-phone" onClick={onClose}>
+            {t.edit.cancel}
+          </Button>
+        </div>
       </div>
-    </div>
+    </SubjectProvider>
   )
 }
 

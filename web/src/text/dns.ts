@@ -4,6 +4,11 @@ export const dns = {
   choose: 'Search a provider',
   noProvider: 'No such provider. Choose httpreq or exec to connect your own.',
   where: (name: string) => `Where to get them: ${name}`,
+  testHost: 'Test for the host',
+  test: 'Test credentials',
+  untested: (why: string) => `The credentials could not be tested. ${why}`,
+  nothingToRead: (record: string) => `The record would be ${record}. This provider has no request that tests the credentials without a change.`,
+  accepted: (zone: string, ms: number) => `The provider accepts the credentials for ${zone} (${ms} ms). Nothing was changed.`,
   notes: {
     'acme-dns': 'Register at your acme-dns server, and point _acme-challenge to it with a CNAME record.',
     cloudflare: 'Create a token with the permissions Zone: Read and DNS: Edit for the zone.',

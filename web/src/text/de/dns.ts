@@ -6,6 +6,11 @@ export const dns: Text['dns'] = {
   choose: 'Anbieter suchen',
   noProvider: 'Kein solcher Anbieter. Mit httpreq oder exec binden Sie einen eigenen an.',
   where: (name) => `Wo es sie gibt: ${name}`,
+  testHost: 'Testen für den Host',
+  test: 'Zugangsdaten testen',
+  untested: (why) => `Die Zugangsdaten konnten nicht getestet werden. ${why}`,
+  nothingToRead: (record) => `Der Eintrag wäre ${record}. Bei diesem Anbieter lassen sich Zugangsdaten ohne eine Änderung nicht testen.`,
+  accepted: (zone, ms) => `Der Anbieter akzeptiert die Zugangsdaten für ${zone} (${ms} ms). Nichts wurde geändert.`,
   notes: {
     'acme-dns': 'Registrieren Sie sich bei Ihrem acme-dns-Server und verweisen Sie mit _acme-challenge per CNAME darauf.',
     cloudflare: 'Erstellen Sie ein Token mit den Rechten Zone: Read und DNS: Edit für die Zone.',

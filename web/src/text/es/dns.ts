@@ -6,6 +6,11 @@ export const dns: Text['dns'] = {
   choose: 'Buscar un proveedor',
   noProvider: 'No hay tal proveedor. Elija httpreq o exec para usar el suyo.',
   where: (name) => `Dónde obtenerlas: ${name}`,
+  testHost: 'Probar para el host',
+  test: 'Probar credenciales',
+  untested: (why) => `No se pudieron probar las credenciales. ${why}`,
+  nothingToRead: (record) => `El registro sería ${record}. Este proveedor no permite probar las credenciales sin hacer un cambio.`,
+  accepted: (zone, ms) => `El proveedor acepta las credenciales para ${zone} (${ms} ms). No se cambió nada.`,
   notes: {
     'acme-dns': 'Regístrese en su servidor acme-dns y apunte _acme-challenge hacia él con un CNAME.',
     cloudflare: 'Cree un token con los permisos Zone: Read y DNS: Edit para la zona.',

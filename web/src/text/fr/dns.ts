@@ -6,6 +6,11 @@ export const dns: Text['dns'] = {
   choose: 'Rechercher un fournisseur',
   noProvider: 'Fournisseur inconnu. Choisissez httpreq ou exec pour utiliser le vôtre.',
   where: (name) => `Où les obtenir : ${name}`,
+  testHost: 'Tester pour l’hôte',
+  test: 'Tester les identifiants',
+  untested: (why) => `Les identifiants n’ont pas pu être testés. ${why}`,
+  nothingToRead: (record) => `L’enregistrement serait ${record}. Ce fournisseur ne permet pas de tester les identifiants sans modification.`,
+  accepted: (zone, ms) => `Le fournisseur accepte les identifiants pour ${zone} (${ms} ms). Rien n’a été modifié.`,
   notes: {
     'acme-dns': 'Inscrivez-vous sur votre serveur acme-dns et faites pointer _acme-challenge vers lui par un CNAME.',
     cloudflare: 'Créez un jeton avec les droits Zone: Read et DNS: Edit pour la zone.',
