@@ -31,8 +31,51 @@ const upgradesVariable = "HEADGATE_UPGRADES"
 // tests can put something else in its place.
 type replaced struct {
 	*gate
-	binary string
-	pid    int
+	binary     string
+	pid        int
+	supervisor *supervisor
+}
+
+// supervisor is a service manager as far as it reads notifications. All are read: a process
+// whose notifications are not waits for them, and the queue holds a few only.
+type supervisor struct{ *record }
+
+// startSupervisor reads the notifications sent to an address until the test ends.
+func startSupervisor(t *testing.T) (m *supervisor, address string) {
+	t.Helper()
+	at := &net.UnixAddr{Name: filepath.Join(shortDir(t), "s"), Net: "unixgram"}
+	c, err := net.ListenUnixgram("unixgram", at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close() })
+	m = &supervisor{record: &record{}}
+	go func() {
+		b, oob := make([]byte, 4<<10), make([]byte, 1<<10)
+		for {
+			n, oobn, _, _, err := c.ReadMsgUnix(b, oob)
+			if err != nil {
+				return
+			}
+			closeRights(oob[:oobn])
+			fmt.Fprintf(m, "%s\n", b[:n])
+		}
+	}()
+	return m, at.Name
+}
+
+// closeRights closes the descriptors of a message: that is what a barrier waits for.
+func closeRights(oob []byte) {
+	messages, err := syscall.ParseSocketControlMessage(oob)
+	if err != nil {
+		return
+	}
+	for i := range messages {
+		fds, _ := syscall.ParseUnixRights(&messages[i])
+		for _, fd := range fds {
+			syscall.Close(fd)
+		}
+	}
 }
 
 // upgradeState is what the API shows of upgrades.
@@ -51,18 +94,14 @@ func startReplaced(t *testing.T, g *gate, config string) *replaced {
 	t.Helper()
 	r := &replaced{gate: g, binary: filepath.Join(g.dir, "headgate")}
 	r.install("")
-	address := &net.UnixAddr{Name: filepath.Join(shortDir(t), "s"), Net: "unixgram"}
-	var err error
-	if g.told, err = net.ListenUnixgram("unixgram", address); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { g.told.Close() })
+	var notify string
+	r.supervisor, notify = startSupervisor(t)
 	g.put("headgate.yaml", config)
-	t.Setenv("NOTIFY_SOCKET", address.Name)
+	t.Setenv("NOTIFY_SOCKET", notify)
 	r.run()
 	t.Cleanup(func() {
 		if t.Failed() {
-			t.Logf("the log of headgate:\n%s", g.log)
+			t.Logf("the log of headgate:\n%s", r.logged())
 		}
 	})
 	return r
@@ -79,6 +118,7 @@ func (r *replaced) run() {
 	}
 	defer log.Close()
 	r.cmd.Stdout, r.cmd.Stderr = log, log
+	served := strings.Count(r.supervisor.String(), "READY=1\n")
 	if err := r.cmd.Start(); err != nil {
 		r.t.Fatal(err)
 	}
@@ -86,7 +126,7 @@ func (r *replaced) run() {
 	go cmd.Wait() // it ends when it was replaced
 	r.pid = cmd.Process.Pid
 	r.t.Cleanup(func() { syscall.Kill(r.pid, syscall.SIGKILL) })
-	r.await("STATUS=Serving.")
+	eventually(r.t, "headgate serves", func() bool { return strings.Count(r.supervisor.String(), "READY=1\n") > served })
 }
 
 // logged returns what the processes have written.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -30,13 +31,7 @@ func barrier() error {
 		return err
 	}
 	defer c.Close()
-	raw, err := w.SyscallConn()
-	if err == nil {
-		cerr := raw.Control(func(fd uintptr) { _, _, err = c.WriteMsgUnix([]byte("BARRIER=1"), unix.UnixRights(int(fd)), nil) })
-		if err == nil {
-			err = cerr
-		}
-	}
+	err = sendWithFile(c, []byte("BARRIER=1"), w)
 	w.Close()
 	if err != nil {
 		return err
@@ -46,4 +41,25 @@ func barrier() error {
 		return fmt.Errorf("no answer within %v", barrierTime)
 	}
 	return nil
+}
+
+// sendWithFile sends a datagram with a descriptor on a connected socket, where
+// net.UnixConn.WriteMsgUnix refuses to.
+func sendWithFile(c *net.UnixConn, b []byte, f *os.File) error {
+	from, err := f.SyscallConn()
+	if err != nil {
+		return err
+	}
+	to, err := c.SyscallConn()
+	if err != nil {
+		return err
+	}
+	var waited, sent error
+	opened := from.Control(func(fd uintptr) {
+		waited = to.Write(func(socket uintptr) bool {
+			sent = unix.Sendmsg(int(socket), b, unix.UnixRights(int(fd)), nil, 0)
+			return sent != unix.EAGAIN
+		})
+	})
+	return errors.Join(opened, waited, os.NewSyscallError("sendmsg", sent))
 }

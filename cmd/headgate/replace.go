@@ -114,9 +114,7 @@ func (r *replacer) Upgrade(force bool) (upgrade.Result, error) {
 	defer close(done)
 	if err != nil {
 		r.log.Error("upgrade failed; this process continues", "error", err)
-		r.mu.Lock()
-		r.mu.running = false
-		r.mu.Unlock()
+		r.free()
 		return upgrade.Result{}, err
 	}
 	r.log.Info("replaced by a new process; existing connections end in their own time", "pid", s.PID(), "version", s.Version, "took", s.Took.String(), "connections", r.control.Connections())
@@ -130,31 +128,41 @@ func (r *replacer) reserve(force bool) error {
 		return err
 	}
 	r.mu.Lock()
-	if r.mu.running {
-		r.mu.Unlock()
-		return upgrade.Refuse("upgrade_running", "an upgrade is in progress", "wait until it has completed")
-	}
+	running := r.mu.running
 	r.mu.running = true
 	r.mu.Unlock()
-	p, draining := r.inherited.Draining()
-	if !draining {
-		return nil
+	if running {
+		return upgrade.Refuse("upgrade_running", "an upgrade is in progress", "wait until it has completed")
 	}
-	ended := r.inherited.Stop
+	if err := r.endPrevious(force); err != nil {
+		r.free()
+		return err
+	}
+	return nil
+}
+
+// free lets another upgrade be made.
+func (r *replacer) free() {
+	r.mu.Lock()
+	r.mu.running = false
+	r.mu.Unlock()
+}
+
+// endPrevious reports an error while the process that this one has replaced still has
+// connections. force closes them.
+func (r *replacer) endPrevious(force bool) error {
 	if force {
-		if left := ended(); left != nil {
+		if left := r.inherited.Stop(); left != nil {
 			select {
 			case <-left:
 			case <-time.After(forceWait):
 			}
 		}
-		if _, draining = r.inherited.Draining(); !draining {
-			return nil
-		}
 	}
-	r.mu.Lock()
-	r.mu.running = false
-	r.mu.Unlock()
+	p, draining := r.inherited.Draining()
+	if !draining {
+		return nil
+	}
 	return upgrade.Refuse("upgrade_draining", fmt.Sprintf("the process before this one (PID %d, %s) still has %d connections", p.PID, p.Version, p.Connections),
 		"wait until they have ended, or use --force to close them")
 }
@@ -223,6 +231,7 @@ func (r *replacer) Thaw() error {
 	if err := r.control.Thaw(); err != nil {
 		return err
 	}
+	r.mu.running = false // before the admin socket is open, by which another upgrade can be requested
 	var err error
 	if r.mu.listener != nil {
 		err = r.admin.Rejoin(r.mu.listener)
@@ -298,9 +307,6 @@ func (r *replacer) takeBack(s *upgrade.Successor) bool {
 	}
 	s.Link.Close()
 	r.log.Warn("the new process has ended, this one serves again", "version", thisBuild().Version)
-	r.mu.Lock()
-	r.mu.running = false
-	r.mu.Unlock()
 	return true
 }
 

@@ -17,7 +17,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
+	"syscall"
 	"time"
 )
 
@@ -183,7 +185,7 @@ func expect(s *Successor, kind string) (*Message, error) {
 	case err != nil:
 		return nil, ended(s, err)
 	case m.Kind == kindFailed:
-		return nil, fmt.Errorf("the new process cannot serve: %s", m.Reason)
+		return nil, cannotServe(m.Reason)
 	case m.Kind != kind:
 		return nil, fmt.Errorf("the new process sent the message %q, expected %q", m.Kind, kind)
 	}
@@ -192,10 +194,17 @@ func expect(s *Successor, kind string) (*Message, error) {
 
 // endGrace is how long a process whose link has broken may take to end, so that the
 // error says how it ended.
-const endGrace = time.Second
+const endGrace = 10 * time.Second
 
-// ended returns the error for a link that has failed: how the process ended says more.
+// ended returns the error for a link that has failed: the reason that the process has
+// sent, or how it ended, says more.
 func ended(s *Successor, err error) error {
+	if !broken(err) {
+		return fmt.Errorf("exchange messages with the new process: %w", err)
+	}
+	if reason := lastWords(s.Link); reason != "" {
+		return cannotServe(reason)
+	}
 	late := time.NewTimer(endGrace)
 	defer late.Stop()
 	select {
@@ -207,6 +216,34 @@ func ended(s *Successor, err error) error {
 	case <-late.C:
 		return fmt.Errorf("exchange messages with the new process: %w", err)
 	}
+}
+
+func cannotServe(reason string) error {
+	return fmt.Errorf("the new process cannot serve: %s", reason)
+}
+
+// broken reports whether an error of a link says that the other process has closed it.
+func broken(err error) bool {
+	return errors.Is(err, io.EOF) || errors.Is(err, syscall.EPIPE) || errors.Is(err, syscall.ECONNRESET)
+}
+
+// lastWords returns the reason in the last message on a broken link, "" for none. The
+// new process may have sent it and ended while this one was still sending the state. If
+// it left messages unread, the first read fails with ECONNRESET; the message follows.
+func lastWords(l Link) string {
+	for range 2 {
+		m, files, err := l.Receive()
+		for _, f := range files {
+			f.Close()
+		}
+		switch {
+		case err == nil && m.Kind == kindFailed:
+			return m.Reason
+		case err == nil || !errors.Is(err, syscall.ECONNRESET):
+			return ""
+		}
+	}
+	return ""
 }
 
 // Result is what an upgrade has done.

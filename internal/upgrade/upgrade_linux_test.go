@@ -186,6 +186,29 @@ func TestRefusedFreezeEndsTheNewProcess(t *testing.T) {
 	<-f.ended
 }
 
+// TestReasonArrivesWhileTheStateIsSent has the new process fail at the first message and
+// end, while the old one is still sending: the operator reads the reason all the same.
+func TestReasonArrivesWhileTheStateIsSent(t *testing.T) {
+	s := &service{t: t, h: &Handover{State: []Part{{"large", make([]byte, 8<<20)}}}} // more than fits into the socket
+	o := &Old{Service: s, Log: slog.New(slog.DiscardHandler), Timeout: time.Minute, Start: func() (Process, Link, error) {
+		ours, theirs, err := NewLinks()
+		if err != nil {
+			return nil, nil, err
+		}
+		f := &fake{link: theirs, ended: make(chan struct{})}
+		go func() {
+			f.link.Send(&Message{Kind: kindHello, Protocol: Protocol, ReadableFrom: ReadableFrom}, nil)
+			f.link.Receive()
+			f.link.Send(&Message{Kind: kindFailed, Reason: "the limit of open files is too low"}, nil)
+			f.end()
+		}()
+		return f, ours, nil
+	}}
+	if _, err := o.Replace(t.Context()); err == nil || err.Error() != "the new process cannot serve: the limit of open files is too low" {
+		t.Errorf("got %v", err)
+	}
+}
+
 // TestEverythingArrives sends more descriptors and longer parts than one message has.
 func TestEverythingArrives(t *testing.T) {
 	s := &service{t: t, h: &Handover{}}
