@@ -143,6 +143,8 @@ func changed(e *control.Event) event.Payload {
 	case control.Reverted:
 		about.Changes = sentences(e)
 		return event.ConfigReverted{Config: about, To: about.Revision, Cause: "not_confirmed"}
+	case control.RevertedLocally:
+		return event.ConfigReverted{Config: about, To: about.Revision, Cause: "reverted_locally"}
 	case control.FellBack:
 		return event.ConfigReverted{Config: about, To: about.Revision, Cause: "restart"}
 	}

@@ -8,7 +8,10 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
+	"strings"
+	"time"
 
 	"headgate/internal/clock"
 	"headgate/internal/config"
@@ -180,6 +183,9 @@ func (c *Control) reconcileLocked() bool {
 		return false
 	}
 	defer c.followPendingLocked()
+	if c.withoutLocked() {
+		return true
+	}
 	head, ok := c.history.Head()
 	if !ok {
 		return false // this machine is the first
@@ -239,7 +245,8 @@ func (c *Control) adoption(head history.Revision) (*adopted, error) {
 	a.warn = func(name, kept string) {
 		c.log.Error("a document was edited here while another machine saved: the shared store wins, and the edit is kept beside it", "document", name, "kept", kept, "revision", head.Name())
 	}
-	if a.docs, err = c.here(docs); err != nil {
+	a.docs = docs
+	if err := c.fits(docs); err != nil {
 		return nil, err
 	}
 	want := map[string]history.Digest{}
@@ -271,40 +278,59 @@ func (c *Control) adoption(head history.Revision) (*adopted, error) {
 	return a, nil
 }
 
-// here returns documents under the names that they have on this machine.
-func (c *Control) here(docs config.Documents) (config.Documents, error) {
-	path := c.source.Path()
-	out := config.Documents{Dir: path}
-	if info, err := os.Stat(path); err != nil || !info.IsDir() {
-		out.Dir = filepath.Dir(path)
-		if len(docs.List) != 1 {
-			return out, fmt.Errorf("the shared store has %d documents, and this machine serves the file %s: start it with a folder as --config", len(docs.List), path)
-		}
-		out.List = []config.Document{{Name: path, Data: docs.List[0].Data}}
-		return out, nil
+// fits returns why this machine cannot serve documents: it serves one file, and they are
+// several.
+func (c *Control) fits(docs config.Documents) error {
+	if path, single := c.source.Folder(); single && len(docs.List) != 1 {
+		return fmt.Errorf("the shared store has %d documents, and this machine serves the file %s: start it with a folder as --config", len(docs.List), path)
 	}
-	for _, d := range docs.List {
-		out.List = append(out.List, config.Document{Name: filepath.Join(path, filepath.Base(d.Name)), Data: d.Data})
-	}
-	return out, nil
-}
-
-// followPendingLocked takes up a change that waits to be confirmed, or that another machine
-// has confirmed.
-func (c *Control) followPendingLocked() {
-	p, waits, err := c.history.Pending(context.Background())
-	switch {
-	case err != nil:
-		c.log.Error("whether a change waits to be confirmed cannot be read", "error", err)
-	case waits && c.mu.pending == nil && fmt.Sprintf("%08d", p.Revision) == c.mu.revision:
-		c.awaitConfirmLocked()
-		c.publishLocked()
-	case !waits && c.mu.pending != nil:
-		c.endConfirmLocked()
-		c.publishLocked()
-	}
+	return nil
 }
 
 // unsavedLocked reports whether what is in force could not be saved, since the shared store
 // was away at the start.
 func (c *Control) unsavedLocked() bool { return c.shared && c.mu.revision == "" }
+
+// flipTime is within which time two changes of who edits the files by hand are refused.
+const flipTime = time.Minute
+
+// Flipping is the error of an edit by hand while several machines edit the files in turn, as
+// a tool does that writes different files on each of them.
+type Flipping struct {
+	// Nodes are the machines.
+	Nodes []string
+}
+
+// Error names the machines.
+func (f *Flipping) Error() string {
+	return fmt.Sprintf("the configuration files were edited in turn on the machines %s within a minute: edit them on one machine only", strings.Join(f.Nodes, ", "))
+}
+
+// flippingLocked returns why an edit by hand is refused: the files were edited on one machine,
+// then on another, and now on one that is not the last.
+func (ch *change) flippingLocked() error {
+	c := ch.control
+	if !c.shared || ch.made != nil || ch.verb != Applied {
+		return nil
+	}
+	last := c.history.List(0, 2)
+	if len(last) < 2 || c.isRevisionLocked(&last[0], ch.docs) {
+		return nil
+	}
+	head, before := last[0], last[1]
+	if !byHand(head) || !byHand(before) || head.Node == c.options.Node || before.Node == head.Node {
+		return nil
+	}
+	now, err := c.state.Now(context.Background())
+	if err != nil || now.Sub(before.Saved) > flipTime {
+		return nil // without the store, the save fails
+	}
+	nodes := []string{before.Node, head.Node, c.options.Node}
+	slices.Sort(nodes)
+	return &Flipping{slices.Compact(nodes)}
+}
+
+// byHand reports whether a revision was made of an edit by hand on a machine that is known.
+func byHand(r history.Revision) bool {
+	return r.Node != "" && (r.Via == string(ViaFile) || r.Via == string(ViaCLI))
+}

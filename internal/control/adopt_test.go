@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"iter"
 	"log/slog"
+	"maps"
 	"os"
 	"path/filepath"
 	"sync/atomic"
@@ -70,6 +71,60 @@ func newMember(t *testing.T, name, text string, e sharedEngine) *member {
 	}
 	m.start()
 	return m
+}
+
+// newFolder returns a machine that serves a folder of its own with documents.
+func newFolder(t *testing.T, name string, e sharedEngine, docs map[string]string) *member {
+	t.Helper()
+	m := &member{t: t, name: name, dir: t.TempDir(), engine: e}
+	m.file = filepath.Join(m.dir, "conf-"+name)
+	if err := os.Mkdir(m.file, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range docs {
+		m.put(name, text)
+	}
+	m.start()
+	return m
+}
+
+// put writes a document of the folder, or removes it if there is no text.
+func (m *member) put(name, text string) {
+	m.t.Helper()
+	path := filepath.Join(m.file, name)
+	if text == "" {
+		if err := os.Remove(path); err != nil {
+			m.t.Fatal(err)
+		}
+		return
+	}
+	// In one step: a document that is half written is not the edit.
+	if err := os.WriteFile(path+".new", []byte(text), 0o600); err != nil {
+		m.t.Fatal(err)
+	}
+	if err := os.Rename(path+".new", path); err != nil {
+		m.t.Fatal(err)
+	}
+}
+
+// has waits until a machine serves its folder and that has these documents.
+func (m *member) has(want map[string]string) {
+	m.t.Helper()
+	have := map[string]string{}
+	for end := time.Now().Add(30 * time.Second); time.Now().Before(end); testhouse.Pause() {
+		docs, tag, err := m.c.Documents()
+		if err != nil || m.c.ETag() != tag {
+			continue
+		}
+		clear(have)
+		for _, d := range docs.List {
+			have[filepath.Base(d.Name)] = string(d.Data)
+		}
+		if maps.Equal(have, want) {
+			return
+		}
+	}
+	m.t.Fatalf("%s has %q, want %q", m.name, have, want)
 }
 
 func (m *member) start() {

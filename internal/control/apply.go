@@ -291,7 +291,7 @@ func (ch *change) prepare() error {
 // nobody could go back to it; a start by the documents as they are goes on without.
 func (ch *change) save() error {
 	switch {
-	case ch.verb == FellBack:
+	case ch.servesKept():
 		return nil // it is one of those that are kept
 	case ch.adopted != nil:
 		ch.revision = ch.adopted.revision.Name()
@@ -299,6 +299,9 @@ func (ch *change) save() error {
 	case ch.discovered():
 		ch.revision = ch.control.mu.revision
 		return nil // the documents are those of the revision in force
+	}
+	if err := ch.flippingLocked(); err != nil {
+		return err
 	}
 	ch.nameChanges()
 	r, end, err := ch.control.history.Begin(context.Background(), ch.request())
@@ -310,6 +313,10 @@ func (ch *change) save() error {
 	ch.revision = r.Name()
 	return err
 }
+
+// servesKept reports whether the change serves a revision that is kept, and not what the
+// documents say.
+func (ch *change) servesKept() bool { return ch.verb == FellBack || ch.verb == RevertedLocally }
 
 // request is what is to be saved.
 func (ch *change) request() history.Request {

@@ -147,6 +147,7 @@ func (c *Control) revert(number int) {
 		return
 	}
 	if _, err := c.revertLocked(*c.mu.pending, nil); err != nil && c.mu.pending != nil {
+		c.leaveLocked(err)
 		c.retryRevertLocked(err)
 	}
 }
@@ -155,7 +156,11 @@ func (c *Control) revert(number int) {
 // that waits.
 func (c *Control) retryRevertLocked(err error) {
 	p := c.mu.pending
-	c.log.Error("configuration before a change that was not confirmed cannot be brought back yet", "revision", p.Before, "retry", revertRetry.String(), "error", err)
+	if errors.Is(err, history.ErrElsewhere) {
+		c.log.Info("another machine has confirmed or reverted the change", "revision", p.Revision)
+	} else {
+		c.log.Error("configuration before a change that was not confirmed cannot be brought back yet", "revision", p.Before, "retry", revertRetry.String(), "error", err)
+	}
 	c.mu.confirm = time.AfterFunc(revertRetry, func() { c.revert(p.Revision) })
 }
 

@@ -141,6 +141,7 @@ type Control struct {
 		digests    map[string]history.Digest // by name
 		pending    *history.Pending
 		confirm    *time.Timer       // of pending
+		without    int               // the revision that is not served as it was not confirmed, and not reverted as the shared store is away; 0 for none
 		merged     *discovery.Merged // what is in force
 		blamed     map[*config.Discovered]discovery.Blame
 		again      bool                          // something that was discovered is to be tried again
@@ -191,14 +192,18 @@ func New(o Options) (*Control, error) {
 			return nil, err
 		}
 	}
-	revisions, err := history.Open(context.Background(), history.Options{Store: state, Dir: o.StateDir, Config: o.ConfigFile, Log: o.Log, Shared: shared})
+	source, past := disk.Open(o.ConfigFile, o.Log), history.Options{Store: state, Dir: o.StateDir, Config: o.ConfigFile, Log: o.Log}
+	if shared {
+		past.Shared, past.Node, past.Folder = true, o.Node, source.Folder
+	}
+	revisions, err := history.Open(context.Background(), past)
 	if err != nil {
 		state.Close()
 		return nil, err
 	}
 	uploads := certs.NewUploads(store.ValuesOf(state))
 	c := &Control{
-		log: o.Log, uploads: uploads, options: o, state: state, files: files, shared: shared, history: revisions, source: disk.Open(o.ConfigFile, o.Log), metrics: metrics.New(o.Build), tunnels: exchange.NewTunnels(),
+		log: o.Log, uploads: uploads, options: o, state: state, files: files, shared: shared, history: revisions, source: source, metrics: metrics.New(o.Build), tunnels: exchange.NewTunnels(),
 		records: &records{log: o.Log},
 	}
 	if c.watcher = o.Watcher; c.watcher == nil {

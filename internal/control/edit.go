@@ -1,6 +1,7 @@
 package control
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -83,6 +84,11 @@ func (c *Control) change(e Edit) (Event, *change, error) {
 		return Event{Cause: e.Cause}, nil, asRefused(ErrWithin)
 	case c.mu.pending != nil && !e.OnPaper:
 		return Event{Cause: e.Cause}, nil, asRefused(c.confirmPendingLocked())
+	case c.shared && !e.OnPaper:
+		// A machine that rejects the change of another does not take part in its wait.
+		if p, waits, err := c.history.Pending(context.Background()); err == nil && waits {
+			return Event{Cause: e.Cause}, nil, asRefused(&ConfirmPending{Revision: p.Revision, Until: p.Until})
+		}
 	}
 	ch := c.newChangeLocked(e.Cause, nil)
 	ch.within, ch.edit = e.ConfirmWithin, true
@@ -182,6 +188,7 @@ func ETagOf(r history.Revision) string {
 // etagOf returns the entity tag of documents with these names and digests.
 func etagOf(all map[string]history.Digest) string {
 	h := sha256.New()
+	all = byBase(all) // machines with different folders have the same tag
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		fmt.Fprintf(h, "%q %s\n", name, all[name])
 	}

@@ -46,8 +46,10 @@ const (
 	Applied     Verb = "applied"
 	RefusedVerb Verb = "refused"
 	Confirmed   Verb = "confirmed" // a change that waited to be confirmed stays
-	Reverted    Verb = "reverted"  // the configuration before came back, as nobody has confirmed
-	FellBack    Verb = "fell_back" // at the start, a kept revision is served in place of refused documents
+	Reverted    Verb = "reverted"  // the configuration before came back, as the change was not confirmed
+	// RevertedLocally is Reverted on this machine alone: the shared store is away.
+	RevertedLocally Verb = "reverted_locally"
+	FellBack        Verb = "fell_back" // at the start, a kept revision is served in place of refused documents
 )
 
 // Event is what became of one change. The log and the metrics are made of it, and

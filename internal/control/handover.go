@@ -244,7 +244,12 @@ func (c *Control) takeOverSockets() error {
 
 // awaitPendingLocked waits for the confirmation of a change as long as it may take still.
 func (c *Control) awaitPendingLocked(p history.Pending) {
-	c.mu.confirm = time.AfterFunc(time.Until(p.Until), func() { c.revert(p.Revision) })
+	wait := time.Until(p.Until)
+	if c.shared {
+		wait = c.remainingLocked(p)
+		c.mu.pending.Until = time.Now().Add(wait)
+	}
+	c.mu.confirm = time.AfterFunc(wait, func() { c.revert(p.Revision) })
 }
 
 // quicKeys returns the keys of HTTP/3: those of the process before, if there was one.

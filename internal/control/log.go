@@ -25,6 +25,9 @@ func (c *Control) logChange(e *Event) {
 	case FellBack:
 		c.log.Error("DEGRADED: "+e.Why+"; an older revision is served until that is right", "revision", e.Revision)
 		return
+	case RevertedLocally:
+		c.log.Error("DEGRADED: "+e.Why+", and the shared store is away: this machine serves the configuration before", "revision", e.Revision)
+		return
 	case Confirmed:
 		c.log.Info("configuration confirmed", "revision", e.Revision, "via", string(e.Via), "who", e.Who, "why", e.Why)
 		return

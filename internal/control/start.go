@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"time"
 
 	"headgate/internal/config"
 	"headgate/internal/store/history"
@@ -42,6 +41,9 @@ func (c *Control) start() error {
 // startRevertedLocked brings back what was in force before a change that was waiting to
 // be confirmed when the process ended. It reports whether that is served now.
 func (c *Control) startRevertedLocked() bool {
+	if c.shared {
+		return false // other machines serve it and may confirm it: the wait continues
+	}
 	p, ok, err := c.history.Pending(context.Background())
 	if err != nil {
 		c.log.Error("whether a change waits to be confirmed cannot be read", "error", err)
@@ -53,11 +55,6 @@ func (c *Control) startRevertedLocked() bool {
 		return false
 	}
 	c.mu.pending = &p
-	if c.shared && time.Until(p.Until) > 0 {
-		// Other machines serve it and may confirm it: the wait goes on.
-		c.mu.pending = nil
-		return false
-	}
 	if _, err := c.revertLocked(p, nil); err != nil {
 		c.retryRevertLocked(err)
 		return c.serveBeforeLocked(p, err)

@@ -36,7 +36,7 @@ func (c *Control) noteLocked(ch *change, err error) {
 		return // the operator hears of an edit, and the documents are as they were
 	}
 	c.mu.since, c.mu.revision = time.Now(), ch.revision
-	if c.mu.degraded = ch.verb == FellBack; c.mu.degraded {
+	if c.mu.degraded = ch.servesKept(); c.mu.degraded {
 		return // what was refused is so still
 	}
 	c.mu.refused, c.mu.tried = nil, ""

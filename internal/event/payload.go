@@ -45,7 +45,8 @@ type ConfigReverted struct {
 	Config
 	// To is the revision that acts again.
 	To int `json:"to,omitempty"`
-	// Cause is why: not_confirmed, rolled_back, health or restart.
+	// Cause is why: not_confirmed, rolled_back, health, restart, or reverted_locally for one machine whose
+	// shared store is away.
 	Cause string `json:"cause,omitempty"`
 }
 

@@ -5,6 +5,7 @@ package disk
 
 import (
 	"log/slog"
+	"os"
 	"path/filepath"
 
 	"headgate/internal/config"
@@ -31,6 +32,13 @@ func Open(path string, log *slog.Logger) *Source {
 
 // Path returns the path of the file or folder.
 func (s *Source) Path() string { return s.path }
+
+// Folder returns the path, and whether it is that of one file. What does not exist counts
+// as a file.
+func (s *Source) Folder() (path string, single bool) {
+	info, err := os.Stat(s.path)
+	return s.path, err != nil || !info.IsDir()
+}
 
 // Read returns the documents as they are now. Relative paths in them begin in the
 // folder in which they stand. The documents of known, which may be nil, are likely to

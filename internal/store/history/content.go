@@ -326,7 +326,7 @@ func (h *History) importLocked(ctx context.Context, name string, number int) err
 	}
 	r := Revision{Number: number, When: info.ModTime().UTC(), Via: "file", State: Confirmed, Documents: []Kept{{Name: h.options.Config, Digest: d, Size: len(data)}}}
 	c := store.Change{Why: "taken over from state version 1"}
-	if err := addRevision(&c, r); err != nil {
+	if err := h.addRevision(&c, r); err != nil {
 		return err
 	}
 	next := h.mu.head

@@ -75,6 +75,10 @@ type Revision struct {
 	// Intent identifies the save that made the revision, so that a start after a crash
 	// finds out whether the save was committed, even if other machines saved after it.
 	Intent string `json:"intent,omitempty"`
+	// Node is the machine that saved it, "" where the store is not shared.
+	Node string `json:"node,omitempty"`
+	// Saved is when the revision was written last, by the engine's clock. Reading sets it.
+	Saved time.Time `json:"-"`
 }
 
 // Name returns the number with eight digits, as files and pages write it.
@@ -99,8 +103,11 @@ type Pending struct {
 	// Revision is the one that waits, Before the one to go back to.
 	Revision int `json:"revision"`
 	Before   int `json:"before"`
-	// Until is when it is gone back to, by the engine's clock.
+	// Until is when it is gone back to, for display: the clocks of machines differ.
 	Until time.Time `json:"until"`
+	// Within is for how long it waits, counted by each machine for itself. Versions before
+	// this field have written 0.
+	Within time.Duration `json:"within,omitempty"`
 }
 
 // head is the value of store.KeyHead.
@@ -143,6 +150,12 @@ type Options struct {
 	// Shared says that other machines save to the store, too: content that no revision
 	// has yet may be of a save on its way there, and is kept for a while.
 	Shared bool
+	// Node is the name of this machine among those that share the store.
+	Node string
+	// Folder returns where the documents are on this machine: their folder, or the path of
+	// the only one. If it is set, revisions hold the names of documents within the folder,
+	// so that machines with different folders share them. Nil keeps full paths.
+	Folder func() (path string, single bool)
 }
 
 // History is the revisions of the documents.
@@ -209,12 +222,15 @@ func (h *History) loadLocked(ctx context.Context) error {
 		return fmt.Errorf("read revisions: %w", err)
 	}
 	h.mu.revisions = nil
+	here := h.namesHere()
 	for _, e := range entries {
 		var r Revision
 		if err := json.Unmarshal(e.Value, &r); err != nil || r.Number <= 0 || e.Key != keyOf(r.Number) {
 			h.log.Warn("revision cannot be read", "key", e.Key, "error", err)
 			continue
 		}
+		r.Saved = e.Modified
+		here(r.Documents)
 		h.mu.revisions = append(h.mu.revisions, r)
 	}
 	slices.SortFunc(h.mu.revisions, func(a, b Revision) int { return a.Number - b.Number })
@@ -293,17 +309,23 @@ func (h *History) NewestConfirmed() (r Revision, ok bool) {
 
 // Pending returns the revision that waits to be confirmed; ok is false when none does.
 func (h *History) Pending(ctx context.Context) (p Pending, ok bool, err error) {
+	p, at, err := h.pendingAt(ctx)
+	return p, at != 0, err
+}
+
+// pendingAt is Pending with the revision of its entry, 0 for none.
+func (h *History) pendingAt(ctx context.Context) (p Pending, at store.Revision, err error) {
 	e, err := h.options.Store.Get(ctx, store.KeyConfirm)
 	if errors.Is(err, store.ErrNotFound) {
-		return p, false, nil
+		return p, 0, nil
 	}
 	if err == nil {
 		err = json.Unmarshal(e.Value, &p)
 	}
 	if err != nil {
-		return p, false, fmt.Errorf("read what waits to be confirmed: %w", err)
+		return p, 0, fmt.Errorf("read what waits to be confirmed: %w", err)
 	}
-	return p, true, nil
+	return p, e.Revision, nil
 }
 
 // Confirm marks a revision as confirmed and ends its wait, with records for streams in
@@ -321,6 +343,7 @@ func (h *History) RollBack(ctx context.Context, number int, records ...store.Rec
 func (h *History) mark(ctx context.Context, number int, state State, records []store.Record) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	h.mu.stale = h.mu.stale || h.options.Shared
 	if err := h.makeSureLocked(ctx); err != nil {
 		return err
 	}
@@ -334,22 +357,37 @@ func (h *History) markLocked(ctx context.Context, number int, state State, recor
 	}
 	c := store.Change{Append: records, Why: fmt.Sprintf("revision %d is %s", number, state)}
 	r.State = state
-	if err := addRevision(&c, r); err != nil {
+	if err := h.addRevision(&c, r); err != nil {
 		return err
 	}
-	if p, ok, err := h.Pending(ctx); err != nil {
+	p, at, err := h.pendingAt(ctx)
+	switch {
+	case err != nil:
 		return err
-	} else if ok && p.Revision == number {
+	case at != 0 && p.Revision == number:
 		c.Delete = append(c.Delete, store.KeyConfirm)
+		c.If = append(c.If, store.Condition{Key: store.KeyConfirm, Revision: at})
+	case state == Confirmed && h.options.Shared:
+		return fmt.Errorf("confirm revision %d: %w", number, ErrElsewhere) // its wait has ended
 	}
-	if _, err := h.options.Store.Commit(ctx, c); err != nil {
+	_, err = h.options.Store.Commit(ctx, c)
+	if conflict := (*store.Conflict)(nil); errors.As(err, &conflict) {
+		return fmt.Errorf("mark revision %d as %s: %w: %w", number, state, ErrElsewhere, err)
+	}
+	if err != nil {
 		return fmt.Errorf("mark revision %d as %s: %w", number, state, err)
 	}
 	h.replaceLocked(r)
 	return nil
 }
 
-func addRevision(c *store.Change, r Revision) error {
+func (h *History) addRevision(c *store.Change, r Revision) error {
+	if h.options.Folder != nil {
+		r.Documents = slices.Clone(r.Documents)
+		for i := range r.Documents {
+			r.Documents[i].Name = baseOf(r.Documents[i].Name)
+		}
+	}
 	data, err := json.MarshalIndent(r, "", "  ")
 	if err != nil {
 		return err

@@ -140,7 +140,7 @@ func (h *History) planLocked(q Request) (*save, error) {
 		v.revision.State = Applied
 	}
 	v.head = head{Revision: v.revision.Number, Intent: newID()}
-	v.revision.Intent = v.head.Intent
+	v.revision.Intent, v.revision.Node = v.head.Intent, h.options.Node
 	for i, w := range v.writes {
 		w.Temp = filepath.Join(filepath.Dir(w.Path), fmt.Sprintf("%s%s-%d", tempPrefix, v.head.Intent, i))
 	}
@@ -349,7 +349,7 @@ func (h *History) commit(ctx context.Context, v *save) error {
 	if err := addJSON(&c, store.KeyHead, v.head); err != nil {
 		return err
 	}
-	if err := addRevision(&c, v.revision); err != nil {
+	if err := h.addRevision(&c, v.revision); err != nil {
 		return err
 	}
 	if err := h.addWait(ctx, &c, v); err != nil {
@@ -380,17 +380,25 @@ func (h *History) addWait(ctx context.Context, c *store.Change, v *save) error {
 	q := v.request
 	if r, ok := h.findLocked(q.RollsBack); ok {
 		r.State = RolledBack
-		if err := addRevision(c, r); err != nil {
+		if err := h.addRevision(c, r); err != nil {
 			return err
 		}
 	}
 	if q.Within > 0 {
-		return addJSON(c, store.KeyConfirm, Pending{Revision: v.revision.Number, Before: h.mu.head.Revision, Until: q.When.Add(q.Within).UTC()})
+		return addJSON(c, store.KeyConfirm, Pending{Revision: v.revision.Number, Before: h.mu.head.Revision, Until: q.When.Add(q.Within).UTC(), Within: q.Within})
 	}
-	if _, waits, err := h.Pending(ctx); err != nil {
+	p, at, err := h.pendingAt(ctx)
+	switch {
+	case err != nil:
 		return err
-	} else if waits {
-		c.Delete = append(c.Delete, store.KeyConfirm) // what follows a change ends its wait
+	case q.RollsBack != 0 && p.Revision != q.RollsBack && h.options.Shared:
+		return fmt.Errorf("revert revision %d: %w", q.RollsBack, ErrElsewhere) // its wait has ended
+	case at == 0:
+		return nil
+	}
+	c.Delete = append(c.Delete, store.KeyConfirm) // what follows a change ends its wait
+	if p.Revision == q.RollsBack {
+		c.If = append(c.If, store.Condition{Key: store.KeyConfirm, Revision: at}) // another machine may confirm it at this moment
 	}
 	return nil
 }
