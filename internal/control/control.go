@@ -222,7 +222,7 @@ func New(o Options) (*Control, error) {
 	c.ports = ports.New(ports.Options{
 		Log: o.Log, Metrics: c.metrics, Current: &c.current, Changed: c.watcher.Ports, QUIC: c.quic, Inheritance: o.Inherited, Hold: o.TakeOver != nil,
 	})
-	c.issuer = newIssuer(o.Log, state, c.ports, "headgate/"+o.Build.Version, c.watcher.Order)
+	c.issuer = newIssuer(o.Log, state, c.ports, past.Node, "headgate/"+o.Build.Version, c.watcher.Order)
 	c.providers = newProviders(o.Log, o.Docker)
 	c.holds.unknown = c.providers.unknown
 	c.participants = []Participant{background{}, c.records, &c.rings, sockets{c.ports}, c.issuer, c.providers, c.holds, &defence{engine: c.bans, lists: c.lists}}

@@ -27,11 +27,11 @@ type issuer struct {
 
 // newIssuer returns an issuer that knows the certificates which are kept, and orders
 // none before the first change.
-func newIssuer(log *slog.Logger, kept store.Store, open *ports.Set, agent string, tell func(*acme.Record)) *issuer {
+func newIssuer(log *slog.Logger, kept store.Store, open *ports.Set, node, agent string, tell func(*acme.Record)) *issuer {
 	i := &issuer{log: log}
 	i.managed = certs.NewManaged(func(name string) (*tls.Certificate, error) { return readIssued(kept, name) })
 	i.manager = acme.New(acme.Options{
-		Log: log, Store: kept, Ports: openPorts{open}, Agent: agent, Tell: tell,
+		Log: log, Store: kept, Ports: openPorts{open}, Node: node, Agent: agent, Tell: tell,
 		Install: func(c *acme.Issued) { i.managed.Put(c.Name, c.Certificate) },
 		Loaded:  i.announce,
 		Forget:  func(name string) { i.managed.Remove(name) },

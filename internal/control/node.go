@@ -12,24 +12,21 @@ import (
 	"headgate/internal/store"
 )
 
-// How often a machine looks whether what it has published is still so, and after how long
-// it publishes it again in any case, so that others see it running.
-const (
-	nodeLook = 2 * time.Second
-	nodeSeen = time.Minute
-)
+// nodeLook is how often a machine looks whether what it has published is still so.
+const nodeLook = time.Second
 
-// publishNode publishes what others have to know of this machine, until ctx ends.
+// nodeEnd is how long an end waits to be published.
+const nodeEnd = 2 * time.Second
+
+// publishNode publishes what others have to know of this machine, until ctx ends. Then it
+// publishes that.
 func (c *Control) publishNode(ctx context.Context) {
 	var said []byte
 	var at time.Time
 	for ctx.Err() == nil {
 		value, err := json.Marshal(c.node())
-		if err == nil && (!bytes.Equal(value, said) || time.Since(at) >= nodeSeen) {
-			_, err = c.state.Commit(ctx, store.Change{
-				Put: []store.Entry{{Key: store.PrefixNode + c.options.Node, Value: value, TTL: store.NodeLife}}, Who: c.options.Node, Why: "node",
-			})
-			if err == nil {
+		if err == nil && (!bytes.Equal(value, said) || time.Since(at) >= store.NodeSeen) {
+			if err = c.putNode(ctx, value); err == nil {
 				said, at = value, time.Now()
 			}
 		}
@@ -38,6 +35,20 @@ func (c *Control) publishNode(ctx context.Context) {
 		}
 		clock.Sleep(ctx, nodeLook)
 	}
+	ended := c.node()
+	ended.Stopped = true
+	if value, err := json.Marshal(ended); err == nil {
+		ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), nodeEnd)
+		defer stop()
+		_ = c.putNode(ctx, value) // others find out without it
+	}
+}
+
+func (c *Control) putNode(ctx context.Context, value []byte) error {
+	_, err := c.state.Commit(ctx, store.Change{
+		Put: []store.Entry{{Key: store.PrefixNode + c.options.Node, Value: value, TTL: store.NodeLife}}, Who: c.options.Node, Why: "node",
+	})
+	return err
 }
 
 // node returns what others have to know of this machine.

@@ -36,8 +36,12 @@ const (
 	PrefixAccount = "acme/account/"
 	// PrefixOrder is followed by the name of a certificate that is ordered.
 	PrefixOrder = "acme/order/"
-	// PrefixChallenge is followed by the token of an ACME challenge.
+	// PrefixChallenge is followed by the token of an ACME challenge, or of tls-alpn-01 by
+	// alpn/ and the name.
 	PrefixChallenge = "acme/challenge/"
+	// PrefixAcknowledged is followed by a digest of the answer to a challenge, and a
+	// machine that gives it, too.
+	PrefixAcknowledged = "acme/acknowledged/"
 	// PrefixCDN is followed by the name of a CDN. The value is its list of networks.
 	PrefixCDN = "cdn/"
 	// PrefixUser is followed by an operator's name.
@@ -81,7 +85,7 @@ func Sealed(key string) bool {
 	case KeyHead, KeyConfirm:
 		return false
 	}
-	for _, open := range []string{PrefixRevision, PrefixBlob, PrefixCDN, PrefixNode} {
+	for _, open := range []string{PrefixRevision, PrefixBlob, PrefixCDN, PrefixNode, PrefixAcknowledged} {
 		if strings.HasPrefix(key, open) {
 			return false
 		}

@@ -21,6 +21,8 @@ type Node struct {
 	// Wants are the names of the certificates that it wants. A certificate that a node
 	// wants is not removed.
 	Wants []string `json:"wants,omitempty"`
+	// Stopped says that it has ended, and not by a crash.
+	Stopped bool `json:"stopped,omitempty"`
 	// Seen is when it published this, by the engine's clock. It is not written: Nodes
 	// sets it.
 	Seen time.Time `json:"-"`
@@ -29,6 +31,17 @@ type Node struct {
 // NodeLife is for how long what a machine has published is kept after it was last heard
 // from.
 const NodeLife = 7 * 24 * time.Hour
+
+// NodeSeen is how often a machine publishes at least, and nodeMissed after which time
+// without that it counts as not running.
+const (
+	NodeSeen   = 30 * time.Second
+	nodeMissed = 3 * NodeSeen
+)
+
+// Running reports whether a machine runs, as far as the others know: now is by the engine's
+// clock.
+func (n *Node) Running(now time.Time) bool { return !n.Stopped && now.Sub(n.Seen) < nodeMissed }
 
 // Nodes returns what all machines have published, in order of their names. The error says
 // that it is not known of all.

@@ -38,6 +38,8 @@ type Options struct {
 	Store store.Store
 	// Ports says which of our ports are open.
 	Ports Ports
+	// Node is the name of this machine among those that share the store, "" if none do.
+	Node string
 	// Agent is how we call ourselves to authorities, such as headgate/1.0.
 	Agent string
 	// Install takes a new certificate into use. It is called after the certificate
@@ -76,6 +78,7 @@ type Manager struct {
 	log     *slog.Logger
 	store   store.Store
 	ports   Ports
+	node    string
 	agent   string
 	install func(*Issued)
 	loaded  func()
@@ -87,6 +90,7 @@ type Manager struct {
 	stop    context.CancelFunc
 	ctx     context.Context
 
+	own      sync.Map // places of answers that are of orders here, until they are withdrawn
 	accounts sync.Map // by name, a *sync.Mutex that is held while an account is made
 	zones    sync.Map // by name, a *sync.Mutex that is held while a provider changes a set of records in it
 	loading  sync.Mutex
@@ -122,7 +126,7 @@ var usualPace = pace{first: time.Minute, most: time.Hour, look: 2 * time.Second,
 // found is an answer to a challenge that an order left behind, of this process before a
 // crash or of another one. Unless that order takes it back it is dropped when it ends.
 type found struct {
-	token string
+	place string // below store.PrefixChallenge
 	until time.Time
 }
 
@@ -147,7 +151,7 @@ type job struct {
 
 // New returns a manager that looks after nothing yet. Start begins, Close ends.
 func New(o Options) *Manager {
-	m := &Manager{log: o.Log, store: o.Store, ports: o.Ports, agent: o.Agent, install: o.Install, loaded: o.Loaded, forget: o.Forget, tell: o.Tell, pace: usualPace, wake: make(chan struct{}, 1)}
+	m := &Manager{log: o.Log, store: o.Store, ports: o.Ports, node: o.Node, agent: o.Agent, install: o.Install, loaded: o.Loaded, forget: o.Forget, tell: o.Tell, pace: usualPace, wake: make(chan struct{}, 1)}
 	m.mu.jobs, m.mu.entries, m.mu.stale = map[string]*job{}, map[string]*Config{}, map[string]int{}
 	m.mu.directories = map[string]knownDirectory{}
 	m.mu.running, m.mu.limited, m.mu.placed = map[string]int{}, map[string]time.Time{}, map[string][]time.Time{}
@@ -212,9 +216,12 @@ func (m *Manager) Load() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, e := range asked {
-		token := strings.TrimPrefix(e.Key, store.PrefixChallenge)
-		m.answers.setHTTP(token, string(e.Value))
-		m.mu.found = append(m.mu.found, found{token, e.Expires})
+		place := strings.TrimPrefix(e.Key, store.PrefixChallenge)
+		if err := m.answer(place, e.Value); err != nil {
+			m.log.Warn("the answer to a challenge cannot be used", "key", e.Key, "error", err)
+			continue
+		}
+		m.mu.found = append(m.mu.found, found{place, e.Expires})
 	}
 	for _, e := range entries {
 		r := &Record{}

@@ -36,6 +36,7 @@ type authority struct {
 	ports   fakePorts
 	instead Ports         // of ports, for the managers that come; nil for ports
 	tell    func(*Record) // for the managers that come
+	node    string        // for the managers that come
 }
 
 // fakePorts are the ports of the machine under test.
@@ -150,7 +151,7 @@ func (a *authority) managerAt(s store.Store, p pace) *under {
 		ports = &a.ports
 	}
 	u.Manager = New(Options{
-		Log: slog.New(slog.NewTextHandler(a.t.Output(), nil)), Store: s, Ports: ports, Agent: "headgate/test", Tell: a.tell,
+		Log: slog.New(slog.NewTextHandler(a.t.Output(), nil)), Store: s, Ports: ports, Node: a.node, Agent: "headgate/test", Tell: a.tell,
 		Install: func(i *Issued) {
 			u.mu.Lock()
 			defer u.mu.Unlock()

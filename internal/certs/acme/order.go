@@ -363,6 +363,16 @@ func (o *order) solve(ctx context.Context, authz *protocol.Authorization, name s
 		return err
 	}
 	o.step(Pending, "%s: answer to %s in place%s", name, kind, s.where())
+	if err := o.awaitOthers(ctx, s, name); errors.Is(err, errOthers) {
+		o.step(Pending, "%s: proven by dns-01 instead", name)
+		o.record.Open.Chosen[name] = DNS01
+		if err := o.save(ctx); err != nil {
+			return err
+		}
+		return o.solve(ctx, authz, name)
+	} else if err != nil {
+		return err
+	}
 	if err := s.await(ctx); err != nil {
 		return err
 	}

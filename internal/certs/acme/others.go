@@ -41,23 +41,23 @@ func (m *Manager) takeAnswers(ctx context.Context) {
 		return // the watch fails as well, and it is tried again
 	}
 	for _, e := range entries {
-		m.answers.setHTTP(strings.TrimPrefix(e.Key, store.PrefixChallenge), string(e.Value))
+		m.acceptAnswer(ctx, strings.TrimPrefix(e.Key, store.PrefixChallenge), e.Value)
 	}
 }
 
 // accept takes one commit.
 func (m *Manager) accept(ctx context.Context, b store.Batch) {
 	for _, e := range b.Put {
-		if token, ok := strings.CutPrefix(e.Key, store.PrefixChallenge); ok {
-			m.answers.setHTTP(token, string(e.Value))
+		if place, ok := strings.CutPrefix(e.Key, store.PrefixChallenge); ok {
+			m.acceptAnswer(ctx, place, e.Value)
 		}
 		if name, ok := strings.CutPrefix(e.Key, store.PrefixCertificate); ok && b.Who == who {
 			m.acceptCertificate(ctx, name, e.Value)
 		}
 	}
 	for _, key := range b.Delete {
-		if token, ok := strings.CutPrefix(key, store.PrefixChallenge); ok {
-			m.answers.dropHTTP(token)
+		if place, ok := strings.CutPrefix(key, store.PrefixChallenge); ok {
+			m.withdraw(place)
 		}
 	}
 }

@@ -12,7 +12,6 @@ import (
 	"net/url"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 )
 
@@ -40,7 +39,7 @@ func openRoute53(d *DNS) (provider, error) {
 		zoneID: c["hosted_zone_id"],
 		sign:   awsSigner{key: c["access_key_id"], secret: c["secret_access_key"], token: c["session_token"], region: "us-east-1", service: "route53", now: time.Now},
 	}
-	return &setWriter{p, &sync.Map{}}, nil
+	return newSetWriter(p), nil
 }
 
 // route53Namespace is that of the documents of the API.

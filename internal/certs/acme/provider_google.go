@@ -17,7 +17,6 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
-	"sync"
 	"time"
 )
 
@@ -66,7 +65,7 @@ func openGoogleDNS(d *DNS) (provider, error) {
 	if p.account.ProjectID == "" {
 		return nil, errors.New("service_account names no project; add project under credentials")
 	}
-	return &setWriter{p, &sync.Map{}}, nil
+	return newSetWriter(p), nil
 }
 
 // googleScope is what the token has to allow.

@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 
 	"golang.org/x/net/publicsuffix"
 )
@@ -54,9 +53,9 @@ type namecheapAnswer struct {
 
 func openNamecheap(d *DNS) (provider, error) {
 	c := d.Credentials
-	return &setWriter{&namecheap{
+	return newSetWriter(&namecheap{
 		base: cmp.Or(c[anEndpoint], "https://api.namecheap.com/xml.response"), user: c["api_user"], key: c["api_key"], client: c["client_ip"],
-	}, &sync.Map{}}, nil
+	}), nil
 }
 
 // command sends a command about a domain. The credentials go in the body, so that they

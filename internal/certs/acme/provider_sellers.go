@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
-	"sync"
 )
 
 // bunny writes records by the API of Bunny DNS.
@@ -151,7 +150,7 @@ type godaddy struct{ restAPI }
 
 func openGoDaddy(d *DNS) (provider, error) {
 	c := d.Credentials
-	return &setWriter{godaddy{newAPI(d, "https://api.godaddy.com", "Authorization", "sso-key "+c["api_key"]+":"+c["api_secret"])}, &sync.Map{}}, nil
+	return newSetWriter(godaddy{newAPI(d, "https://api.godaddy.com", "Authorization", "sso-key "+c["api_key"]+":"+c["api_secret"])}), nil
 }
 
 // godaddyTTL is the shortest time that GoDaddy allows.

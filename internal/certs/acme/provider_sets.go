@@ -25,7 +25,12 @@ type setWriter struct {
 	// set at once: the second would undo what the first has done. An API that is slow
 	// holds up no other zone. It is the manager's.
 	zones *sync.Map
+	// lease waits until no other machine writes the record with a name. Nil is for stores
+	// that are not shared.
+	lease func(ctx context.Context, record string) (context.Context, func(), error)
 }
+
+func newSetWriter(set recordSet) *setWriter { return &setWriter{recordSet: set, zones: &sync.Map{}} }
 
 func (*setWriter) wantsZone() bool { return true }
 
@@ -41,6 +46,14 @@ func (w *setWriter) cleanUp(ctx context.Context, zone, name, value string) error
 
 func (w *setWriter) change(ctx context.Context, zone, name string, edit func([]string) []string, value string, wanted bool) error {
 	defer lockIn(w.zones, strings.ToLower(zone))()
+	if w.lease != nil {
+		held, release, err := w.lease(ctx, strings.ToLower(name))
+		if err != nil {
+			return err
+		}
+		defer release()
+		ctx = held
+	}
 	values, err := w.read(ctx, zone, belowAt(name, zone))
 	if err != nil {
 		return err
@@ -71,7 +84,7 @@ func unquoted(values []string) []string {
 type desec struct{ restAPI }
 
 func openDesec(d *DNS) (provider, error) {
-	return &setWriter{desec{newAPI(d, "https://desec.io/api/v1", "Authorization", "Token "+d.Credentials["token"])}, &sync.Map{}}, nil
+	return newSetWriter(desec{newAPI(d, "https://desec.io/api/v1", "Authorization", "Token "+d.Credentials["token"])}), nil
 }
 
 // desecTTL is the shortest time that deSEC allows without asking.
@@ -94,7 +107,7 @@ func (p desec) write(ctx context.Context, zone, sub string, values []string) err
 type gandi struct{ restAPI }
 
 func openGandi(d *DNS) (provider, error) {
-	return &setWriter{gandi{newAPI(d, "https://api.gandi.net/v5/livedns", "Authorization", "Bearer "+d.Credentials["token"])}, &sync.Map{}}, nil
+	return newSetWriter(gandi{newAPI(d, "https://api.gandi.net/v5/livedns", "Authorization", "Bearer "+d.Credentials["token"])}), nil
 }
 
 // gandiTTL is the shortest time that Gandi allows.

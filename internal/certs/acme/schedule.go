@@ -73,7 +73,7 @@ func (m *Manager) sweepLocked(now time.Time) {
 	m.mu.found = slices.DeleteFunc(m.mu.found, func(f found) bool {
 		ended := now.After(f.until)
 		if ended {
-			m.answers.dropHTTP(f.token)
+			m.withdraw(f.place)
 		}
 		return ended
 	})

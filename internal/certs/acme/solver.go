@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/mholt/acmez/v3"
 	protocol "github.com/mholt/acmez/v3/acme"
 
 	"headgate/internal/store"
@@ -28,9 +27,9 @@ type solver interface {
 func (m *Manager) solverFor(kind Challenge, e *Config, c protocol.Challenge, name string) (solver, error) {
 	switch kind {
 	case HTTP01:
-		return &httpSolver{m: m, token: c.Token, answer: c.KeyAuthorization}, nil
+		return newHTTPSolver(m, c), nil
 	case TLSALPN01:
-		return &alpnSolver{m: m, challenge: c, name: name}, nil
+		return newALPNSolver(m, c, name), nil
 	case DNS01:
 		s, err := newDNSSolver(m, e, newLookup(e.Resolvers))
 		if err != nil {
@@ -42,62 +41,50 @@ func (m *Manager) solverFor(kind Challenge, e *Config, c protocol.Challenge, nam
 	return nil, fmt.Errorf("unknown challenge %q", kind)
 }
 
-// answerLife is for how long an answer of http-01 is kept in the store at most, from
-// which other machines answer too.
-const answerLife = 2 * time.Hour
-
-// httpSolver answers http-01 (RFC 8555, section 8.3).
-type httpSolver struct {
-	m             *Manager
-	token, answer string
+// portSolver answers http-01 (RFC 8555, section 8.3) or tls-alpn-01 (RFC 8737) on our ports,
+// and on those of the machines that share the store.
+type portSolver struct {
+	m     *Manager
+	kind  Challenge
+	name  string // its place below store.PrefixChallenge
+	value []byte
 }
 
-func (s *httpSolver) present(ctx context.Context, o *order) error {
-	s.m.answers.setHTTP(s.token, s.answer)
-	err := store.CheckKey(store.PrefixChallenge + s.token)
-	if err == nil {
-		_, err = s.m.store.Commit(ctx, store.Change{
-			Put:   []store.Entry{{Key: store.PrefixChallenge + s.token, Value: []byte(s.answer), TTL: answerLife}},
-			Under: o.lease, Who: who, Why: "http-01 for " + o.record.Name,
-		})
+func newHTTPSolver(m *Manager, c protocol.Challenge) *portSolver {
+	return &portSolver{m: m, kind: HTTP01, name: c.Token, value: []byte(c.KeyAuthorization)}
+}
+
+func newALPNSolver(m *Manager, c protocol.Challenge, name string) *portSolver {
+	return &portSolver{m: m, kind: TLSALPN01, name: alpnPlace + alpnName(name), value: alpnValue(c)}
+}
+
+func (s *portSolver) present(ctx context.Context, o *order) error {
+	key := store.PrefixChallenge + s.name
+	if err := store.CheckKey(key); err != nil {
+		return storeTrouble(err)
 	}
+	s.m.own.Store(s.name, true)
+	if err := s.m.answer(s.name, s.value); err != nil {
+		return err
+	}
+	_, err := s.m.store.Commit(ctx, store.Change{
+		Put:   []store.Entry{{Key: key, Value: s.value, TTL: answerLife}},
+		Under: o.lease, Who: who, Why: string(s.kind) + " for " + o.record.Name,
+	})
 	if err != nil {
 		return storeTrouble(err)
 	}
 	return nil
 }
 
-func (s *httpSolver) where() string               { return "" }
-func (s *httpSolver) await(context.Context) error { return nil }
+func (s *portSolver) where() string               { return "" }
+func (s *portSolver) await(context.Context) error { return nil }
 
-func (s *httpSolver) cleanUp(ctx context.Context) error {
-	s.m.answers.dropHTTP(s.token)
-	_, err := s.m.store.Commit(ctx, store.Change{Delete: []string{store.PrefixChallenge + s.token}, Who: who, Why: "http-01 answered"})
+func (s *portSolver) cleanUp(ctx context.Context) error {
+	s.m.withdraw(s.name)
+	s.m.own.Delete(s.name)
+	_, err := s.m.store.Commit(ctx, store.Change{Delete: []string{store.PrefixChallenge + s.name}, Who: who, Why: string(s.kind) + " answered"})
 	return err
-}
-
-// alpnSolver answers tls-alpn-01 (RFC 8737).
-type alpnSolver struct {
-	m         *Manager
-	challenge protocol.Challenge
-	name      string
-}
-
-func (s *alpnSolver) present(context.Context, *order) error {
-	cert, err := acmez.TLSALPN01ChallengeCert(s.challenge)
-	if err != nil {
-		return err
-	}
-	s.m.answers.setTLS(alpnName(s.name), cert)
-	return nil
-}
-
-func (s *alpnSolver) where() string               { return "" }
-func (s *alpnSolver) await(context.Context) error { return nil }
-
-func (s *alpnSolver) cleanUp(context.Context) error {
-	s.m.answers.dropTLS(alpnName(s.name))
-	return nil
 }
 
 // dnsSolver answers dns-01 (RFC 8555, section 8.4) with a record that a provider
@@ -120,6 +107,9 @@ func newDNSSolver(m *Manager, e *Config, look lookup) (*dnsSolver, error) {
 	}
 	if w, ok := p.(*setWriter); ok {
 		w.zones = &m.zones
+		if m.node != "" {
+			w.lease = m.leaseRecord
+		}
 	}
 	return &dnsSolver{settings: e.DNS, provider: p, look: look}, nil
 }
