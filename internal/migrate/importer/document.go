@@ -26,7 +26,7 @@ func (o Object) Len() int {
 }
 
 // Set sets a field to a value: a string, an int, a bool, an Object, or a list of
-// strings or Objects. A field that was set is replaced in its place.
+// strings, ints or Objects. A field that was set is replaced in its place.
 func (o Object) Set(name string, value any) Object {
 	v := valueNode(value)
 	for i := 0; i < len(o.node.Content); i += 2 {
@@ -159,6 +159,12 @@ func valueNode(value any) *yaml.Node {
 		n := &yaml.Node{Kind: yaml.SequenceNode}
 		for _, o := range v {
 			n.Content = append(n.Content, o.node)
+		}
+		return n
+	case []int:
+		n := &yaml.Node{Kind: yaml.SequenceNode, Style: yaml.FlowStyle}
+		for _, i := range v {
+			n.Content = append(n.Content, valueNode(i))
 		}
 		return n
 	case []string:

@@ -3,6 +3,8 @@ package importer
 import (
 	"net/netip"
 	"slices"
+
+	"github.com/gaissmai/bart"
 )
 
 // AllAddresses are the networks of all clients.
@@ -12,29 +14,73 @@ func AllAddresses() []netip.Prefix {
 
 // Without returns networks without the addresses of others.
 func Without(all, others []netip.Prefix) []netip.Prefix {
-	for _, o := range others {
-		var next []netip.Prefix
-		for _, p := range all {
-			next = append(next, minus(p, o)...)
-		}
-		all = next
-	}
-	return all
-}
-
-// minus is a network without another one, as networks.
-func minus(p, o netip.Prefix) []netip.Prefix {
-	switch {
-	case !p.Overlaps(o):
-		return []netip.Prefix{p}
-	case o.Bits() <= p.Bits():
-		return nil
-	}
+	others = slices.SortedFunc(slices.Values(others), netip.Prefix.Compare)
 	var out []netip.Prefix
-	for bits := p.Bits() + 1; bits <= o.Bits(); bits++ {
-		out = append(out, sibling(netip.PrefixFrom(o.Addr(), bits).Masked()))
+	for _, p := range all {
+		var near []netip.Prefix // in the order of addresses
+		for _, o := range others {
+			if o.Overlaps(p) {
+				near = append(near, o.Masked())
+			}
+		}
+		out = append(out, minus(p, near)...)
 	}
 	return out
+}
+
+// minus is a network without others that overlap it, in the order of addresses.
+func minus(p netip.Prefix, others []netip.Prefix) []netip.Prefix {
+	switch {
+	case len(others) == 0:
+		return []netip.Prefix{p}
+	case slices.ContainsFunc(others, func(o netip.Prefix) bool { return o.Bits() <= p.Bits() }):
+		return nil
+	}
+	low, high := halves(p)
+	i := slices.IndexFunc(others, high.Overlaps)
+	if i < 0 {
+		i = len(others)
+	}
+	return append(minus(low, others[:i]), minus(high, others[i:])...)
+}
+
+// halves are the two networks that a network is made of.
+func halves(p netip.Prefix) (low, high netip.Prefix) {
+	low = netip.PrefixFrom(p.Addr(), p.Bits()+1).Masked()
+	return low, sibling(low)
+}
+
+// Last returns the last address of a network.
+func Last(p netip.Prefix) netip.Addr {
+	b := p.Masked().Addr().AsSlice()
+	for i := p.Bits(); i < 8*len(b); i++ {
+		b[i/8] |= 1 << (7 - i%8)
+	}
+	a, _ := netip.AddrFromSlice(b)
+	return a
+}
+
+// Cover is networks to which others are added.
+type Cover struct {
+	table bart.Lite
+	all   []netip.Prefix
+}
+
+// All returns the networks that were added.
+func (c *Cover) All() []netip.Prefix { return c.all }
+
+// Has reports whether a network was added as it is.
+func (c *Cover) Has(p netip.Prefix) bool { return c.table.Get(p) }
+
+// Add adds a network, and returns what of it was not covered before.
+func (c *Cover) Add(p netip.Prefix) []netip.Prefix {
+	rest := []netip.Prefix{p}
+	if c.table.OverlapsPrefix(p) {
+		rest = Without(rest, c.all)
+	}
+	c.table.Insert(p)
+	c.all = append(c.all, p)
+	return rest
 }
 
 // IPFilter returns the ip_filter that lets in clients of some networks, without a field

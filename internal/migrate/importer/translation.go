@@ -47,17 +47,19 @@ type Part interface {
 type Translation struct {
 	Report *Report
 	// Parts of the document, by the names of their objects.
-	Ports, ACME, Certificates, Upstreams, Policies, Proxies, TCP, UDP Object
+	Ports, ACME, Certificates, Upstreams, Lists, Geo, Bans, Policies, Proxies, TCP, UDP Object
 
 	checks map[string]bool
 	became map[*Origin]Field // of the parts with a verdict by Became
+	groups []*group          // addresses that belong together
+	large  []*group          // lists of addresses that no group has
 }
 
 // NewTranslation returns an empty translation of a configuration of source.
 func NewTranslation(source string) *Translation {
 	return &Translation{
 		Report: &Report{Source: source}, checks: map[string]bool{}, became: map[*Origin]Field{},
-		Ports: NewObject(), ACME: NewObject(), Certificates: NewObject(), Upstreams: NewObject(), Policies: NewObject(), Proxies: NewObject(), TCP: NewObject(), UDP: NewObject(),
+		Ports: NewObject(), ACME: NewObject(), Certificates: NewObject(), Upstreams: NewObject(), Lists: NewObject(), Geo: NewObject(), Bans: NewObject(), Policies: NewObject(), Proxies: NewObject(), TCP: NewObject(), UDP: NewObject(),
 	}
 }
 
@@ -140,6 +142,7 @@ func Unused(in Object, wish, otherwise string) string {
 // from, and what each entry of the report is called. The entries come in the order of
 // files.
 func (t *Translation) Finish(from, each string, files []string) ([]byte, *Report, error) {
+	t.shareAddresses()
 	t.Verify()
 	t.Report.Finish(files)
 	data, err := t.document().Write("Made from " + from + " by headgate import.\n" + t.Report.Summary() + ".\nThe report says what became of every " + each + ".")
@@ -152,7 +155,7 @@ func (t *Translation) document() Object {
 	for _, part := range []struct {
 		name string
 		o    Object
-	}{{"ports", t.Ports}, {"acme", t.ACME}, {"certificates", t.Certificates}, {"upstreams", t.Upstreams}, {"policies", t.Policies}, {"proxies", t.Proxies}, {"tcp_proxies", t.TCP}, {"udp_proxies", t.UDP}} {
+	}{{"ports", t.Ports}, {"acme", t.ACME}, {"certificates", t.Certificates}, {"upstreams", t.Upstreams}, {"lists", t.Lists}, {"geo", t.Geo}, {"bans", t.Bans}, {"policies", t.Policies}, {"proxies", t.Proxies}, {"tcp_proxies", t.TCP}, {"udp_proxies", t.UDP}} {
 		if part.o.Len() > 0 {
 			out.Set(part.name, part.o)
 		}

@@ -86,8 +86,8 @@ func (t *translator) action(s *section, d *directive, words []string, c conditio
 	note := ""
 	switch name {
 	case "deny", "tarpit", "reject", "silent-drop":
-		r.refuse, note = t.refusal(s, d, name)
 		r.became = fields("ip_filter", "rate_limit", "fixed_response")
+		r.refuse, note = t.refusal(s, d, name, r)
 	case "auth":
 		r.refuse, note = t.login(d, c)
 		r.became = fields("basic_auth", "fixed_response")
@@ -126,6 +126,9 @@ func refusable(c condition, login bool) string {
 		count := map[rules.Kind]int{}
 		denied := 0
 		for _, l := range list {
+			if l.Kind == rules.Client && l.Not && slices.ContainsFunc(list, func(o literal) bool { return o.Kind == rules.Rate }) {
+				continue // who is not counted
+			}
 			if l.Kind == rules.Client || l.Kind == rules.Rate || l.Kind == rules.Login || l.Kind == rules.SNI {
 				count[l.Kind]++
 				if !l.Not {
@@ -140,8 +143,6 @@ func refusable(c condition, login bool) string {
 			return "in mode http the host of the request chooses"
 		case login != (count[rules.Login] == 1 && denied == 0):
 			return "a password is asked for by http-request auth unless { http_auth(LIST) }"
-		case count[rules.Client] > 1 && denied > 0:
-			return "of addresses, deny wins over allow: a network without a part of it cannot be refused"
 		case count[rules.Rate] > 0 && (count[rules.Rate] != 1 || denied != 1):
 			return "a rate is compared by one gt or ge"
 		}
@@ -150,7 +151,7 @@ func refusable(c condition, login bool) string {
 }
 
 // refusal is deny and its likes.
-func (t *translator) refusal(s *section, d *directive, name string) (func(*outcome, []literal), string) {
+func (t *translator) refusal(s *section, d *directive, name string, r *rule) (func(*outcome, []literal), string) {
 	status, note := 403, ""
 	if name == "tarpit" {
 		status, note = 500, "the client is answered at once"
@@ -165,26 +166,46 @@ func (t *translator) refusal(s *section, d *directive, name string) (func(*outco
 	if slices.ContainsFunc(deniedPage, d.has) {
 		note = strings.TrimPrefix(note+"; the page and the headers of the answer are left out", "; ")
 	}
-	limit, period := importer.NewObject(), t.period(s, d)
-	for _, l := range slices.Concat(t.lists(s, d)...) {
-		if l.Kind == rules.Rate && period == "" {
+	lists := t.lists(s, d)
+	if list := bannedBy(condition{Any: lists}); list != nil {
+		if len(lists) > 1 {
+			return nil, "a ban rule is made of one condition: write each alternative on a line of its own"
+		}
+		name, text, what := t.ban(s, d, list, map[bool]string{true: "reject"}[name == "silent-drop" || name == "reject"])
+		if what != "" {
+			return nil, what
+		}
+		r.became = func(importer.Object) importer.Field { return t.Bans.Field(name) }
+		return func(*outcome, []literal) {}, text
+	}
+	limit, period := importer.NewObject(), ""
+	for _, l := range slices.Concat(lists...) {
+		if l.Kind != rules.Rate || period != "" {
+			continue
+		}
+		if period = t.period(s, d); period == "" {
 			return nil, "there is no stick-table with http_req_rate that counts clients by src"
 		}
 	}
 	return func(o *outcome, who []literal) {
+		rate := slices.IndexFunc(who, func(l literal) bool { return l.Kind == rules.Rate })
 		switch {
 		case len(who) == 0:
 			o.fixed, o.over = importer.NewObject().Set("status", status), true
-		case who[0].Kind == rules.Rate:
-			n, _ := strconv.Atoi(who[0].Value)
+		case rate >= 0:
+			n, _ := strconv.Atoi(who[rate].Value)
 			limit.Set("requests", n).Set("period", period)
+			if exempt := exempted(who); len(exempt) > 0 {
+				limit.Set("exempt", importer.Networks(exempt))
+			}
 			o.feature("rate_limit", limit.Flow())
+		case len(who) > 1 && slices.ContainsFunc(who, func(l literal) bool { return !l.Not }):
+			networks, _ := clientsOf(condition{Any: [][]literal{who}})
+			o.refuse(networks)
 		case who[0].Not:
 			o.allowOnly(who)
 		default:
-			if !slices.Contains(o.deny, who[0].Value) {
-				o.deny = append(o.deny, who[0].Value)
-			}
+			o.refuse(networksOf(who[0]))
 		}
 	}, t.refusalNote(s, d, note, status)
 }
@@ -212,29 +233,13 @@ func (t *translator) refusalNote(s *section, d *directive, note string, status i
 
 // period is the time over which a stick-table counts requests of addresses.
 func (t *translator) period(s *section, d *directive) string {
-	for _, track := range s.rules("http-request", "tcp-request connection", "tcp-request content") {
-		i := slices.IndexFunc(track.words, func(w string) bool { return strings.HasPrefix(w, "track-sc") })
-		if i < 0 || i+1 >= len(track.words) || track.words[i+1] != "src" {
-			continue
-		}
-		table := s
-		if name := track.after("table"); name != "" {
-			table = t.backends[name]
-		}
-		for _, l := range table.find("stick-table") {
-			for _, w := range l.words {
-				for _, part := range strings.Split(w, ",") {
-					inner, ok := strings.CutPrefix(part, "http_req_rate(")
-					if p, valid := duration(strings.TrimSuffix(inner, ")")); ok && valid {
-						t.Became(l, importer.Close, importer.Through(d), "clients are counted where rate_limit is")
-						t.Became(track, importer.Same, importer.Through(d), "rate_limit counts each client's address")
-						return p
-					}
-				}
-			}
-		}
+	c, ok := t.counted(s, d, "http_req_rate")
+	if !ok || c.period == 0 {
+		return ""
 	}
-	return ""
+	t.Became(c.table, importer.Close, importer.Through(d), "clients are counted where rate_limit is")
+	t.Became(c.track, importer.Same, importer.Through(d), "rate_limit counts each client's address")
+	return importer.ShortDuration(c.period)
 }
 
 // login asks for a password of a userlist.

@@ -18,7 +18,7 @@ type denied struct {
 }
 
 // maxNetworks bounds the networks of a filter.
-const maxNetworks = 5000
+const maxNetworks = 100_000
 
 // rejected reads the lines tcp-request of a section. spoken is the protocol of the ports
 // that lead to it, "" if they pass on whatever a client sends.
@@ -29,6 +29,10 @@ func (t *translator) rejected(s *section, acls map[string]condition, spoken prot
 		for i, d := range lines {
 			action := d.arg(1)
 			if d.arg(0) != phase || action != "accept" && action != "reject" && action != "silent-drop" {
+				continue
+			}
+			if _, c := t.splitIf(s, d, acls); action != "accept" && bannedBy(c) != nil {
+				t.bannedAtConnect(s, d, c)
 				continue
 			}
 			who, what := t.decided(s, d, acls, spoken)
@@ -60,6 +64,22 @@ func (t *translator) rejected(s *section, acls map[string]condition, spoken prot
 		}
 	}
 	return out
+}
+
+// bannedAtConnect makes a ban rule of a line that rejects the connections of clients for
+// what a counter says of them.
+func (t *translator) bannedAtConnect(s *section, d *directive, c condition) {
+	what := "a ban rule is made of one condition: write each alternative on a line of its own"
+	var name, note string
+	if len(c.Any) == 1 {
+		name, note, what = t.ban(s, d, c.Any[0], "reject")
+	}
+	if what != "" {
+		t.Say(d, importer.Impossible, "%s", what)
+		t.Check("%s:%d: %s could not be taken over, and what it protects is open", d.File, d.Line, d.Text())
+		return
+	}
+	t.Became(d, importer.Close, t.Bans.Field(name), "%s", note)
 }
 
 func rejects(d *directive) bool { return d.arg(1) == "reject" || d.arg(1) == "silent-drop" }
@@ -95,11 +115,7 @@ func clientsOf(c condition) (out []netip.Prefix, what string) {
 			if l.Kind != rules.Client {
 				return nil, "a connection is let in by the address of the client alone"
 			}
-			p, err := netip.ParsePrefix(l.Value)
-			if err != nil {
-				return nil, "not an address or network"
-			}
-			rest := importer.Without(those, []netip.Prefix{p})
+			rest := importer.Without(those, networksOf(l))
 			if l.Not {
 				those = rest
 			} else {

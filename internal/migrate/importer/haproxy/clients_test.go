@@ -103,7 +103,7 @@ func TestLinesThatDenyAllOthersIntersect(t *testing.T) {
 		{"of named ACLs in one line", f + " acl one src 10.0.0.0/8 192.0.2.0/24\n acl two src 192.0.2.7 198.51.100.0/24\n http-request deny if !one || !two\n" + back, "ip_filter: {allow: [192.0.2.7]}"},
 		{"of the frontend and its backend", f + " http-request deny unless { src 10.0.0.0/8 }\n default_backend c\nbackend c\n http-request deny unless { src 10.1.0.0/16 192.0.2.1 }\n server s 127.0.0.1:3\n", "ip_filter: {allow: [10.1.0.0/16]}"},
 		{"twice the same", f + " http-request deny unless { src 10.0.0.0/8 192.0.2.1 }\n http-request deny unless { src 192.0.2.1 10.0.0.0/8 }\n" + back, "ip_filter: {allow: [10.0.0.0/8, 192.0.2.1]}"},
-		{"one line with two networks", f + " http-request deny if !{ src 10.0.0.0/8 } !{ src 192.0.2.1 }\n" + back, "ip_filter: {allow: [10.0.0.0/8, 192.0.2.1/32]}"},
+		{"one line with two networks", f + " http-request deny if !{ src 10.0.0.0/8 } !{ src 192.0.2.1 }\n" + back, "ip_filter: {allow: [10.0.0.0/8, 192.0.2.1]}"},
 		{"no client is left, and one is denied", f + " http-request deny unless { src 10.0.0.0/8 }\n http-request deny unless { src 192.0.2.0/24 }\n http-request deny if { src 203.0.113.1 }\n" + back, "ip_filter: {deny: [0.0.0.0/0, '::/0']}"},
 	} {
 		if doc, _, _ := site(t, test.source); !strings.Contains(doc, test.document) {

@@ -3,11 +3,13 @@ package haproxy
 import (
 	"fmt"
 	"net/netip"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
+	"headgate/internal/migrate/importer"
 	"headgate/internal/migrate/importer/rules"
 )
 
@@ -93,12 +95,20 @@ func (t *translator) asked(s *section, d *directive, words []string) condition {
 			q.how = words[i]
 		case w == "-f" && i+1 < len(words):
 			i++
-			lines, err := t.entries(d, words[i])
+			bound := maxEntries
+			if q.name == "src" {
+				bound = maxAddresses
+			}
+			lines, err := t.entriesUpTo(bound, d, words[i])
 			if err != nil {
 				return rules.Impossible(fmt.Sprintf("the list %s cannot be read: %v", words[i], err))
 			}
+			begin := len(q.values)
 			for _, l := range lines {
 				q.values = append(q.values, l[0])
+			}
+			if q.name == "src" {
+				t.Together(filepath.Base(words[i]), t.path(d, words[i]), importer.Prefixes(q.values[begin:]))
 			}
 		case w == "-n" || w == "-u" && i+1 < len(words):
 		case w == "--":
@@ -144,8 +154,8 @@ func (q question) condition() condition {
 	}
 	ask := map[string]func(question, string) condition{"hdr": question.header, "path": question.path, "method": question.method, "url_param": question.query, "cook": question.cookie,
 		"src": question.client, "dst_port": question.port, "ssl_fc_sni": question.serverName, "ssl_sni": question.sni, "http_auth": question.login}[q.name]
-	if ask == nil && strings.HasSuffix(q.name, "http_req_rate") {
-		return q.rate()
+	if counter := counterOf(q.name); ask == nil && counter != "" {
+		return q.rate(counter)
 	}
 	if ask == nil {
 		return rules.Impossible("headgate cannot ask for " + q.name + " of a request")
@@ -155,6 +165,9 @@ func (q question) condition() condition {
 			return rules.Impossible("no value is compared")
 		}
 		return ask(q, "")
+	}
+	if q.name == "src" { // one question for all of them: a list may be long
+		return q.client(strings.Join(q.values, " "))
 	}
 	var out condition
 	for _, v := range q.values {
@@ -363,16 +376,21 @@ func (q question) method(value string) condition {
 	return rules.One(&atom{Kind: rules.Method, Value: strings.ToUpper(value)})
 }
 
-func (q question) client(value string) condition {
-	p, err := netip.ParsePrefix(value)
-	if a, e := netip.ParseAddr(value); e == nil {
-		p, err = netip.PrefixFrom(a, a.BitLen()), nil
+// client asks whether the client's address is one of those between spaces.
+func (q question) client(values string) condition {
+	var all []string
+	for value := range strings.FieldsSeq(values) {
+		p := importer.Prefixes([]string{value})
+		if len(p) == 0 {
+			return rules.Impossible(strconv.Quote(value) + " is not an address or network")
+		}
+		all = append(all, p[0].Masked().String())
 	}
-	if err != nil {
-		return rules.Impossible(strconv.Quote(value) + " is not an address or network")
-	}
-	return rules.One(&atom{Kind: rules.Client, Value: p.Masked().String()})
+	return rules.One(&atom{Kind: rules.Client, Value: strings.Join(all, " ")})
 }
+
+// networksOf are the networks that a literal about the client's address names.
+func networksOf(l literal) []netip.Prefix { return importer.Prefixes(strings.Fields(l.Value)) }
 
 func (q question) port(value string) condition {
 	if n, err := strconv.ParseUint(value, 10, 16); err != nil || n == 0 {
@@ -383,17 +401,20 @@ func (q question) port(value string) condition {
 
 func (q question) login(string) condition { return rules.One(&atom{Kind: rules.Login, Name: q.arg}) }
 
-// rate asks whether a client has made more than so many requests.
-func (q question) rate() condition {
+// rate asks whether a counter of the client is above a number.
+func (q question) rate(counter string) condition {
 	if len(q.values) != 2 || q.values[0] != "gt" && q.values[0] != "ge" {
 		return rules.Impossible("a rate is compared by gt or ge and a number")
 	}
 	n, err := strconv.Atoi(q.values[1])
-	if err != nil || n < 1 {
-		return rules.Impossible("a rate is compared with a number above 0")
-	}
 	if q.values[0] == "ge" {
 		n--
 	}
-	return rules.One(&atom{Kind: rules.Rate, Name: q.arg, Value: strconv.Itoa(max(1, n))})
+	if err != nil || n < 0 || n < 1 && !bansBy(counter) && q.values[0] == "gt" {
+		return rules.Impossible("a rate is compared with a number above 0")
+	}
+	if !bansBy(counter) {
+		n = max(1, n)
+	}
+	return rules.One(&atom{Kind: rules.Rate, Name: counter, Value: strconv.Itoa(n)})
 }

@@ -289,6 +289,11 @@ func (t *translator) pathIn(base string, d *directive, name string) string {
 
 // entries are the lines of a list or map, without comments.
 func (t *translator) entries(d *directive, name string) (lines [][]string, err error) {
+	return t.entriesUpTo(maxEntries, d, name)
+}
+
+// entriesUpTo is entries with another bound.
+func (t *translator) entriesUpTo(bound int, d *directive, name string) (lines [][]string, err error) {
 	data, err := t.read(t.path(d, name))
 	if err != nil {
 		return nil, err
@@ -298,8 +303,8 @@ func (t *translator) entries(d *directive, name string) (lines [][]string, err e
 		if line == "" || line[0] == '#' {
 			continue
 		}
-		if len(lines) >= maxEntries {
-			return nil, fmt.Errorf("%s: more than %d entries", name, maxEntries)
+		if len(lines) >= bound {
+			return nil, fmt.Errorf("%s: more than %d entries", name, bound)
 		}
 		key, value, _ := strings.Cut(strings.ReplaceAll(line, "\t", " "), " ")
 		lines = append(lines, []string{key, strings.TrimSpace(value)})
@@ -309,3 +314,6 @@ func (t *translator) entries(d *directive, name string) (lines [][]string, err e
 
 // maxEntries bounds a list or map that routes are made of.
 const maxEntries = 2000
+
+// maxAddresses bounds a list of addresses, which no route is made of.
+const maxAddresses = 100_000

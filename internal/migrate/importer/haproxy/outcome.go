@@ -2,6 +2,7 @@ package haproxy
 
 import (
 	"cmp"
+	"net/netip"
 	"slices"
 	"strings"
 
@@ -216,15 +217,28 @@ func noClient() importer.Object {
 	return importer.NewObject().Set("deny", importer.Networks(importer.AllAddresses())).Flow()
 }
 
+// refuse keeps out the clients of networks.
+func (o *outcome) refuse(networks []netip.Prefix) {
+	before := make(map[string]bool, len(o.deny))
+	for _, n := range o.deny {
+		before[n] = true
+	}
+	for _, n := range importer.Networks(networks) {
+		if !before[n] {
+			o.deny = append(o.deny, n)
+		}
+	}
+}
+
 // allowOnly keeps out all clients but those of some networks. A client has to pass every
 // such line: what several lines let in is what their networks have in common.
 func (o *outcome) allowOnly(who []literal) {
 	var networks []string
 	for _, l := range who {
-		if !slices.Contains(networks, l.Value) {
-			networks = append(networks, l.Value)
-		}
+		networks = append(networks, importer.Networks(networksOf(l))...)
 	}
+	slices.Sort(networks)
+	networks = slices.Compact(networks)
 	if o.limited {
 		networks = importer.Common(o.allow, networks)
 	}

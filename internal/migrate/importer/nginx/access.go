@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"net/netip"
+	"slices"
 	"strings"
 
 	"headgate/internal/migrate/importer"
@@ -25,27 +26,41 @@ func (c *content) access() {
 }
 
 // maxNetworks bounds the networks that a list of allow and deny becomes.
-const maxNetworks = 5000
+const maxNetworks = 100_000
 
-// filter makes an ip_filter of allow and deny.
+// filter makes an ip_filter of allow and deny, and of the conditions that refuse clients by
+// their addresses.
 func (c *content) filter() {
-	f := c.t.listed(c.scope.level("allow", "deny"))
+	f, k := c.t.listed(c.scope.level("allow", "deny")), c.flow.kept
 	if f.tooMany {
 		c.t.Check("proxy %s: allow and deny stand for more than %d networks: write ip_filter by hand", c.name, maxNetworks)
 		return
 	}
+	allow, deny, limited := f.allow, f.deny, f.closed || k.limited
+	if k.limited && f.closed {
+		allow = importer.Prefixes(importer.Common(importer.Networks(f.allow), importer.Networks(k.allow)))
+	} else if k.limited {
+		allow = k.allow
+	}
+	if len(k.lines) > 0 {
+		deny = slices.Concat(deny, importer.Without(k.deny, deny))
+		allow = importer.Without(allow, deny)
+	}
 	became := importer.ByItself() // all clients are let in
 	switch {
-	case f.closed && len(f.allow) == 0:
+	case limited && len(allow) == 0:
 		c.shut()
 		became = c.o.Field("fixed_response")
-	case f.closed:
-		became = c.o.Set("ip_filter", importer.NewObject().Set("allow", importer.Networks(f.allow)).Flow()).Field("ip_filter")
-	case len(f.deny) > 0:
-		became = c.o.Set("ip_filter", importer.NewObject().Set("deny", importer.Networks(f.deny)).Flow()).Field("ip_filter")
+	case limited:
+		became = c.o.Set("ip_filter", importer.NewObject().Set("allow", importer.Networks(allow)).Flow()).Field("ip_filter")
+	case len(deny) > 0:
+		became = c.o.Set("ip_filter", importer.NewObject().Set("deny", importer.Networks(deny)).Flow()).Field("ip_filter")
 	}
 	for _, d := range f.taken {
 		c.t.Became(d, importer.Same, became, "")
+	}
+	for _, d := range k.lines {
+		c.t.Became(d, verdictOf(k.note), became, "%s", k.note)
 	}
 }
 
@@ -59,7 +74,9 @@ type clients struct {
 
 // listed reads allow and deny in their order.
 func (t *translator) listed(list []*directive) (f clients) {
-	var before []netip.Prefix
+	var before importer.Cover
+	files := map[string][]netip.Prefix{}
+	defer func() { t.togetherIn(files) }()
 	open := false
 	for _, d := range list {
 		who := d.arg(0)
@@ -81,8 +98,8 @@ func (t *translator) listed(list []*directive) (f clients) {
 		if f.closed || open {
 			continue
 		}
-		rest := importer.Without([]netip.Prefix{p}, before)
-		before = append(before, p)
+		rest := before.Add(p)
+		t.together(d, rest, files)
 		if d.name == "allow" {
 			f.allow = append(f.allow, rest...)
 		} else {

@@ -2,6 +2,7 @@ package nginx
 
 import (
 	"cmp"
+	"net/netip"
 	"slices"
 	"strconv"
 	"strings"
@@ -112,6 +113,11 @@ func (c *content) rates() {
 			c.lost(d, "a route has one limit; this is another")
 			continue
 		case key == "$binary_remote_addr" || key == "$remote_addr":
+		case c.t.addressedBy(strings.Trim(key, "${}")) != nil:
+			if what := c.exempt(limit, key); what != "" {
+				c.lost(d, "%s", what)
+				continue
+			}
 		case strings.HasPrefix(key, "$http_"):
 			limit.Set("key", "header:"+headerName(strings.TrimPrefix(key, "$http_")))
 		case strings.HasPrefix(key, "$cookie_"):
@@ -136,6 +142,28 @@ func (c *content) rates() {
 			c.became(status, importer.Same, "rate_limit", "")
 		}
 	}
+}
+
+// exempt leaves those clients out of a limit for whose addresses the key is empty.
+func (c *content) exempt(limit importer.Object, key string) (what string) {
+	a := c.t.addressedBy(strings.Trim(key, "${}"))
+	if a.why != "" {
+		return a.why
+	}
+	var networks []netip.Prefix
+	for _, p := range a.parts {
+		switch {
+		case p.value == "":
+			networks = append(networks, p.networks...)
+		case !slices.Contains(clientVariables, p.value):
+			return "clients are told apart by address, header, cookie or user, not by " + key
+		}
+	}
+	if len(networks) > 0 {
+		c.t.Together(strings.Trim(key, "${}"), "", networks)
+		limit.Set("exempt", importer.Networks(networks))
+	}
+	return ""
 }
 
 func statusOf(d *directive) string {

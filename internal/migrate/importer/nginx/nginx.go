@@ -51,7 +51,7 @@ func Proxies(names []string, files Files) (*importer.Translation, error) {
 func read(names []string, files Files) (*translator, error) {
 	files = files.Bounded(maxFileSize, "more than a configuration has")
 	t := &translator{Translation: importer.NewTranslation("nginx"), read: files.Read, upstreams: map[string]*directive{}, zones: map[string]*directive{}, pairs: map[[2]string]bool{}, portNames: map[string]string{},
-		maps: map[string]*mapping{}, usedMaps: map[string]bool{}, set: map[string]bool{}, held: map[*directive]bool{}, routed: map[*directive]bool{}, routes: map[*directive][]importer.Object{}}
+		maps: map[string]*mapping{}, usedMaps: map[string]bool{}, geo: map[string]*addressed{}, geoBlocks: map[string]*directive{}, usedGeo: map[string]bool{}, set: map[string]bool{}, held: map[*directive]bool{}, routed: map[*directive]bool{}, routes: map[*directive][]importer.Object{}}
 	for _, name := range names {
 		tree, err := t.parse(name, files)
 		if err != nil {
@@ -121,16 +121,21 @@ type translator struct {
 	portNames map[string]string     // by address and protocol
 	maps      map[string]*mapping   // by their variables
 	usedMaps  map[string]bool
-	set       map[string]bool                  // variables that a directive sets
-	held      map[*directive]bool              // conditions that some request meets
-	routed    map[*directive]bool              // locations of which a route was made
-	routes    map[*directive][]importer.Object // of a location
-	uses      map[string][]*directive          // of a variable, by its name; see users
-	all       []*directive                     // for directives that nobody looked at
-	servers   []*server
-	writers   []*writer
-	http      *directive
-	pairs     map[[2]string]bool // certificates that are there, by their files
+	geo       map[string]*addressed // by their variables
+	geoBlocks map[string]*directive
+	usedGeo   map[string]bool
+	// addressFiles are the files that were read, and whether they have addresses alone.
+	addressFiles map[string]bool
+	set          map[string]bool                  // variables that a directive sets
+	held         map[*directive]bool              // conditions that some request meets
+	routed       map[*directive]bool              // locations of which a route was made
+	routes       map[*directive][]importer.Object // of a location
+	uses         map[string][]*directive          // of a variable, by its name; see users
+	all          []*directive                     // for directives that nobody looked at
+	servers      []*server
+	writers      []*writer
+	http         *directive
+	pairs        map[[2]string]bool // certificates that are there, by their files
 }
 
 // top goes through the outermost directives.
@@ -174,6 +179,8 @@ func (t *translator) users(name string) []*directive {
 					args = args[min(1, len(args)):]
 				case "map": // the values are those of its entries
 					args = args[:min(1, len(args))]
+				case "geo":
+					args = args[:max(0, len(args)-1)]
 				}
 				for _, found := range variable.FindAllStringSubmatch(strings.Join(args, " "), -1) {
 					if all := t.uses[found[1]]; len(all) == 0 || all[len(all)-1] != d {
@@ -198,6 +205,7 @@ func (t *translator) finish() ([]byte, *importer.Report, error) {
 func (t *translator) complete() {
 	t.writeServers()
 	t.sayZones()
+	t.sayGeo()
 	t.unusedUpstreams(t.all)
 	t.rest(t.all, false)
 }

@@ -36,6 +36,8 @@ func (t *translator) httpBlock(d *directive) {
 			t.zones[zoneName(c)] = c
 		case "map":
 			t.mapBlock(c)
+		case "geo":
+			t.geoBlock(c)
 		case "server":
 			t.server(c)
 		}

@@ -50,6 +50,7 @@ type flow struct {
 	closed    bool              // a rule takes all that is left
 	rewrite   *directive        // it changes the path
 	holds     []*directive      // blocks of if that hold, the last one first
+	kept      kept              // the clients that are refused by their addresses
 }
 
 func (f *flow) over() bool { return f.answer != nil || f.closed }
@@ -79,7 +80,7 @@ func (v *view) run(f *flow, block []*directive) {
 
 // runIf runs the block of an if that holds.
 func (v *view) runIf(f *flow, d *directive) {
-	if v.redirectByPath(f, d) {
+	if v.redirectByPath(f, d) || v.refuseByAddress(f, d) {
 		return
 	}
 	c, groups := v.condition(d)
