@@ -44,6 +44,9 @@ services have its labels, and acme.json, whose certificates are written into the
 imported beside the output; or the address of its API, which tells what it made of files,
 labels and templates.
 
+For fail2ban, PATH is jail.local, or the folder /etc/fail2ban. Jails that watch the log of a
+web server become ban rules that only observe; filters in filter.d are read.
+
 For compose, PATH is Compose files whose services have labels of Traefik or of
 caddy-docker-proxy, or variables of nginx-proxy such as VIRTUAL_HOST. Servers are named
 after their services, so headgate has to be in the same network.
@@ -59,6 +62,7 @@ yet; the problems then say what to add.`,
   headgate import nginx site.conf
   headgate import haproxy /etc/haproxy/haproxy.cfg -o headgate.yaml --report report.html
   headgate import traefik traefik.yml dynamic.yml acme.json -o headgate.yaml --report report.html
+  headgate import fail2ban /etc/fail2ban -o bans.yaml --report report.html
   headgate import compose compose.yaml -o headgate.yaml --report report.html
   headgate import npm /srv/npm/data/database.sqlite -o headgate.yaml --report report.html
   HEADGATE_SOURCE_TOKEN=… headgate import npm http://127.0.0.1:81 -o headgate.yaml`,

@@ -20,6 +20,7 @@ import (
 	"headgate/internal/config"
 	"headgate/internal/migrate/importer"
 	"headgate/internal/migrate/importer/caddy"
+	"headgate/internal/migrate/importer/fail2ban"
 	"headgate/internal/migrate/importer/haproxy"
 	"headgate/internal/migrate/importer/nginx"
 	"headgate/internal/migrate/importer/npm"
@@ -71,12 +72,13 @@ type reader struct {
 }
 
 var readers = map[string]reader{
-	"caddy":   {files: caddy.Import, live: caddy.FromAPI},
-	"compose": {files: composeFiles},
-	"haproxy": {files: haproxy.Import},
-	"nginx":   {files: nginx.Import},
-	"npm":     {files: oneDatabase, live: npm.FromAPI},
-	"traefik": {files: traefik.Import, live: traefik.FromAPI},
+	"caddy":    {files: caddy.Import, live: caddy.FromAPI},
+	"compose":  {files: composeFiles},
+	"fail2ban": {files: fail2ban.Import},
+	"haproxy":  {files: haproxy.Import},
+	"nginx":    {files: nginx.Import},
+	"npm":      {files: oneDatabase, live: npm.FromAPI},
+	"traefik":  {files: traefik.Import, live: traefik.FromAPI},
 }
 
 // Kinds returns the names of the sources that can be read.
