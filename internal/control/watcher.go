@@ -4,6 +4,7 @@ import (
 	"headgate/internal/bans"
 	"headgate/internal/certs"
 	"headgate/internal/certs/acme"
+	"headgate/internal/lists"
 	"headgate/internal/ports"
 )
 
@@ -21,6 +22,8 @@ type Watcher interface {
 	Order(*acme.Record)
 	// Ban tells of a client that was banned, or is no longer.
 	Ban(bans.Event)
+	// List tells of a list of addresses that was loaded, or could not be.
+	List(lists.Event)
 	// Discovery tells of the providers and their issues.
 	Discovery()
 }
@@ -33,6 +36,7 @@ func (unwatched) Ports()             {}
 func (unwatched) Held(HeldServer)    {}
 func (unwatched) Order(*acme.Record) {}
 func (unwatched) Ban(bans.Event)     {}
+func (unwatched) List(lists.Event)   {}
 func (unwatched) Discovery()         {}
 
 // Ports returns how the ports stand that listen, wait or drain, in no order.

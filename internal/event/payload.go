@@ -267,6 +267,37 @@ type ClientBanned struct{ Banned }
 // ClientUnbanned reports a client that is no longer banned.
 type ClientUnbanned struct{ Banned }
 
+// List is what events of lists of addresses have in common.
+type List struct {
+	// List is the name of the list.
+	List string `json:"list"`
+	// Source is where its entries come from: entries, url, file or crowdsec.
+	Source string `json:"source"`
+	// Entries is how many entries it has.
+	Entries int `json:"entries"`
+	// Before is how many it had before.
+	Before int `json:"before,omitempty"`
+	// Loaded is when its entries were loaded last; absent if they never were.
+	Loaded time.Time `json:"loaded,omitzero"`
+	// Cause says why its source could not be used.
+	Cause string `json:"cause,omitempty"`
+}
+
+// ListLoaded reports a list that was loaded for the first time, has other entries, or can
+// be loaded again.
+type ListLoaded struct{ List }
+
+// ListFailed reports a list that cannot be loaded. Its last entries are used.
+type ListFailed struct{ List }
+
+// ListShrunk reports a download that is not used, because it has lost most of the entries
+// of the one before.
+type ListShrunk struct{ List }
+
+// ListStale reports a list that could not be loaded for three of its intervals, and at
+// least a day. Its last entries are used.
+type ListStale struct{ List }
+
 // LimitReached tells of a bound that is in force now.
 type LimitReached struct {
 	// Limit is the name of the setting.

@@ -213,6 +213,26 @@ func (p ClientUnbanned) about() (string, string) {
 	return "client " + p.Network, "no longer banned" + p.by()
 }
 
+func (p ListLoaded) about() (string, string) {
+	text := fmt.Sprintf("loaded: %d entries", p.Entries)
+	if p.Before != p.Entries {
+		text += fmt.Sprintf(", %d before", p.Before)
+	}
+	return "list " + p.List.List, text
+}
+
+func (p ListFailed) about() (string, string) {
+	return "list " + p.List.List, "cannot be loaded" + because(p.Cause)
+}
+
+func (p ListShrunk) about() (string, string) {
+	return "list " + p.List.List, "a download was not used" + because(p.Cause)
+}
+
+func (p ListStale) about() (string, string) {
+	return "list " + p.List.List, "not loaded since " + p.Loaded.UTC().Format(time.RFC3339) + because(p.Cause)
+}
+
 func (p Banned) by() string {
 	switch {
 	case p.Rule != "":

@@ -32,6 +32,8 @@ type List struct {
 	mu struct {
 		sync.Mutex
 		state State
+		told  bool // that the list was loaded, by an event
+		stale bool // that it is stale, by an event
 	}
 }
 
@@ -144,9 +146,15 @@ func (l *List) put(set *ipset.Set, issues []Issue) {
 	if s.State != Ready {
 		s.State, s.Since = Ready, now
 	}
+	first := !l.mu.told
+	l.mu.told, l.mu.stale = true, false
 	l.mu.Unlock()
 	if before != set.Len() || recovered {
 		l.log.Info("list loaded", "entries", set.Len(), "before", before)
+	}
+	// Decisions and host names change all the time: only that they can be loaded is news.
+	if first || recovered || before != set.Len() && (l.settings.URL != "" || l.settings.File != "") {
+		l.notify(EventLoaded, set.Len(), before, now, "")
 	}
 }
 
@@ -161,9 +169,19 @@ func (l *List) fail(issue Issue) {
 	}
 	s.Issues = append([]Issue{issue}, withoutFailure(s.Issues)...)
 	entries, loaded := s.Entries, s.Loaded
+	stale := l.becameStaleLocked(now)
 	l.mu.Unlock()
 	if fresh {
 		l.log.Warn("list cannot be loaded", "error", issue.Message, "entries_in_use", entries, "loaded", loaded)
+		kind := EventFailed
+		if issue.Code == "list_shrunk" {
+			kind = EventShrunk
+		}
+		l.notify(kind, entries, entries, loaded, issue.Message)
+	}
+	if stale {
+		l.log.Warn("list is stale", "entries_in_use", entries, "loaded", loaded)
+		l.notify(EventStale, entries, entries, loaded, issue.Message)
 	}
 }
 

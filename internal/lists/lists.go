@@ -46,9 +46,8 @@ type Options struct {
 	// Protected returns why no list from elsewhere may have a network, "" where it may.
 	// Nil protects none.
 	Protected func(netip.Prefix) string
-	// Changed is called when a list has other entries or another state; it must be quick.
-	// It may be nil.
-	Changed func()
+	// Notify is called with what happens to lists. It must be quick, and may be nil.
+	Notify func(Event)
 
 	filePause time.Duration // how often files are looked at
 }

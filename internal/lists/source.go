@@ -181,12 +181,18 @@ func (l *List) failed(err error) {
 // unchanged notes that the server still has the list that is used.
 func (l *List) unchanged() {
 	l.mu.Lock()
-	defer l.mu.Unlock()
 	now := l.o.Clock()
 	s := &l.mu.state
 	s.Loaded, s.Issues = now, withoutFailure(s.Issues)
-	if s.State != Ready {
+	recovered := s.State != Ready
+	if recovered {
 		s.State, s.Since = Ready, now
+	}
+	entries := s.Entries
+	l.mu.told, l.mu.stale = true, false
+	l.mu.Unlock()
+	if recovered {
+		l.notify(EventLoaded, entries, entries, now, "")
 	}
 }
 

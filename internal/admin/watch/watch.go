@@ -22,6 +22,7 @@ import (
 	"headgate/internal/control"
 	"headgate/internal/discovery"
 	"headgate/internal/event"
+	"headgate/internal/lists"
 	"headgate/internal/plan"
 	"headgate/internal/ports"
 )
@@ -63,6 +64,7 @@ type Watch struct {
 		orders  []*acme.Record
 		held    []control.HeldServer
 		bans    []bans.Event
+		lists   []lists.Event
 	}
 
 	// The rest belongs to the goroutine.
@@ -134,6 +136,37 @@ func (w *Watch) Ban(e bans.Event) {
 	}
 	w.notes.bans = append(w.notes.bans, e)
 	w.rouse()
+}
+
+// maxLists is how many events of lists wait to be published.
+const maxLists = 1024
+
+// List notes what happened to a list of addresses. Of too many the oldest are dropped.
+func (w *Watch) List(e lists.Event) {
+	w.notes.Lock()
+	defer w.notes.Unlock()
+	if len(w.notes.lists) == maxLists {
+		w.notes.lists = w.notes.lists[1:]
+	}
+	w.notes.lists = append(w.notes.lists, e)
+	w.rouse()
+}
+
+// publishLists publishes the events of lists.
+func (w *Watch) publishLists(all []lists.Event) {
+	for _, e := range all {
+		l := event.List{List: e.List, Source: e.Source, Entries: e.Entries, Before: e.Before, Loaded: e.Loaded, Cause: e.Cause}
+		switch e.Kind {
+		case lists.EventLoaded:
+			w.events.Send(event.ListLoaded{List: l})
+		case lists.EventFailed:
+			w.events.Send(event.ListFailed{List: l})
+		case lists.EventShrunk:
+			w.events.Send(event.ListShrunk{List: l})
+		case lists.EventStale:
+			w.events.Send(event.ListStale{List: l})
+		}
+	}
 }
 
 // publishBans publishes the events of clients that were banned, or are no longer.
@@ -220,8 +253,8 @@ func (w *Watch) run() {
 // look tells of what was noted.
 func (w *Watch) look() {
 	w.notes.Lock()
-	banned := w.notes.bans
-	w.notes.bans = nil
+	banned, listed := w.notes.bans, w.notes.lists
+	w.notes.bans, w.notes.lists = nil, nil
 	proxies, orders, held, seePorts, config, sources := w.notes.proxies, w.notes.orders, w.notes.held, w.notes.ports, w.notes.config, w.notes.sources
 	w.notes.proxies, w.notes.orders, w.notes.held, w.notes.ports, w.notes.config, w.notes.sources = nil, nil, nil, false, false, false
 	w.notes.Unlock()
@@ -238,6 +271,7 @@ func (w *Watch) look() {
 	w.lookAtServers(proxies)
 	w.tellHeld(held)
 	w.publishBans(banned)
+	w.publishLists(listed)
 	for _, r := range orders {
 		w.tellOrder(r)
 	}

@@ -15,6 +15,7 @@ export const events = {
     discovery: 'discovery',
     auth: 'sign-ins',
     client: 'clients',
+    list: 'address lists',
     limit: 'limits',
     store: 'the store',
     webhook: 'webhooks',
@@ -23,6 +24,10 @@ export const events = {
   types: {
     'client.banned': 'client banned',
     'client.unbanned': 'client no longer banned',
+    'list.loaded': 'list loaded',
+    'list.failed': 'list not loaded',
+    'list.shrunk': 'shrunken list not used',
+    'list.stale': 'list stale',
     'config.applied': 'configuration applied',
     'config.refused': 'change rejected',
     'config.confirmed': 'change confirmed',

@@ -274,6 +274,7 @@ export const data: Pick<Text, 'certificates' | 'explain' | 'history' | 'log' | '
     every: (object) => `alle Ereignisse: ${object}`,
     objects: {
       client: 'Clients',
+      list: 'Adresslisten',
       config: 'Konfiguration',
       port: 'Ports',
       server: 'Server',
@@ -290,6 +291,10 @@ export const data: Pick<Text, 'certificates' | 'explain' | 'history' | 'log' | '
     types: {
       'client.banned': 'Client gesperrt',
       'client.unbanned': 'Client nicht mehr gesperrt',
+      'list.loaded': 'Liste geladen',
+      'list.failed': 'Liste nicht geladen',
+      'list.shrunk': 'Geschrumpfte Liste nicht verwendet',
+      'list.stale': 'Liste veraltet',
       'config.applied': 'Konfiguration angewendet',
       'config.refused': 'Änderung abgelehnt',
       'config.confirmed': 'Änderung bestätigt',

@@ -273,6 +273,7 @@ export const data: Pick<Text, 'certificates' | 'explain' | 'history' | 'log' | '
     every: (object) => `todos los eventos: ${object}`,
     objects: {
       client: 'clientes',
+      list: 'listas de direcciones',
       config: 'configuración',
       port: 'puertos',
       server: 'servidores',
@@ -289,6 +290,10 @@ export const data: Pick<Text, 'certificates' | 'explain' | 'history' | 'log' | '
     types: {
       'client.banned': 'cliente bloqueado',
       'client.unbanned': 'cliente desbloqueado',
+      'list.loaded': 'lista cargada',
+      'list.failed': 'lista no cargada',
+      'list.shrunk': 'lista reducida no usada',
+      'list.stale': 'lista desactualizada',
       'config.applied': 'configuración aplicada',
       'config.refused': 'cambio rechazado',
       'config.confirmed': 'cambio confirmado',

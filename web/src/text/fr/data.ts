@@ -274,6 +274,7 @@ export const data: Pick<Text, 'certificates' | 'explain' | 'history' | 'log' | '
     every: (object) => `tous les événements : ${object}`,
     objects: {
       client: 'clients',
+      list: 'les listes d’adresses',
       config: 'configuration',
       port: 'ports',
       server: 'serveurs',
@@ -290,6 +291,10 @@ export const data: Pick<Text, 'certificates' | 'explain' | 'history' | 'log' | '
     types: {
       'client.banned': 'client banni',
       'client.unbanned': 'client débanni',
+      'list.loaded': 'liste chargée',
+      'list.failed': 'liste non chargée',
+      'list.shrunk': 'liste réduite non utilisée',
+      'list.stale': 'liste périmée',
       'config.applied': 'configuration appliquée',
       'config.refused': 'modification refusée',
       'config.confirmed': 'modification confirmée',
