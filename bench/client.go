@@ -138,8 +138,8 @@ func parseHead(b []byte) (h head, ok bool) {
 	return h, true
 }
 
-// ask sends one request on a connection of its own and returns the body.
-func ask(t target, request []byte) (string, error) {
+// sendRequest sends one request on a connection of its own and returns the body.
+func sendRequest(t target, request []byte) (string, error) {
 	c, err := dial(t)
 	if err != nil {
 		return "", err

@@ -38,7 +38,7 @@ func (b *bench) h2load(r *running, path string, args ...string) (h2loadResult, e
 	case err != nil:
 		return h2loadResult{}, err
 	case result.failed > 0:
-		return h2loadResult{}, fmt.Errorf("%d requests failed:\n%s%s", result.failed, out, r.process.said())
+		return h2loadResult{}, fmt.Errorf("%d requests failed:\n%s%s", result.failed, out, r.process.lastLines())
 	case result.agreed != "h2" || result.version != "TLSv1.3" || result.cipher != "TLS_AES_128_GCM_SHA256":
 		return h2loadResult{}, fmt.Errorf("h2load spoke %q, %q, %q", result.agreed, result.version, result.cipher)
 	}

@@ -53,23 +53,23 @@ func versions(b *bench) []string {
 	for _, p := range b.peers {
 		switch p.name {
 		case "headgate", "before":
-			list = append(list, p.name+" "+said(p.program, "version"))
+			list = append(list, p.name+" "+firstLine(p.program, "version"))
 		case "net/http":
 			list = append(list, "net/http of "+runtime.Version())
 		default:
-			list = append(list, p.name+" "+versionIn.FindString(said(p.program, "-v")))
+			list = append(list, p.name+" "+versionIn.FindString(firstLine(p.program, "-v")))
 		}
 	}
-	list = append(list, "wrk "+versionIn.FindString(said("wrk", "-v")))
-	if version := versionIn.FindString(said("h2load", "--version")); version != "" {
+	list = append(list, "wrk "+versionIn.FindString(firstLine("wrk", "-v")))
+	if version := versionIn.FindString(firstLine("h2load", "--version")); version != "" {
 		list = append(list, "h2load "+strings.TrimPrefix(version, "nghttp2/"))
 	}
 	return list
 }
 
-// said returns the first line that a program prints. How it exits does not
+// firstLine returns the first line that a program prints. How it exits does not
 // matter: wrk -v fails.
-func said(program, arg string) string {
+func firstLine(program, arg string) string {
 	line, _, _ := strings.Cut(saidWhole(program, arg), "\n")
 	return strings.TrimSpace(strings.TrimPrefix(line, "headgate "))
 }

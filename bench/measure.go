@@ -32,7 +32,7 @@ func (b *bench) wrk(r *running, seconds int, args ...string) (wrkResult, error) 
 		return wrkResult{}, err
 	}
 	if result.failed > 0 {
-		return wrkResult{}, fmt.Errorf("%d requests failed:\n%s%s", result.failed, out, r.process.said())
+		return wrkResult{}, fmt.Errorf("%d requests failed:\n%s%s", result.failed, out, r.process.lastLines())
 	}
 	return result, nil
 }

@@ -151,14 +151,14 @@ func ready(ctx context.Context, p *process, t target, request []byte, want strin
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
 	for {
-		got, err := ask(t, request)
+		got, err := sendRequest(t, request)
 		switch {
 		case err == nil && got == want:
 			return nil
 		case p.ended():
-			return fmt.Errorf("ended:\n%s", p.said())
+			return fmt.Errorf("ended:\n%s", p.lastLines())
 		case ctx.Err() != nil && err != nil:
-			return fmt.Errorf("not ready: %w\n%s", err, p.said())
+			return fmt.Errorf("not ready: %w\n%s", err, p.lastLines())
 		case ctx.Err() != nil:
 			return fmt.Errorf("not ready: got %q, want %q", got, want)
 		}

@@ -117,8 +117,8 @@ func (p *process) ended() bool {
 	}
 }
 
-// said returns the last lines of what the program printed.
-func (p *process) said() string {
+// lastLines returns the last lines of what the program printed.
+func (p *process) lastLines() string {
 	text, err := os.ReadFile(p.log)
 	if err != nil {
 		return err.Error()

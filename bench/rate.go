@@ -36,8 +36,8 @@ type pacer struct {
 // place in the turn plus n whole turns.
 type pacedConn interface {
 	descriptor() int
-	// ask sends the next request, or notes that it is due.
-	ask() error
+	// send sends the next request, or notes that it is due.
+	send() error
 	// receive reads what has come.
 	receive() error
 }
@@ -91,7 +91,7 @@ func (p *pacer) run() error {
 func (p *pacer) sendDue() (over bool, err error) {
 	now := min(int(time.Since(p.began)/p.step)+1, p.total)
 	for ; p.due < now; p.due++ {
-		if err := p.conns[p.due%len(p.conns)].ask(); err != nil {
+		if err := p.conns[p.due%len(p.conns)].send(); err != nil {
 			return false, err
 		}
 	}
@@ -132,7 +132,7 @@ func overH1(address string) func(*pacer, int) (pacedConn, error) {
 
 func (c *pacedH1) descriptor() int { return c.fd }
 
-func (c *pacedH1) ask() error {
+func (c *pacedH1) send() error {
 	c.backlog++
 	return c.next()
 }

@@ -85,7 +85,7 @@ func (c *pacedH2) greet(host string) error {
 	return nil
 }
 
-func (c *pacedH2) ask() error {
+func (c *pacedH2) send() error {
 	c.backlog++
 	return c.next()
 }
@@ -135,7 +135,7 @@ func (c *pacedH2) read(done func(n int)) error {
 				break
 			}
 			f := frame{kind: h[3], flags: h[4], stream: binary.BigEndian.Uint32(h[5:]) &^ (1 << 31), payload: h[9:size]}
-			if err := c.take(f, done); err != nil {
+			if err := c.handleFrame(f, done); err != nil {
 				return err
 			}
 			used += size
@@ -147,8 +147,8 @@ func (c *pacedH2) read(done func(n int)) error {
 	}
 }
 
-// take takes a frame.
-func (c *pacedH2) take(f frame, done func(n int)) error {
+// handleFrame processes a frame.
+func (c *pacedH2) handleFrame(f frame, done func(n int)) error {
 	switch f.kind {
 	case frameSettings, framePing:
 		if f.flags&flagAck == 0 {

@@ -87,7 +87,7 @@ func TestConstantRateFails(t *testing.T) {
 func TestTheLoopServesWhileNothingIsMeasured(t *testing.T) {
 	l := newLoop(t)
 	for range 3 {
-		if got, err := ask(target{address: l.address}, get("/", "x")); err != nil || got != hundredBytes {
+		if got, err := sendRequest(target{address: l.address}, get("/", "x")); err != nil || got != hundredBytes {
 			t.Fatalf("got %q, %v", got, err)
 		}
 		if _, err := l.constantRate(1000, 0, 10*time.Millisecond, 2, overH1(l.address)); err != nil {

@@ -65,7 +65,7 @@ func newStageOn(t *testing.T, l net.Listener, text string, way transport) *stage
 	s := playing(t, way)
 	s.addr = l.Addr().String()
 	p := compile(t, expand(way.onPort(text), s))
-	p.Begin()
+	p.Start()
 	s.serve(l, p)
 	t.Cleanup(func() { p.Retire(nil) })
 	return s
@@ -146,7 +146,7 @@ func (s *stage) serveQUIC(text string) {
 	}
 	s.addr = q.Bound().String()
 	p := compile(s.t, expand(s.way.onPort(text), s))
-	p.Begin()
+	p.Start()
 	s.t.Cleanup(func() { p.Retire(nil) })
 	port.Store(p.Ports()[0])
 	var serials atomic.Uint64

@@ -79,8 +79,8 @@ func (g *gate) stop() {
 	os.RemoveAll(g.dir)
 }
 
-// ask asks the API as the owner of the machine.
-func (g *gate) ask(method, path string, in, out any) error {
+// call sends a request to the API as the owner of the machine.
+func (g *gate) call(method, path string, in, out any) error {
 	data, err := json.Marshal(in)
 	if err != nil {
 		return err
@@ -112,7 +112,7 @@ func (g *gate) ask(method, path string, in, out any) error {
 // token makes one for a viewer.
 func (g *gate) token() (string, error) {
 	var t struct{ Token string }
-	err := g.ask("POST", "/tokens", map[string]string{"name": "viewer", "role": "viewer"}, &t)
+	err := g.call("POST", "/tokens", map[string]string{"name": "viewer", "role": "viewer"}, &t)
 	return t.Token, err
 }
 

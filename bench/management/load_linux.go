@@ -25,9 +25,9 @@ type load struct {
 // clients is how many connections send the requests of a load.
 const clients = 16
 
-// begin sends requests until the load is ended. The time of each counts from when it had
+// startLoad sends requests until the load is ended. The time of each counts from when it had
 // to be sent.
-func begin(ctx context.Context, address string, status int) *load {
+func startLoad(ctx context.Context, address string, status int) *load {
 	ctx, stop := context.WithCancel(ctx)
 	l := &load{stop: stop}
 	each := time.Second * clients / time.Duration(*rate)

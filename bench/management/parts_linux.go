@@ -42,7 +42,7 @@ func streams(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		l := begin(ctx, g.web, 200)
+		l := startLoad(ctx, g.web, 200)
 		l.phase(ctx, *length/2)
 		from := g.cpu()
 		before, used, without := l.phase(ctx, *length), g.memory(), g.cpu()-from
@@ -63,7 +63,7 @@ func streams(ctx context.Context) error {
 		go func() { busy <- l.phase(ctx, *length) }()
 		changes := 0
 		for end := time.Now().Add(*length - time.Second); time.Now().Before(end); changes++ {
-			if err := g.ask("PATCH", "/proxies/shop", map[string]string{"description": fmt.Sprint("x", changes)}, nil); err != nil {
+			if err := g.call("PATCH", "/proxies/shop", map[string]string{"description": fmt.Sprint("x", changes)}, nil); err != nil {
 				return err
 			}
 			time.Sleep(200 * time.Millisecond)
@@ -90,7 +90,7 @@ func edits(ctx context.Context) error {
 		return err
 	}
 	defer g.stop()
-	l := begin(ctx, g.web, 200)
+	l := startLoad(ctx, g.web, 200)
 	before := l.phase(ctx, *length)
 	during := make(chan times)
 	long := 6 * *length
@@ -106,7 +106,7 @@ func edits(ctx context.Context) error {
 			for n, due := 0, begun.Add(time.Duration(w)*10*time.Millisecond); time.Since(begun) < long; n, due = n+1, due.Add(writers*10*time.Millisecond) {
 				time.Sleep(time.Until(due))
 				at := time.Now()
-				err := g.ask("PATCH", "/proxies/shop", map[string]string{"description": fmt.Sprint("x", w, "-", n)}, nil)
+				err := g.call("PATCH", "/proxies/shop", map[string]string{"description": fmt.Sprint("x", w, "-", n)}, nil)
 				mu.Lock()
 				if took = append(took, time.Since(at)); err != nil {
 					refused++
@@ -124,7 +124,7 @@ func edits(ctx context.Context) error {
 			Items []struct{ Number int }
 			Next  string
 		}
-		if err := g.ask("GET", "/revisions?limit=1000"+next, nil, &page); err != nil {
+		if err := g.call("GET", "/revisions?limit=1000"+next, nil, &page); err != nil {
 			return err
 		}
 		kept += len(page.Items)
@@ -145,14 +145,14 @@ func passwords(ctx context.Context) error {
 	}
 	defer g.stop()
 	const good = "correct horse battery"
-	if err := g.ask("POST", "/users", map[string]string{"name": "ann", "role": "admin", "password": good}, nil); err != nil {
+	if err := g.call("POST", "/users", map[string]string{"name": "ann", "role": "admin", "password": good}, nil); err != nil {
 		return err
 	}
 	token, err := g.token()
 	if err != nil {
 		return err
 	}
-	l := begin(ctx, g.web, 200)
+	l := startLoad(ctx, g.web, 200)
 	defer l.end()
 	fmt.Printf("  before: %v\n", l.phase(ctx, *length))
 	for i := range sittings * maxSignIns * 2 { // where ann has been before
@@ -371,7 +371,7 @@ func many(ctx context.Context) error {
 		go func() {
 			body := map[string]any{"routes": []any{map[string]any{"path": "/", "servers": []any{map[string]string{"url": "http://127.0.0.1:9"}}},
 				map[string]any{"path": "/state", "fixed_response": map[string]int{"status": status}}}}
-			err := g.ask("PATCH", "/proxies/"+name, body, nil)
+			err := g.call("PATCH", "/proxies/"+name, body, nil)
 			answered = append(answered, time.Since(begun))
 			done <- err
 		}()
@@ -402,12 +402,12 @@ func many(ctx context.Context) error {
 	var gets, pages []time.Duration
 	for i := range 200 {
 		at := time.Now()
-		if err := g.ask("GET", fmt.Sprintf("/proxies/p%05d", i*49), nil, nil); err != nil {
+		if err := g.call("GET", fmt.Sprintf("/proxies/p%05d", i*49), nil, nil); err != nil {
 			return err
 		}
 		gets = append(gets, time.Since(at))
 		at = time.Now()
-		if err := g.ask("GET", "/proxies?limit=100", nil, nil); err != nil {
+		if err := g.call("GET", "/proxies?limit=100", nil, nil); err != nil {
 			return err
 		}
 		pages = append(pages, time.Since(at))

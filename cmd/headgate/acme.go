@@ -46,7 +46,7 @@ by step, with the error messages of the certificate authority and what they mean
 	}
 	r, output := addReach(cmd), addOutput(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		return r.ask(func(ctx context.Context, to *remote) error {
+		return r.withRemote(func(ctx context.Context, to *remote) error {
 			if len(args) == 0 {
 				all, err := askList[*acme.Record](ctx, to, "/orders")
 				if err != nil {
@@ -58,7 +58,7 @@ by step, with the error messages of the certificate authority and what they mean
 				return printACME(cmd.OutOrStdout(), all.items, false)
 			}
 			var raw json.RawMessage
-			if err := to.ask(ctx, http.MethodGet, orderPath(args[0], ""), nil, &raw); err != nil {
+			if err := to.call(ctx, http.MethodGet, orderPath(args[0], ""), nil, &raw); err != nil {
 				return err
 			}
 			if output.value == "json" {
@@ -74,8 +74,8 @@ by step, with the error messages of the certificate authority and what they mean
 	return cmd
 }
 
-// ask calls a func with the headgate that runs.
-func (r *reach) ask(do func(context.Context, *remote) error) error {
+// withRemote calls a func with the headgate that runs.
+func (r *reach) withRemote(do func(context.Context, *remote) error) error {
 	ctx := r.cmd.Context()
 	to, err := r.open(ctx)
 	if err != nil {
@@ -107,9 +107,9 @@ certificate that is not valid.` + namesHelp + ` A valid certificate is not order
 	}
 	f := addOrdering(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		return f.reach.ask(func(ctx context.Context, to *remote) error {
+		return f.reach.withRemote(func(ctx context.Context, to *remote) error {
 			if len(args) > 0 {
-				return f.begin(ctx, to, "order", args)
+				return f.start(ctx, to, "order", args)
 			}
 			all, err := askList[*acme.Record](ctx, to, "/orders")
 			if err != nil {
@@ -121,7 +121,7 @@ certificate that is not valid.` + namesHelp + ` A valid certificate is not order
 					names = append(names, r.Name)
 				}
 			}
-			return f.begin(ctx, to, "order", names)
+			return f.start(ctx, to, "order", names)
 		})
 	}
 	return cmd
@@ -139,7 +139,7 @@ issues five certificates a week for the same set of names.` + namesHelp + reachH
 	}
 	f := addOrdering(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		return f.reach.ask(func(ctx context.Context, to *remote) error { return f.begin(ctx, to, "renew", args) })
+		return f.reach.withRemote(func(ctx context.Context, to *remote) error { return f.start(ctx, to, "renew", args) })
 	}
 	return cmd
 }
@@ -158,7 +158,7 @@ rate limits. A certificate that is certain to fail is reported as blocked, with 
 	}
 	r, output := addReach(cmd), addOutput(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		return r.ask(func(ctx context.Context, to *remote) error {
+		return r.withRemote(func(ctx context.Context, to *remote) error {
 			names := args
 			if len(args) == 0 {
 				all, err := askList[*acme.Record](ctx, to, "/orders")
@@ -191,7 +191,7 @@ func preflight(ctx context.Context, cmd *cobra.Command, to *remote, names []stri
 	for _, name := range names {
 		var raw json.RawMessage
 		var o outlook
-		err := to.ask(ctx, http.MethodPost, orderPath(name, "preflight"), struct{}{}, &raw)
+		err := to.call(ctx, http.MethodPost, orderPath(name, "preflight"), struct{}{}, &raw)
 		if err == nil {
 			err = json.Unmarshal(raw, &o)
 		}
@@ -250,8 +250,8 @@ Certificates and orders are not affected.` + reachHelp,
 	}
 	r, output := addReach(cmd), addOutput(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		return r.ask(func(ctx context.Context, to *remote) error {
-			if err := to.ask(ctx, http.MethodPost, "/acme/"+url.PathEscape(args[0])+"/rollover", struct{}{}, nil); err != nil {
+		return r.withRemote(func(ctx context.Context, to *remote) error {
+			if err := to.call(ctx, http.MethodPost, "/acme/"+url.PathEscape(args[0])+"/rollover", struct{}{}, nil); err != nil {
 				return err
 			}
 			return done(cmd, output, map[string]string{"entry": args[0]}, "account key of %s replaced", args[0])
@@ -280,17 +280,17 @@ func addOrdering(cmd *cobra.Command) *ordering {
 // askPause is the pause between two looks at an order.
 const askPause = 300 * time.Millisecond
 
-// begin has certificates ordered, and shows what becomes of them.
-func (f *ordering) begin(ctx context.Context, to *remote, action string, names []string) error {
+// start has certificates ordered, and shows what becomes of them.
+func (f *ordering) start(ctx context.Context, to *remote, action string, names []string) error {
 	ctx, cancel := context.WithTimeout(ctx, *f.timeout)
 	defer cancel()
 	began := make([]*acme.Record, 0, len(names))
 	for _, name := range names {
 		was := &acme.Record{} // before, so that no end is missed
-		if err := to.ask(ctx, http.MethodGet, orderPath(name, ""), nil, was); err != nil {
+		if err := to.call(ctx, http.MethodGet, orderPath(name, ""), nil, was); err != nil {
 			return err
 		}
-		if err := to.ask(ctx, http.MethodPost, orderPath(was.Name, action), struct{}{}, nil); err != nil {
+		if err := to.call(ctx, http.MethodPost, orderPath(was.Name, action), struct{}{}, nil); err != nil {
 			return err
 		}
 		began = append(began, was)
@@ -309,7 +309,7 @@ func (f *ordering) begin(ctx context.Context, to *remote, action string, names [
 		}
 		ended = append(ended, is)
 	}
-	if err := f.tell(ended); err != nil {
+	if err := f.printResults(ended); err != nil {
 		return err
 	}
 	if failed > 0 {
@@ -322,7 +322,7 @@ func (f *ordering) begin(ctx context.Context, to *remote, action string, names [
 func (f *ordering) wait(ctx context.Context, to *remote, was *acme.Record) (*acme.Record, error) {
 	for {
 		is := &acme.Record{}
-		if err := to.ask(ctx, http.MethodGet, orderPath(was.Name, ""), nil, is); err != nil {
+		if err := to.call(ctx, http.MethodGet, orderPath(was.Name, ""), nil, is); err != nil {
 			return nil, timedOut(ctx, err, was.Name)
 		}
 		switch is.State {
@@ -347,7 +347,7 @@ func timedOut(ctx context.Context, err error, name string) error {
 	return err
 }
 
-func (f *ordering) tell(ended []*acme.Record) error {
+func (f *ordering) printResults(ended []*acme.Record) error {
 	if f.output.value == "json" {
 		return writeJSON(f.cmd, ended)
 	}

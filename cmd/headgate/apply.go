@@ -64,8 +64,8 @@ func (f changeFlags) query() (string, error) {
 	return "?" + q.Encode(), nil
 }
 
-// tell prints what became of a change, or would.
-func (c *answered) tell(cmd *cobra.Command, output *choice) error {
+// print prints what became of a change, or would.
+func (c *answered) print(cmd *cobra.Command, output *choice) error {
 	if output.value == "json" {
 		return writeJSON(cmd, c)
 	}
@@ -170,7 +170,7 @@ func applyFiles(cmd *cobra.Command, r *reach, output *choice, method, path strin
 		Folder    string         `json:"folder"`
 		Documents []documentText `json:"documents"`
 	}
-	if err := to.ask(cmd.Context(), http.MethodGet, "/config", nil, &now); err != nil {
+	if err := to.call(cmd.Context(), http.MethodGet, "/config", nil, &now); err != nil {
 		return err
 	}
 	if len(texts) == 1 && len(now.Documents) == 1 && now.Folder == "" {
@@ -180,7 +180,7 @@ func applyFiles(cmd *cobra.Command, r *reach, output *choice, method, path strin
 	if err := to.change(cmd.Context(), method, path, now.ETag, map[string]any{"documents": texts}, &out); err != nil {
 		return err
 	}
-	return out.tell(cmd, output)
+	return out.print(cmd, output)
 }
 
 // revision is a revision as the API has it.
@@ -239,7 +239,7 @@ func listRevisions(cmd *cobra.Command, to *remote, output *choice, limit int) er
 	var page struct {
 		Items []json.RawMessage `json:"items"`
 	}
-	if err := to.ask(cmd.Context(), http.MethodGet, "/revisions?limit="+strconv.Itoa(limit), nil, &page); err != nil {
+	if err := to.call(cmd.Context(), http.MethodGet, "/revisions?limit="+strconv.Itoa(limit), nil, &page); err != nil {
 		return err
 	}
 	if output.value == "json" {
@@ -275,7 +275,7 @@ func tellDifference(cmd *cobra.Command, to *remote, output *choice, args []strin
 		other = args[1]
 	}
 	var raw json.RawMessage
-	if err := to.ask(cmd.Context(), http.MethodGet, "/revisions/"+args[0]+"/diff/"+other, nil, &raw); err != nil {
+	if err := to.call(cmd.Context(), http.MethodGet, "/revisions/"+args[0]+"/diff/"+other, nil, &raw); err != nil {
 		return err
 	}
 	if output.value == "json" {
@@ -335,7 +335,7 @@ number it uses the revision before the active one. It prints the changes in word
 		if err := to.change(cmd.Context(), http.MethodPost, "/revisions/"+number+"/rollback"+q, "*", struct{}{}, &out); err != nil {
 			return err
 		}
-		return out.tell(cmd, output)
+		return out.print(cmd, output)
 	}
 	return cmd
 }
@@ -345,7 +345,7 @@ func (to *remote) before(ctx context.Context) (string, error) {
 	var page struct {
 		Items []revision `json:"items"`
 	}
-	if err := to.ask(ctx, http.MethodGet, "/revisions?limit=2", nil, &page); err != nil {
+	if err := to.call(ctx, http.MethodGet, "/revisions?limit=2", nil, &page); err != nil {
 		return "", err
 	}
 	if len(page.Items) < 2 {
@@ -401,7 +401,7 @@ func newPurge() *cobra.Command {
 			Purged int `json:"purged"`
 			Caches int `json:"caches"`
 		}
-		if err := to.ask(cmd.Context(), http.MethodPost, "/cache/purge", in, &out); err != nil {
+		if err := to.call(cmd.Context(), http.MethodPost, "/cache/purge", in, &out); err != nil {
 			return err
 		}
 		format := "%d responses removed from %d caches"

@@ -89,7 +89,7 @@ func kept(name string, size int64, sealed bool) string {
 
 // backup writes an archive.
 func (to *remote) backup(ctx context.Context, out io.Writer, passphrase string) error {
-	rs, err := to.begin(ctx, http.MethodPost, "/backup", map[string]string{"passphrase": passphrase})
+	rs, err := to.open(ctx, http.MethodPost, "/backup", map[string]string{"passphrase": passphrase})
 	if err != nil {
 		return err
 	}

@@ -30,7 +30,7 @@ many requests were refused.` + reachHelp,
 	}
 	r, output := addReach(cmd), addOutput(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		return r.ask(func(ctx context.Context, to *remote) error {
+		return r.withRemote(func(ctx context.Context, to *remote) error {
 			all, err := askList[bans.Shown](ctx, to, "/banned")
 			if err != nil {
 				return err
@@ -65,10 +65,10 @@ machine, proxies in front and addresses that operators signed in from are never 
 		if err != nil || d <= 0 {
 			return usage("invalid duration %q, want one like 10m or 24h", *span)
 		}
-		return r.ask(func(ctx context.Context, to *remote) error {
+		return r.withRemote(func(ctx context.Context, to *remote) error {
 			var b bans.Shown
 			in := map[string]string{"address": args[0], "for": d.String(), "why": *why}
-			if err := to.ask(ctx, http.MethodPost, "/banned", in, &b); err != nil {
+			if err := to.call(ctx, http.MethodPost, "/banned", in, &b); err != nil {
 				return err
 			}
 			return done(cmd, output, b, "%s is banned until %s", b.Network, b.Until.Local().Format(time.DateTime))
@@ -94,13 +94,13 @@ from banning it again, and --again ends that.` + reachHelp,
 		if *never && *again {
 			return usage("--never and --again exclude each other")
 		}
-		return r.ask(func(ctx context.Context, to *remote) error {
+		return r.withRemote(func(ctx context.Context, to *remote) error {
 			var out struct {
 				Lifted []bans.Shown `json:"lifted"`
 				Never  bool         `json:"never"`
 			}
 			in := map[string]any{"address": args[0], "never": *never, "again": *again, "why": *why}
-			if err := to.ask(ctx, http.MethodPost, "/banned/lift", in, &out); err != nil {
+			if err := to.call(ctx, http.MethodPost, "/banned/lift", in, &out); err != nil {
 				return err
 			}
 			text := fmt.Sprintf("bans lifted: %d", len(out.Lifted))
@@ -121,13 +121,13 @@ it would have banned, and how many of those have signed in.` + reachHelp,
 	}
 	r, output := addReach(cmd), addOutput(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		return r.ask(func(ctx context.Context, to *remote) error {
+		return r.withRemote(func(ctx context.Context, to *remote) error {
 			var out struct {
 				Rules  []bans.RuleState `json:"rules"`
 				Never  []bans.Pardon    `json:"never"`
 				Issues []bans.Issue     `json:"issues"`
 			}
-			if err := to.ask(ctx, http.MethodGet, "/banned/rules", nil, &out); err != nil {
+			if err := to.call(ctx, http.MethodGet, "/banned/rules", nil, &out); err != nil {
 				return err
 			}
 			if output.value == "json" {

@@ -114,7 +114,7 @@ intermediate certificate. --replace replaces the stored certificate of the same 
 			if *replace {
 				method, path = http.MethodPut, storedPath(args[0])
 			}
-			if err := to.ask(ctx, method, path, in, &c); err != nil {
+			if err := to.call(ctx, method, path, in, &c); err != nil {
 				return err
 			}
 			return tellStored(cmd, output, &c)
@@ -156,7 +156,7 @@ func newCertificateSelfSigned() *cobra.Command {
 		return r.with(func(ctx context.Context, to *remote) error {
 			var c storedCertificate
 			in := map[string]any{"name": args[0], "hosts": args[1:], "days": *days}
-			if err := to.ask(ctx, http.MethodPost, "/certificates/self_signed", in, &c); err != nil {
+			if err := to.call(ctx, http.MethodPost, "/certificates/self_signed", in, &c); err != nil {
 				return err
 			}
 			return tellStored(cmd, output, &c)
@@ -171,7 +171,7 @@ func newCertificateRemove() *cobra.Command {
 	r, output := addReach(cmd), addOutput(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		return r.with(func(ctx context.Context, to *remote) error {
-			if err := to.ask(ctx, http.MethodDelete, storedPath(args[0]), nil, nil); err != nil {
+			if err := to.call(ctx, http.MethodDelete, storedPath(args[0]), nil, nil); err != nil {
 				return err
 			}
 			return done(cmd, output, map[string]string{"removed": args[0]}, "certificate %s removed", args[0])
@@ -203,7 +203,7 @@ export requires the role admin and is recorded in the audit log.` + reachHelp,
 				Certificate string `json:"certificate"`
 				Key         string `json:"key"`
 			}
-			if err := to.ask(ctx, http.MethodPost, storedPath(args[0])+"/export", struct{}{}, &c); err != nil {
+			if err := to.call(ctx, http.MethodPost, storedPath(args[0])+"/export", struct{}{}, &c); err != nil {
 				return err
 			}
 			switch {
@@ -248,11 +248,11 @@ func newCertificateChosen() *cobra.Command {
 		if len(args) > 0 {
 			query = "host=" + url.QueryEscape(args[0])
 		}
-		return r.ask(func(ctx context.Context, to *remote) error {
+		return r.withRemote(func(ctx context.Context, to *remote) error {
 			var all struct {
 				Items []certificateOf `json:"items"`
 			}
-			if err := to.ask(ctx, http.MethodGet, "/certificates/chosen?"+query, nil, &all); err != nil {
+			if err := to.call(ctx, http.MethodGet, "/certificates/chosen?"+query, nil, &all); err != nil {
 				return err
 			}
 			if output.value == "json" {

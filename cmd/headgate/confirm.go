@@ -37,7 +37,7 @@ func newDecision(cmd *cobra.Command, said string) *cobra.Command {
 		}
 		defer to.close()
 		var out answered
-		if err := to.ask(cmd.Context(), http.MethodPost, "/"+cmd.Name(), struct{}{}, &out); err != nil {
+		if err := to.call(cmd.Context(), http.MethodPost, "/"+cmd.Name(), struct{}{}, &out); err != nil {
 			return err
 		}
 		return done(cmd, output, out, said, out.Revision)

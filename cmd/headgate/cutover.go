@@ -146,13 +146,13 @@ const (
 	backWhy    = "cutover reverted: "
 )
 
-func (c *cutover) say(format string, args ...any) {
+func (c *cutover) printf(format string, args ...any) {
 	fmt.Fprintln(c.out, printable(fmt.Sprintf(format, args...)))
 }
 
 // run takes over.
 func (c *cutover) run(ctx context.Context) error {
-	if err := c.to.ask(ctx, http.MethodGet, "/status", nil, &c.status); err != nil {
+	if err := c.to.call(ctx, http.MethodGet, "/status", nil, &c.status); err != nil {
 		return err
 	}
 	for _, w := range []struct{ protocol, want string }{{"http", *c.http}, {"https", *c.https}, {"http3", *c.http3}} {
@@ -168,14 +168,14 @@ func (c *cutover) run(ctx context.Context) error {
 		}
 	}
 	if len(c.moves) == 0 {
-		c.say("the ports already have these numbers; nothing was changed")
+		c.printf("the ports already have these numbers; nothing was changed")
 		return nil
 	}
 	if err := c.preconditions(ctx); err != nil {
 		return err
 	}
-	c.say("the ports are reverted if more than %g%% of at least %d responses are 5xx, if less than %g%% of the servers that are healthy now remain healthy, or if the change is not confirmed within %s", *c.maxErrors, minAnswers, *c.minHealthy, *c.confirm)
-	if !*c.yes && !c.asked("take over?") {
+	c.printf("the ports are reverted if more than %g%% of at least %d responses are 5xx, if less than %g%% of the servers that are healthy now remain healthy, or if the change is not confirmed within %s", *c.maxErrors, minAnswers, *c.minHealthy, *c.confirm)
+	if !*c.yes && !c.confirmed("take over?") {
 		return errors.New("nothing was changed")
 	}
 	before, err := c.to.counts(ctx)
@@ -186,9 +186,9 @@ func (c *cutover) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	c.say("revision %s is active until %s", done.Revision, done.Until.Local().Format(time.DateTime))
+	c.printf("revision %s is active until %s", done.Revision, done.Until.Local().Format(time.DateTime))
 	if *c.yes {
-		c.say("run headgate confirm to keep it, or headgate cutover --back to revert it")
+		c.printf("run headgate confirm to keep it, or headgate cutover --back to revert it")
 		return nil
 	}
 	return c.watch(ctx, done, before)
@@ -226,8 +226,8 @@ func (c *cutover) choose(protocol, want string) (m move, err error) {
 	return m, nil
 }
 
-// asked asks a question, and reports whether the answer is yes.
-func (c *cutover) asked(question string) bool {
+// confirmed prints a question, and reports whether the answer is yes.
+func (c *cutover) confirmed(question string) bool {
 	fmt.Fprintf(c.out, "%s [y/N] ", question)
 	line, _ := bufio.NewReader(io.LimitReader(c.in, 1024)).ReadString('\n') // no answer is no
 	answer := strings.ToLower(strings.TrimSpace(line))
@@ -277,7 +277,7 @@ func (c *cutover) apply(ctx context.Context, moves []move, why string, within ti
 		}
 		if !told {
 			told = true
-			c.say("waiting up to %s: %v", *c.wait, err)
+			c.printf("waiting up to %s: %v", *c.wait, err)
 		}
 		if err := c.awaitFree(ctx, moves, end); err != nil {
 			return nil, err

@@ -17,7 +17,7 @@ import (
 
 // goBack gives ports the addresses before the last cutover.
 func (c *cutover) goBack(ctx context.Context) error {
-	if err := c.to.ask(ctx, http.MethodGet, "/status", nil, &c.status); err != nil {
+	if err := c.to.call(ctx, http.MethodGet, "/status", nil, &c.status); err != nil {
 		return err
 	}
 	last, err := c.last(ctx)
@@ -25,7 +25,7 @@ func (c *cutover) goBack(ctx context.Context) error {
 		return err
 	}
 	if p := c.status.Pending; p != nil && strings.TrimLeft(p.Revision, "0") == strconv.Itoa(last.Number) {
-		if !*c.yes && !c.asked("revert the ports to those before revision "+p.Revision+"?") {
+		if !*c.yes && !c.confirmed("revert the ports to those before revision "+p.Revision+"?") {
 			return errors.New("nothing was changed")
 		}
 		if err := c.revert(ctx, p.Revision); err != nil {
@@ -42,16 +42,16 @@ func (c *cutover) goBack(ctx context.Context) error {
 		return fmt.Errorf("the ports of the cutover in revision %d have been changed since; nothing was changed", last.Number)
 	}
 	for _, m := range moves {
-		c.say("port %s", m)
+		c.printf("port %s", m)
 	}
-	if !*c.yes && !c.asked("revert?") {
+	if !*c.yes && !c.confirmed("revert?") {
 		return errors.New("nothing was changed")
 	}
 	done, err := c.apply(ctx, moves, backWhy, 0)
 	if err != nil {
 		return err
 	}
-	c.say("revision %s is active", done.Revision)
+	c.printf("revision %s is active", done.Revision)
 	return c.letGo(ctx, moves)
 }
 
@@ -66,19 +66,19 @@ func (c *cutover) letGo(ctx context.Context, moves []move) error {
 	end, told := time.Now().Add(freeWithin), false
 	for {
 		var now cutoverStatus
-		if err := c.to.ask(ctx, http.MethodGet, "/status", nil, &now); err != nil {
+		if err := c.to.call(ctx, http.MethodGet, "/status", nil, &now); err != nil {
 			return err
 		}
 		held := heldOf(now.Ports, moves)
 		switch {
 		case len(held) == 0:
-			c.say("start the old proxy")
+			c.printf("start the old proxy")
 			return nil
 		case time.Now().After(end):
 			return fmt.Errorf("%s: still in use by open connections; run headgate port reset NAME to close them", strings.Join(held, ", "))
 		case !told && time.Until(end) < freeWithin-time.Second:
 			told = true
-			c.say("waiting for open connections on %s to end; run headgate port reset NAME to close them", strings.Join(held, ", "))
+			c.printf("waiting for open connections on %s to end; run headgate port reset NAME to close them", strings.Join(held, ", "))
 		}
 		select {
 		case <-ctx.Done():
@@ -105,7 +105,7 @@ func (c *cutover) last(ctx context.Context) (*revision, error) {
 	var page struct {
 		Items []revision `json:"items"`
 	}
-	if err := c.to.ask(ctx, http.MethodGet, "/revisions?limit=1000", nil, &page); err != nil {
+	if err := c.to.call(ctx, http.MethodGet, "/revisions?limit=1000", nil, &page); err != nil {
 		return nil, err
 	}
 	for i := range page.Items {
@@ -123,10 +123,10 @@ func (c *cutover) last(ctx context.Context) (*revision, error) {
 // revert takes a change back at once that waits.
 func (c *cutover) revert(ctx context.Context, revision string) error {
 	began := time.Now()
-	if err := c.to.ask(ctx, http.MethodPost, "/revert", map[string]string{"revision": revision}, &json.RawMessage{}); err != nil {
+	if err := c.to.call(ctx, http.MethodPost, "/revert", map[string]string{"revision": revision}, &json.RawMessage{}); err != nil {
 		return fmt.Errorf("revert revision %s: %w", revision, err)
 	}
-	c.say("the ports were reverted after %s", time.Since(began).Round(time.Millisecond))
+	c.printf("the ports were reverted after %s", time.Since(began).Round(time.Millisecond))
 	return nil
 }
 

@@ -34,16 +34,16 @@ const (
 // of a change that can never be made.
 func (c *cutover) preconditions(ctx context.Context) error {
 	for _, m := range c.moves {
-		c.say("port %s", m)
+		c.printf("port %s", m)
 	}
 	err := c.to.change(ctx, http.MethodPost, "/config/plan", c.status.ETag, edits(c.moves), &json.RawMessage{})
 	switch {
 	case busy(err) && *c.wait > 0:
-		c.say("not free yet: %v", err)
+		c.printf("not free yet: %v", err)
 	case err != nil:
 		return err
 	default:
-		c.say("the new addresses are not in use")
+		c.printf("the new addresses are not in use")
 	}
 	if c.status.Pending != nil {
 		return fmt.Errorf("revision %s is waiting to be confirmed; run headgate confirm, or wait until %s", c.status.Pending.Revision, c.status.Pending.Until.Local().Format(time.DateTime))
@@ -60,7 +60,7 @@ func (c *cutover) certificates() {
 	lines := 0
 	tell := func(format string, args ...any) {
 		if lines++; lines <= maxTroubles {
-			c.say(format, args...)
+			c.printf(format, args...)
 		}
 	}
 	for _, p := range c.status.Ports {
@@ -77,9 +77,9 @@ func (c *cutover) certificates() {
 	}
 	switch {
 	case lines > maxTroubles:
-		c.say("certificates: %d more", lines-maxTroubles)
+		c.printf("certificates: %d more", lines-maxTroubles)
 	case lines == 0 && *c.https+*c.http3 != "":
-		c.say("certificates: ready")
+		c.printf("certificates: ready")
 	}
 }
 
@@ -104,10 +104,10 @@ func (c *cutover) dns(ctx context.Context) {
 	}
 	all.Wait()
 	for _, line := range lines {
-		c.say("DNS: %s", line)
+		c.printf("DNS: %s", line)
 	}
 	if more > 0 {
-		c.say("DNS: %d more hosts were not resolved", more)
+		c.printf("DNS: %d more hosts were not resolved", more)
 	}
 }
 
@@ -143,7 +143,7 @@ func (c *cutover) compared() error {
 	if err := json.Unmarshal(data, &r); err != nil || r.Requests == 0 {
 		return fmt.Errorf("%s is not a report of headgate compare -o json", *c.report)
 	}
-	c.say("compare: %d of %d requests had the same response, on %s", r.Ready, r.Requests, r.Began.Local().Format(time.DateTime))
+	c.printf("compare: %d of %d requests had the same response, on %s", r.Ready, r.Requests, r.Began.Local().Format(time.DateTime))
 	return nil
 }
 
@@ -160,7 +160,7 @@ type counts struct {
 // counts asks what was answered in the last hour.
 func (to *remote) counts(ctx context.Context) (*counts, error) {
 	var n counts
-	return &n, to.ask(ctx, http.MethodGet, "/series?step=10s&period=1h", nil, &n)
+	return &n, to.call(ctx, http.MethodGet, "/series?step=10s&period=1h", nil, &n)
 }
 
 // since returns how many answers there were after others were counted, and how many of
@@ -193,21 +193,21 @@ func healthyServers(s *control.Status) (n int) {
 // watch looks after a cutover, and confirms it or takes it back.
 func (c *cutover) watch(ctx context.Context, done *answered, before *counts) error {
 	end := time.Now().Add(time.Until(done.Until) * 3 / 4)
-	c.say("watching until %s", end.Local().Format(time.DateTime))
+	c.printf("watching until %s", end.Local().Format(time.DateTime))
 	was, failures := healthyServers(&c.status.Status), 0
 	tick := time.NewTicker(watchEvery)
 	defer tick.Stop()
 	for time.Now().Before(end) {
 		select {
 		case <-ctx.Done():
-			c.say("no longer watching: run headgate confirm to keep revision %s; otherwise the ports are reverted by %s", done.Revision, done.Until.Local().Format(time.DateTime))
+			c.printf("no longer watching: run headgate confirm to keep revision %s; otherwise the ports are reverted by %s", done.Revision, done.Until.Local().Format(time.DateTime))
 			return context.Cause(ctx)
 		case <-tick.C:
 		}
 		trouble, err := c.trouble(ctx, done, before, was)
 		switch {
 		case errors.Is(err, errNotPending):
-			c.say("%v", err)
+			c.printf("%v", err)
 			return nil
 		case ctx.Err() != nil:
 		case err != nil:
@@ -215,7 +215,7 @@ func (c *cutover) watch(ctx context.Context, done *answered, before *counts) err
 				return fmt.Errorf("%w; the ports are reverted automatically by %s", err, done.Until.Local().Format(time.DateTime))
 			}
 		case trouble != "":
-			c.say("%s", trouble)
+			c.printf("%s", trouble)
 			if err := c.revert(ctx, done.Revision); err != nil {
 				return err
 			}
@@ -227,10 +227,10 @@ func (c *cutover) watch(ctx context.Context, done *answered, before *counts) err
 			failures = 0
 		}
 	}
-	if err := c.to.ask(ctx, http.MethodPost, "/confirm", map[string]string{"revision": done.Revision}, &json.RawMessage{}); err != nil {
+	if err := c.to.call(ctx, http.MethodPost, "/confirm", map[string]string{"revision": done.Revision}, &json.RawMessage{}); err != nil {
 		return err
 	}
-	c.say("revision %s confirmed; keep the configuration of the old proxy until you are sure. To go back, run headgate cutover --back", done.Revision)
+	c.printf("revision %s confirmed; keep the configuration of the old proxy until you are sure. To go back, run headgate cutover --back", done.Revision)
 	return nil
 }
 
@@ -240,7 +240,7 @@ var errNotPending = errors.New("the change was confirmed or reverted elsewhere")
 // trouble tells which bound is crossed, "" for none.
 func (c *cutover) trouble(ctx context.Context, done *answered, before *counts, was int) (string, error) {
 	var now cutoverStatus
-	if err := c.to.ask(ctx, http.MethodGet, "/status", nil, &now); err != nil {
+	if err := c.to.call(ctx, http.MethodGet, "/status", nil, &now); err != nil {
 		return "", err
 	}
 	if now.Pending == nil || now.Pending.Revision != done.Revision {

@@ -63,7 +63,7 @@ Exit codes: 0 all labels can be used, 1 some cannot, 2 invalid command line.`,
 		if err := c.choose(*provider); err != nil {
 			return err
 		}
-		if err := c.look(cmd, args[0]); err != nil {
+		if err := c.inspect(cmd, args[0]); err != nil {
 			return err
 		}
 		if output.value == "json" {
@@ -143,8 +143,8 @@ func (c *dockerCheck) choose(name string) error {
 	return nil
 }
 
-// look finds out what the labels give.
-func (c *dockerCheck) look(cmd *cobra.Command, what string) error {
+// inspect finds out what the labels give.
+func (c *dockerCheck) inspect(cmd *cobra.Command, what string) error {
 	data, err := readCompose(cmd.InOrStdin(), what)
 	var found *discovery.Snapshot
 	concerns := func(string) bool { return true }
@@ -155,7 +155,7 @@ func (c *dockerCheck) look(cmd *cobra.Command, what string) error {
 	case strings.HasSuffix(what, ".yaml") || strings.HasSuffix(what, ".yml") || strings.ContainsAny(what, `/\`):
 	default:
 		concerns = func(container string) bool { return container == what }
-		found, err = docker.Look(cmd.Context(), c.provider, c.settings, discovery.Environment{Dir: c.dir})
+		found, err = docker.Inspect(cmd.Context(), c.provider, c.settings, discovery.Environment{Dir: c.dir})
 	}
 	if err != nil {
 		return err

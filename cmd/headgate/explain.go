@@ -120,7 +120,7 @@ func explainRunning(ctx context.Context, r *reach, q plan.Question) (e plan.Expl
 	for _, f := range q.Fields {
 		in.Headers = append(in.Headers, f[0]+": "+f[1])
 	}
-	err = to.ask(ctx, http.MethodPost, "/explain", in, &e)
+	err = to.call(ctx, http.MethodPost, "/explain", in, &e)
 	return e, err
 }
 

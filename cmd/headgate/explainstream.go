@@ -66,6 +66,6 @@ func explainRunningStream(ctx context.Context, r *reach, address, from string) (
 		Address string `json:"address"`
 		From    string `json:"from"`
 	}{address, from}
-	err = to.ask(ctx, http.MethodPost, "/explain/stream", in, &e)
+	err = to.call(ctx, http.MethodPost, "/explain/stream", in, &e)
 	return e, err
 }

@@ -58,5 +58,5 @@ func verify(host string, chain []*x509.Certificate) error {
 	return err
 }
 
-// believe sets which certificates of the headgate are believed.
-func (to *remote) believe(c *tls.Config) { to.client.Transport.(*http.Transport).TLSClientConfig = c }
+// setTrust sets which certificates of the headgate are believed.
+func (to *remote) setTrust(c *tls.Config) { to.client.Transport.(*http.Transport).TLSClientConfig = c }

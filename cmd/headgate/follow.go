@@ -30,7 +30,7 @@ const maxEventLine = 4 << 20
 func (to *remote) follow(ctx context.Context, path string, each func(kind string, data []byte) error) error {
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt)
 	defer stop()
-	rs, err := to.begin(ctx, http.MethodGet, path, nil)
+	rs, err := to.open(ctx, http.MethodGet, path, nil)
 	if err != nil {
 		return err
 	}
@@ -131,7 +131,7 @@ func showPage(cmd *cobra.Command, to *remote, path string, show func([]byte) err
 	var page struct {
 		Items []json.RawMessage `json:"items"`
 	}
-	if err := to.ask(cmd.Context(), http.MethodGet, path, nil, &page); err != nil {
+	if err := to.call(cmd.Context(), http.MethodGet, path, nil, &page); err != nil {
 		return err
 	}
 	for i := len(page.Items) - 1; i >= 0; i-- {

@@ -93,8 +93,8 @@ type reader struct {
 	logs []string // of what runs in the background
 }
 
-// said returns what has been printed by all that runs in the background.
-func (r *reader) said() string {
+// output returns what has been printed by all that runs in the background.
+func (r *reader) output() string {
 	all := ""
 	for _, name := range r.logs {
 		text, err := os.ReadFile(name)
@@ -186,7 +186,7 @@ func (r *reader) follow() {
 			r.background(where, b.text)
 		case b.what == "out":
 			for line := range strings.Lines(b.text) {
-				if !shows(out+r.said(), strings.TrimSuffix(line, "\n")) {
+				if !shows(out+r.output(), strings.TrimSuffix(line, "\n")) {
 					r.t.Errorf("%s: nothing has printed %q:\n%s", where, line, out)
 				}
 			}
@@ -225,7 +225,7 @@ func (r *reader) run(where, script string) string {
 	end.Stop()
 	text, _ := os.ReadFile(log)
 	if err != nil {
-		r.t.Fatalf("%s: %v\n%s\nin the background:\n%s", where, err, text, r.said())
+		r.t.Fatalf("%s: %v\n%s\nin the background:\n%s", where, err, text, r.output())
 	}
 	return string(text)
 }
@@ -235,9 +235,9 @@ func (r *reader) background(where, script string) {
 	r.t.Helper()
 	_, log := r.start(where, script)
 	r.logs = append(r.logs, log)
-	for end := time.Now().Add(time.Minute); !strings.Contains(r.said(), "configuration applied"); time.Sleep(5 * time.Millisecond) {
+	for end := time.Now().Add(time.Minute); !strings.Contains(r.output(), "configuration applied"); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(end) {
-			r.t.Fatalf("%s: does not serve\n%s", where, r.said())
+			r.t.Fatalf("%s: does not serve\n%s", where, r.output())
 		}
 	}
 }

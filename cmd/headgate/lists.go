@@ -32,9 +32,9 @@ configuration has databases of them, and why no rule bans it if none may.` + rea
 	}
 	r, output := addReach(cmd), addOutput(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		return r.ask(func(ctx context.Context, to *remote) error {
+		return r.withRemote(func(ctx context.Context, to *remote) error {
 			var raw json.RawMessage
-			if err := to.ask(ctx, http.MethodGet, "/addresses/"+url.PathEscape(args[0]), nil, &raw); err != nil {
+			if err := to.call(ctx, http.MethodGet, "/addresses/"+url.PathEscape(args[0]), nil, &raw); err != nil {
 				return err
 			}
 			if output.value == "json" {

@@ -62,7 +62,7 @@ func (m *managed) end() {
 	}
 }
 
-func (m *managed) ask(method, path, body string) (int, map[string]any) {
+func (m *managed) call(method, path, body string) (int, map[string]any) {
 	m.t.Helper()
 	rq, err := http.NewRequestWithContext(m.t.Context(), method, m.base+path, bytes.NewReader([]byte(body)))
 	if err != nil {
@@ -97,7 +97,7 @@ func (m *managed) setUp(state string) {
 		m.t.Fatal(err)
 	}
 	body, _ := json.Marshal(map[string]string{"token": strings.TrimSpace(string(token)), "name": "ann", "password": "correct horse battery"})
-	if status, out := m.ask("POST", "/setup", string(body)); status != 201 || out["role"] != "admin" {
+	if status, out := m.call("POST", "/setup", string(body)); status != 201 || out["role"] != "admin" {
 		m.t.Fatalf("set up: %d %v", status, out)
 	}
 }
@@ -145,7 +145,7 @@ func TestRecentRequestsAreShown(t *testing.T) {
 	if err := lines.Err(); err != nil {
 		t.Error(err)
 	}
-	status, out := m.ask("GET", "/logs/access?proxy=shop&status=2xx", "")
+	status, out := m.call("GET", "/logs/access?proxy=shop&status=2xx", "")
 	if items, _ := out["items"].([]any); status != 200 || len(items) != 2 {
 		t.Errorf("recent requests: %d %v", status, out)
 	}
@@ -239,11 +239,11 @@ func TestFirstUserIsMadeAndOutlivesARestart(t *testing.T) {
 		t.Fatal(err)
 	}
 	m := manage(t, file, state)
-	if status, out := m.ask("GET", "/users", ""); status != 401 || out["code"] != "signed_out" {
+	if status, out := m.call("GET", "/users", ""); status != 401 || out["code"] != "signed_out" {
 		t.Errorf("before the first user: %d %v", status, out)
 	}
 	m.setUp(state)
-	if status, out := m.ask("GET", "/session", ""); status != 200 || out["name"] != "ann" {
+	if status, out := m.call("GET", "/session", ""); status != 200 || out["name"] != "ann" {
 		t.Errorf("who am I: %d %v", status, out)
 	}
 	m.end()
@@ -254,15 +254,15 @@ func TestFirstUserIsMadeAndOutlivesARestart(t *testing.T) {
 		t.Errorf("there is a set-up file again: %v", err)
 	}
 	again.cookie, again.secret = m.cookie, m.secret
-	if status, out := again.ask("GET", "/session", ""); status != 200 || out["name"] != "ann" {
+	if status, out := again.call("GET", "/session", ""); status != 200 || out["name"] != "ann" {
 		t.Errorf("after a restart: %d %v", status, out)
 	}
-	status, out := again.ask("GET", "/events/history?types=config.applied", "")
+	status, out := again.call("GET", "/events/history?types=config.applied", "")
 	items, _ := out["items"].([]any)
 	if status != 200 || len(items) == 0 || !strings.Contains(items[len(items)-1].(map[string]any)["text"].(string), "applied") {
 		t.Errorf("events: %d %v", status, out)
 	}
-	if status, out := again.ask("GET", "/audit?action=user.create", ""); status != 200 || len(out["items"].([]any)) != 1 {
+	if status, out := again.call("GET", "/audit?action=user.create", ""); status != 200 || len(out["items"].([]any)) != 1 {
 		t.Errorf("audit: %d %v", status, out)
 	}
 }

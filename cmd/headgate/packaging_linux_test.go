@@ -183,8 +183,8 @@ func (p *process) text() string {
 	return p.log.String()
 }
 
-// begin starts a program; it is stopped when the test ends.
-func begin(t *testing.T, cmd *exec.Cmd) *process {
+// startProcess starts a program; it is stopped when the test ends.
+func startProcess(t *testing.T, cmd *exec.Cmd) *process {
 	t.Helper()
 	p := &process{cmd: cmd}
 	cmd.Stderr, cmd.Stdout = p, p
@@ -236,7 +236,7 @@ exec chroot --userspec="$user" "$root" "$@"`
 		args := append([]string{"--mount", "sh", "-c", script, root, i.volume, i.user, "--"}, append(slices.Clone(i.entrypoint), i.cmd...)...)
 		cmd := exec.Command("unshare", args...)
 		cmd.Env = append([]string{"PATH=" + os.Getenv("PATH")}, env...)
-		return begin(t, cmd)
+		return startProcess(t, cmd)
 	}
 	p := run()
 	base := "https://" + address
@@ -526,7 +526,7 @@ cd /
 exec setpriv --reuid 61184 --regid 61184 --clear-groups --no-new-privs --inh-caps +net_bind_service --ambient-caps +net_bind_service --bounding-set -all,+net_bind_service -- "$1" run`
 	cmd := exec.Command("unshare", "--mount", "sh", "-c", script, state, exe)
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "STATE_DIRECTORY=" + state, "NOTIFY_SOCKET=" + filepath.Join(dir, "notify"), "HEADGATE_ADMIN_ADDRESS=" + testhouse.Address(t)}
-	p := begin(t, cmd)
+	p := startProcess(t, cmd)
 	buffer := make([]byte, 1024)
 	told.SetReadDeadline(time.Now().Add(patience))
 	n, err := told.Read(buffer)

@@ -51,7 +51,7 @@ NAME is the name of a port or, with --kind, of a TCP or UDP proxy.` + reachHelp,
 			Reason  string `json:"reason,omitempty"`
 			Hint    string `json:"hint,omitempty"`
 		}
-		if err := to.ask(cmd.Context(), http.MethodPost, "/"+kind.value+"/"+url.PathEscape(args[0])+"/reset", in, &out); err != nil {
+		if err := to.call(cmd.Context(), http.MethodPost, "/"+kind.value+"/"+url.PathEscape(args[0])+"/reset", in, &out); err != nil {
 			return err
 		}
 		if output.value == "json" {

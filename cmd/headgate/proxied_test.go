@@ -36,7 +36,7 @@ tcp_proxies: {gate: {address: %q, servers: [{address: %q}]}}
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, spec := m.ask("GET", "/openapi.json", "")
+	_, spec := m.call("GET", "/openapi.json", "")
 	public := []string{"GET /openapi.json", "GET /setup", "POST /setup", "POST /session", "DELETE /session", "POST /session/oidc", "PUT /session/oidc"}
 	asked := 0
 	for path, item := range spec["paths"].(map[string]any) {

@@ -261,7 +261,7 @@ func (r *reach) askAddress(ctx context.Context, address, config, token string) (
 		return nil, nil, false, err
 	}
 	to = newRemote(base, address, (&net.Dialer{}).DialContext)
-	to.believe(believe)
+	to.setTrust(believe)
 	i, status, err := to.instance(ctx)
 	if err == nil && status == http.StatusBadRequest && strings.HasPrefix(base, "http:") && loopback {
 		to.base = "https:" + strings.TrimPrefix(base, "http:") // it speaks TLS here too

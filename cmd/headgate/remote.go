@@ -124,10 +124,10 @@ func signInHelp(socket bool) string {
 	return "set a token in $" + tokenVariable + ", created by `headgate token create` while headgate is stopped; this system has no admin socket"
 }
 
-// ask asks the API: a method, a path below its prefix, and values that are written and
+// call sends a request to the API: a method, a path below its prefix, and values that are written and
 // read as JSON, nil for none. A change is made of whatever is there. The error is a
 // *refusal when the API refuses.
-func (to *remote) ask(ctx context.Context, method, path string, in, out any) error {
+func (to *remote) call(ctx context.Context, method, path string, in, out any) error {
 	return to.change(ctx, method, path, "*", in, out)
 }
 
@@ -157,8 +157,8 @@ func (to *remote) change(ctx context.Context, method, path, tag string, in, out 
 	return nil
 }
 
-// begin is ask for an answer that is read by the caller, who closes its body.
-func (to *remote) begin(ctx context.Context, method, path string, in any) (*http.Response, error) {
+// open is ask for an answer that is read by the caller, who closes its body.
+func (to *remote) open(ctx context.Context, method, path string, in any) (*http.Response, error) {
 	return to.beginMatch(ctx, method, path, "*", in)
 }
 

@@ -86,7 +86,7 @@ one can run again. The converted state is kept beside it.` + reachHelp,
 		if err := to.restore(cmd.Context(), q, in, passphrase, &out); err != nil {
 			return err
 		}
-		return out.tell(cmd, output)
+		return out.print(cmd, output)
 	}
 	return cmd
 }

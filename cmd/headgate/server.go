@@ -76,7 +76,7 @@ func newServerVerb(verb, short, long string, timed bool) *cobra.Command {
 		}
 		defer to.close()
 		var s control.HeldServer
-		if err := to.ask(cmd.Context(), http.MethodPost, "/servers/"+verb, in, &s); err != nil {
+		if err := to.call(cmd.Context(), http.MethodPost, "/servers/"+verb, in, &s); err != nil {
 			return err
 		}
 		if output.value == "json" {
@@ -112,7 +112,7 @@ func newServerList() *cobra.Command {
 		var page struct {
 			Items []control.HeldServer `json:"items"`
 		}
-		if err := to.ask(cmd.Context(), http.MethodGet, "/servers/held?limit=1000", nil, &page); err != nil {
+		if err := to.call(cmd.Context(), http.MethodGet, "/servers/held?limit=1000", nil, &page); err != nil {
 			return err
 		}
 		if output.value == "json" {

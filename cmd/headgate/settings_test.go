@@ -51,7 +51,7 @@ func TestSettingsForOperatorsAreUsed(t *testing.T) {
 		}
 	}
 	provider := func() bool {
-		_, out := m.ask("GET", "/setup", "")
+		_, out := m.call("GET", "/setup", "")
 		return out["oidc"] == true
 	}
 	eventually("the provider is used", provider)
@@ -70,7 +70,7 @@ func TestSettingsForOperatorsAreUsed(t *testing.T) {
 	}
 	m.setUp(state)
 	eventually("the webhook is used", func() bool {
-		status, _ := m.ask("GET", "/webhooks/ops/state", "")
+		status, _ := m.call("GET", "/webhooks/ops/state", "")
 		return status == 200
 	})
 	if err := m.house.Reload(); err != nil {
@@ -89,7 +89,7 @@ func TestSettingsForOperatorsAreUsed(t *testing.T) {
 	if n := status("gate.example.com"); n != 421 {
 		t.Errorf("a name that is gone gets %d, want 421", n)
 	}
-	if status, _ := m.ask("GET", "/webhooks/ops/state", ""); status != 404 {
+	if status, _ := m.call("GET", "/webhooks/ops/state", ""); status != 404 {
 		t.Errorf("a webhook that is gone: %d", status)
 	}
 }

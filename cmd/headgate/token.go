@@ -77,7 +77,7 @@ the token to areas of the API; area:read allows reading only.`,
 
 func createToken(ctx context.Context, cmd *cobra.Command, to *remote, output *choice, t operatorToken) error {
 	var made operatorToken
-	if err := to.ask(ctx, http.MethodPost, "/tokens", t, &made); err != nil {
+	if err := to.call(ctx, http.MethodPost, "/tokens", t, &made); err != nil {
 		return err
 	}
 	if output.value != "json" {
@@ -134,7 +134,7 @@ func newTokenRevoke() *cobra.Command {
 	r, output := addReach(cmd), addOutput(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		return r.with(func(ctx context.Context, to *remote) error {
-			if err := to.ask(ctx, http.MethodDelete, "/tokens/"+url.PathEscape(args[0]), nil, nil); err != nil {
+			if err := to.call(ctx, http.MethodDelete, "/tokens/"+url.PathEscape(args[0]), nil, nil); err != nil {
 				return err
 			}
 			return done(cmd, output, map[string]string{"revoked": args[0]}, "token %s revoked", args[0])

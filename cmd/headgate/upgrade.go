@@ -56,14 +56,14 @@ with the new version, and stop this one.` + reachHelp,
 		defer to.close()
 		if *check {
 			var found upgrade.Check
-			if err := to.ask(cmd.Context(), http.MethodPost, "/upgrade/check", map[string]any{}, &found); err != nil {
+			if err := to.call(cmd.Context(), http.MethodPost, "/upgrade/check", map[string]any{}, &found); err != nil {
 				return err
 			}
 			found.Problems = append(found.Problems, unitProblems(cmd.Context(), found.PID)...)
 			return reportCheck(cmd, output.value, found)
 		}
 		var out upgrade.Result
-		if err := to.ask(cmd.Context(), http.MethodPost, "/upgrade", map[string]any{"force": *force, "why": *why}, &out); err != nil {
+		if err := to.call(cmd.Context(), http.MethodPost, "/upgrade", map[string]any{"force": *force, "why": *why}, &out); err != nil {
 			return err
 		}
 		if output.value == "json" {

@@ -64,7 +64,7 @@ the only line of standard input. The password needs at least 10 characters.`,
 	description := cmd.Flags().String("description", "", "description `TEXT`")
 	return withPassword(cmd, func(ctx context.Context, to *remote, name, password string) (u operatorUser, told string, err error) {
 		in := map[string]any{"name": name, "role": role.value, "description": *description, "disabled": false, "password": password}
-		err = to.ask(ctx, http.MethodPost, "/users", in, &u)
+		err = to.call(ctx, http.MethodPost, "/users", in, &u)
 		return u, fmt.Sprintf("created with the role %s", u.Role), err
 	})
 }
@@ -119,7 +119,7 @@ password at a terminal; otherwise the password is the only line of standard inpu
 		Example: "  headgate user passwd ann",
 	}
 	return withPassword(cmd, func(ctx context.Context, to *remote, name, password string) (u operatorUser, told string, err error) {
-		err = to.ask(ctx, http.MethodPatch, userPath(name), map[string]any{"password": password}, &u)
+		err = to.call(ctx, http.MethodPatch, userPath(name), map[string]any{"password": password}, &u)
 		return u, "has a new password; all sessions of the user have ended", err
 	})
 }
@@ -133,10 +133,10 @@ sessions of the user end.`,
 		Example: "  headgate user reset ann",
 	}
 	return withPassword(cmd, func(ctx context.Context, to *remote, name, password string) (u operatorUser, told string, err error) {
-		if err := to.ask(ctx, http.MethodPatch, userPath(name), map[string]any{"password": password, "disabled": false}, nil); err != nil {
+		if err := to.call(ctx, http.MethodPatch, userPath(name), map[string]any{"password": password, "disabled": false}, nil); err != nil {
 			return u, "", err
 		}
-		err = to.ask(ctx, http.MethodDelete, userPath(name)+"/totp", nil, &u)
+		err = to.call(ctx, http.MethodDelete, userPath(name)+"/totp", nil, &u)
 		return u, "can sign in with the new password only", err
 	})
 }
@@ -172,7 +172,7 @@ func newUserRemove() *cobra.Command {
 	r, output := addReach(cmd), addOutput(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		return r.with(func(ctx context.Context, to *remote) error {
-			if err := to.ask(ctx, http.MethodDelete, userPath(args[0]), nil, nil); err != nil {
+			if err := to.call(ctx, http.MethodDelete, userPath(args[0]), nil, nil); err != nil {
 				return err
 			}
 			return done(cmd, output, map[string]string{"removed": args[0]}, "user %s removed", args[0])
@@ -199,7 +199,7 @@ func askList[T any](ctx context.Context, to *remote, path string) (all listOf[T]
 			Items []json.RawMessage `json:"items"`
 			Next  string            `json:"next"`
 		}
-		if err := to.ask(ctx, http.MethodGet, path+"?limit=1000"+cursor, nil, &page); err != nil {
+		if err := to.call(ctx, http.MethodGet, path+"?limit=1000"+cursor, nil, &page); err != nil {
 			return all, err
 		}
 		for _, raw := range page.Items {

@@ -183,7 +183,7 @@ func (l *Log) nextShard() *shard {
 
 // Record writes the line of a finished exchange. It keeps nothing of ex.
 func (l *Log) Record(ex *exchange.Exchange) {
-	if l.choice.takes(ex) {
+	if l.choice.selects(ex) {
 		l.record(ex, nil)
 	}
 }

@@ -138,11 +138,11 @@ func TestASampleIsOfWhatWentWell(t *testing.T) {
 			for range 10 {
 				ex.Begin(conn, nil)
 				ex.Response.Status = 200
-				if o.takes(ex) {
+				if o.selects(ex) {
 					good++
 				}
 				ex.Response.Status = 404
-				if o.takes(ex) {
+				if o.selects(ex) {
 					bad++
 				}
 			}

@@ -66,8 +66,8 @@ func write(t *testing.T, name, text string) {
 	}
 }
 
-// ask sends one request as it is written and returns the status and the body.
-func ask(t *testing.T, address netip.AddrPort, head string) (int, http.Header, string) {
+// request sends one request as it is written and returns the status and the body.
+func request(t *testing.T, address netip.AddrPort, head string) (int, http.Header, string) {
 	t.Helper()
 	c, err := net.Dial("tcp", address.String())
 	if err != nil {
@@ -120,7 +120,7 @@ func TestPages(t *testing.T) {
 		{"no host at all", "GET /readyz HTTP/1.0", true, 200, "ready\n"},
 	} {
 		ready.Store(test.ready)
-		status, header, body := ask(t, s.Address(), test.head)
+		status, header, body := request(t, s.Address(), test.head)
 		if status != test.status || body != test.body {
 			t.Errorf("%s: got %d %q, want %d %q", test.name, status, body, test.status, test.body)
 		}
@@ -132,11 +132,11 @@ func TestPages(t *testing.T) {
 		}
 	}
 	for _, path := range []string{"//metrics", "/./metrics", "/x/../metrics", "//", "/api", "/api//v1/version", "/api/v1/../v1/version", "//api/v1/version"} {
-		if status, header, _ := ask(t, s.Address(), "GET "+path+" HTTP/1.1\r\nHost: localhost"); status != 404 || header.Get("Location") != "" {
+		if status, header, _ := request(t, s.Address(), "GET "+path+" HTTP/1.1\r\nHost: localhost"); status != 404 || header.Get("Location") != "" {
 			t.Errorf("%s: got %d to %q, want 404", path, status, header.Get("Location"))
 		}
 	}
-	if _, _, body := ask(t, s.Address(), "GET / HTTP/1.1\r\nHost: localhost"); !strings.Contains(body, "/readyz") {
+	if _, _, body := request(t, s.Address(), "GET / HTTP/1.1\r\nHost: localhost"); !strings.Contains(body, "/readyz") {
 		t.Errorf("the index lists no pages: %s", body)
 	}
 }
@@ -153,7 +153,7 @@ func TestMoveKeepsTheOldAddressWhenTheNewIsBusy(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "open admin address "+busy.Addr().String()) {
 		t.Errorf("got error %v, want one that names the address", err)
 	}
-	if status, _, _ := ask(t, old, "GET /healthz HTTP/1.1\r\nHost: localhost"); status != 200 {
+	if status, _, _ := request(t, old, "GET /healthz HTTP/1.1\r\nHost: localhost"); status != 200 {
 		t.Errorf("old address: got %d, want 200", status)
 	}
 }
@@ -164,7 +164,7 @@ func TestMoveOpensTheNewAndClosesTheOld(t *testing.T) {
 	if err := move(s, netip.MustParseAddrPort("[::1]:0")); err != nil {
 		t.Skip(err)
 	}
-	if status, _, _ := ask(t, s.Address(), "GET /healthz HTTP/1.1\r\nHost: localhost"); status != 200 {
+	if status, _, _ := request(t, s.Address(), "GET /healthz HTTP/1.1\r\nHost: localhost"); status != 200 {
 		t.Errorf("new address: got %d, want 200", status)
 	}
 	if c, err := net.Dial("tcp", old.String()); err == nil {

@@ -29,7 +29,7 @@ func (s *shared) Accept() (net.Conn, error) {
 			return nil, err
 		}
 		from := addressOf(c)
-		if s.take(from) {
+		if s.acquire(from) {
 			return &sharing{Conn: c, of: s, from: from}, nil
 		}
 		c.Close()
@@ -44,7 +44,7 @@ func addressOf(c net.Conn) netip.Addr {
 	return at.Addr().Unmap().WithZone("")
 }
 
-func (s *shared) take(from netip.Addr) bool {
+func (s *shared) acquire(from netip.Addr) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.has[from] >= s.most {
@@ -54,7 +54,7 @@ func (s *shared) take(from netip.Addr) bool {
 	return true
 }
 
-func (s *shared) give(from netip.Addr) {
+func (s *shared) release(from netip.Addr) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.has[from]--; s.has[from] <= 0 {
@@ -73,6 +73,6 @@ type sharing struct {
 // Close closes the connection.
 func (c *sharing) Close() error {
 	err := c.Conn.Close()
-	c.once.Do(func() { c.of.give(c.from) })
+	c.once.Do(func() { c.of.release(c.from) })
 	return err
 }

@@ -84,8 +84,8 @@ type request struct {
 	source     Source
 }
 
-// ask takes a request through the filter, and reports whether it was refused.
-func (p *place) ask(rq request) *exchange.Answer {
+// filter passes a request through the filter, and reports whether it was refused.
+func (p *place) filter(rq request) *exchange.Answer {
 	p.t.Helper()
 	if rq.peer == "" {
 		rq.peer = rq.from
@@ -115,17 +115,17 @@ func (p *place) ask(rq request) *exchange.Answer {
 
 // banned reports whether a client is refused now.
 func (p *place) banned(from string) bool {
-	return p.ask(request{from: from, path: "/"}) != nil
+	return p.filter(request{from: from, path: "/"}) != nil
 }
 
 func TestThreeRequestsForASecretBan(t *testing.T) {
 	p := open(t, Options{}, scanners())
 	for i := range 3 {
-		if p.ask(request{from: "203.0.113.9", path: "/.env", status: 404}) != nil {
+		if p.filter(request{from: "203.0.113.9", path: "/.env", status: 404}) != nil {
 			t.Fatalf("refused at request %d", i+1)
 		}
 	}
-	answer := p.ask(request{from: "203.0.113.9", path: "/"})
+	answer := p.filter(request{from: "203.0.113.9", path: "/"})
 	if answer == nil || answer.Reason != exchange.Banned || !strings.Contains(answer.Cause, "by bans.scanners: 3 × /.env since") {
 		t.Fatalf("answer %+v", answer)
 	}
@@ -155,7 +155,7 @@ func TestWhatIsNeverCounted(t *testing.T) {
 			p := open(t, Options{}, scanners())
 			rq.from = "203.0.113.9"
 			for range enough {
-				p.ask(rq)
+				p.filter(rq)
 			}
 			if p.banned(rq.from) {
 				t.Errorf("banned: %v", p.engine.List()[0])
@@ -164,7 +164,7 @@ func TestWhatIsNeverCounted(t *testing.T) {
 	}
 	p := open(t, Options{}, scanners())
 	for range 10 {
-		p.ask(request{from: "203.0.113.9", path: "/", status: 401, fields: []string{"Authorization", "Basic eDp5"}})
+		p.filter(request{from: "203.0.113.9", path: "/", status: 401, fields: []string{"Authorization", "Basic eDp5"}})
 	}
 	if !p.banned("203.0.113.9") {
 		t.Error("who guesses passwords is not banned")
@@ -190,7 +190,7 @@ func TestWhoIsNeverBanned(t *testing.T) {
 		"this machine": "203.0.113.60", "the /64 of this machine": "2001:db8:0:1::99", "an operator": "203.0.113.70", "a CDN": "198.51.100.7", "pardoned": "203.0.113.80",
 	} {
 		for range 5 {
-			p.ask(request{from: address, path: "/.env", status: 404})
+			p.filter(request{from: address, path: "/.env", status: 404})
 		}
 		if p.banned(address) {
 			t.Errorf("%s, %s, is banned", who, address)
@@ -199,7 +199,7 @@ func TestWhoIsNeverBanned(t *testing.T) {
 	c.IncludePrivate = true
 	p.use(c)
 	for range 3 {
-		p.ask(request{from: "10.1.2.3", path: "/.env", status: 404})
+		p.filter(request{from: "10.1.2.3", path: "/.env", status: 404})
 	}
 	if !p.banned("10.1.2.3") {
 		t.Error("with include_private a private address is not banned")
@@ -214,7 +214,7 @@ func TestWhoIsNeverBanned(t *testing.T) {
 func TestOperatorWhoMistypesComesBack(t *testing.T) {
 	p := open(t, Options{}, scanners())
 	for range 10 {
-		p.ask(request{from: "203.0.113.9", path: "/login", status: 401, fields: []string{"Authorization", "Basic eDp5"}})
+		p.filter(request{from: "203.0.113.9", path: "/login", status: 401, fields: []string{"Authorization", "Basic eDp5"}})
 	}
 	if !p.banned("203.0.113.9") {
 		t.Fatal("not banned")
@@ -234,25 +234,25 @@ func TestSpoofedAddressBansNobody(t *testing.T) {
 	p.use(c, "192.0.2.1/32")
 	told := SourceOf(struct{ Trusted []string }{[]string{"192.0.2.1"}})
 	for range 3 { // told by the proxy in front
-		p.ask(request{from: "203.0.113.9", peer: "192.0.2.1", source: told, path: "/.env", status: 404})
+		p.filter(request{from: "203.0.113.9", peer: "192.0.2.1", source: told, path: "/.env", status: 404})
 	}
 	victim := netip.MustParseAddr("203.0.113.9")
-	if p.ask(request{from: "203.0.113.9", peer: "192.0.2.1", source: told, path: "/"}) == nil {
+	if p.filter(request{from: "203.0.113.9", peer: "192.0.2.1", source: told, path: "/"}) == nil {
 		t.Error("not banned where it was told")
 	}
 	if p.banned("203.0.113.9") {
 		t.Error("banned as a peer, which it never was")
 	}
-	if other := SourceOf(struct{ Trusted []string }{[]string{"192.0.2.2"}}); p.ask(request{from: "203.0.113.9", peer: "192.0.2.2", source: other, path: "/"}) != nil {
+	if other := SourceOf(struct{ Trusted []string }{[]string{"192.0.2.2"}}); p.filter(request{from: "203.0.113.9", peer: "192.0.2.2", source: other, path: "/"}) != nil {
 		t.Error("banned where other proxies are trusted")
 	}
 	if p.engine.Rejects(victim) {
 		t.Error("its connections are closed")
 	}
 	for range 3 { // as a peer
-		p.ask(request{from: "203.0.113.9", path: "/.env", status: 404})
+		p.filter(request{from: "203.0.113.9", path: "/.env", status: 404})
 	}
-	if !p.engine.Rejects(victim) || p.ask(request{from: "203.0.113.9", peer: "192.0.2.2", source: 77, path: "/"}) == nil {
+	if !p.engine.Rejects(victim) || p.filter(request{from: "203.0.113.9", peer: "192.0.2.2", source: 77, path: "/"}) == nil {
 		t.Error("a peer is not banned everywhere")
 	}
 }
@@ -263,9 +263,9 @@ func TestRejectSparesThoseWhoSignedIn(t *testing.T) {
 	c.Answer = Reject
 	p.use(c)
 	a := netip.MustParseAddr("203.0.113.9")
-	p.ask(request{from: "203.0.113.9", path: "/", user: "anna"}) // one of 500 people behind a NAT
+	p.filter(request{from: "203.0.113.9", path: "/", user: "anna"}) // one of 500 people behind a NAT
 	for range 3 {
-		p.ask(request{from: "203.0.113.9", path: "/.env", status: 404})
+		p.filter(request{from: "203.0.113.9", path: "/.env", status: 404})
 	}
 	if !p.banned("203.0.113.9") || p.engine.Rejects(a) {
 		t.Error("who signed in lately is to get the page with the reason, and no closed connection")
@@ -277,7 +277,7 @@ func TestManyNetworksOfA48BanItWhole(t *testing.T) {
 	for i := range widenFrom {
 		from := fmt.Sprintf("2001:db8:1:%x::1", i)
 		for range 3 {
-			p.ask(request{from: from, path: "/.env", status: 404})
+			p.filter(request{from: from, path: "/.env", status: 404})
 		}
 		if wide := p.banned("2001:db8:1:ffff::1"); wide != (i == widenFrom-1) {
 			t.Fatalf("after %d networks the /48 is banned: %v", i+1, wide)
@@ -296,10 +296,10 @@ func TestObserveBansNobodyAndSaysWhom(t *testing.T) {
 	c := scanners()
 	c.Mode = Observe
 	p := open(t, Options{}, c)
-	p.ask(request{from: "203.0.113.10", path: "/", user: "anna"})
+	p.filter(request{from: "203.0.113.10", path: "/", user: "anna"})
 	for range 4 {
 		for _, from := range []string{"203.0.113.9", "203.0.113.10"} {
-			if p.ask(request{from: from, path: "/.env", status: 404}) != nil {
+			if p.filter(request{from: from, path: "/.env", status: 404}) != nil {
 				t.Fatal("a rule that observes refuses")
 			}
 		}
@@ -336,7 +336,7 @@ func TestBansGrowAndEnd(t *testing.T) {
 	p := open(t, Options{Clock: clock, Told: func(e Event) { mu.Lock(); events = append(events, e); mu.Unlock() }}, scanners())
 	for _, want := range []time.Duration{10 * time.Minute, 40 * time.Minute, 160 * time.Minute} {
 		for range 3 {
-			p.ask(request{from: "203.0.113.9", path: "/.env", status: 404})
+			p.filter(request{from: "203.0.113.9", path: "/.env", status: 404})
 		}
 		b := p.engine.List()[0]
 		if got := b.Until.Sub(b.Since); got != want {
@@ -355,7 +355,7 @@ func TestBansGrowAndEnd(t *testing.T) {
 	mu.Unlock()
 	// A rule that no longer bans has none in force.
 	for range 3 {
-		p.ask(request{from: "203.0.113.9", path: "/.env", status: 404})
+		p.filter(request{from: "203.0.113.9", path: "/.env", status: 404})
 	}
 	c := scanners()
 	c.Mode = Observe
@@ -379,7 +379,7 @@ func TestBansSurviveARestartAndHoldOnAllNodes(t *testing.T) {
 	defer s.Close()
 	one, two := open(t, Options{Store: s}, scanners()), open(t, Options{Store: s}, scanners())
 	for range 3 {
-		one.ask(request{from: "203.0.113.9", path: "/.env", status: 404})
+		one.filter(request{from: "203.0.113.9", path: "/.env", status: 404})
 	}
 	if _, err := one.engine.Add(netip.MustParsePrefix("198.51.100.0/24"), time.Now().Add(time.Hour), "anna", "a scan", false); err != nil {
 		t.Fatal(err)
@@ -464,7 +464,7 @@ func TestStoreThatIsAwayLosesNoBan(t *testing.T) {
 	defer s.Close()
 	p := open(t, Options{Store: unwritable{s}}, scanners())
 	for range 3 {
-		p.ask(request{from: "203.0.113.9", path: "/.env", status: 404})
+		p.filter(request{from: "203.0.113.9", path: "/.env", status: 404})
 	}
 	p.engine.write(t.Context())
 	p.engine.mu.Lock()

@@ -140,7 +140,7 @@ func New(o Options) *Engine {
 	e := &Engine{o: o}
 	e.protected.cdn = o.CDN
 	e.mu.all, e.mu.in48, e.mu.pardoned, e.mu.dirty = map[banID]*Ban{}, map[wideID]int{}, map[netip.Prefix]Pardon{}, map[string]store.Entry{}
-	e.protected.look()
+	e.protected.refresh()
 	var ctx context.Context
 	ctx, e.stop = context.WithCancel(context.Background())
 	after := e.restore(ctx)

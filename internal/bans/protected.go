@@ -104,8 +104,8 @@ func (p *protected) operatorsLocked(now time.Time) {
 	p.signedIn.Store(ipset.Of(all))
 }
 
-// look finds the addresses of this machine and of its gateways.
-func (p *protected) look() {
+// refresh finds the addresses of this machine and of its gateways.
+func (p *protected) refresh() {
 	var all []netip.Prefix
 	add := func(a netip.Addr) {
 		if a = ipset.Plain(a); a.IsValid() && !a.IsUnspecified() {

@@ -180,22 +180,22 @@ func (r *Rules) concerns(ex *exchange.Exchange) bool {
 }
 
 // met reports whether a request meets a condition.
-func (c *condition) met(ex *exchange.Exchange) bool { return c.concerns(ex) && c.sure(ex) }
+func (c *condition) met(ex *exchange.Exchange) bool { return c.concerns(ex) && c.credentialsMatch(ex) }
 
 // concerns reports whether a request meets a condition, if it had credentials.
 func (c *condition) concerns(ex *exchange.Exchange) bool {
 	if c.reason != exchange.None && ex.Reason != c.reason || c.statuses != nil && !c.statuses.has(ex.Response.Status) {
 		return false
 	}
-	return !c.paths || c.asks(ex.Request.Path)
+	return !c.paths || c.matchesPath(ex.Request.Path)
 }
 
-// sure reports whether a request had credentials, where it counts only with them.
-func (c *condition) sure(ex *exchange.Exchange) bool {
+// credentialsMatch reports whether a request had credentials, where it counts only with them.
+func (c *condition) credentialsMatch(ex *exchange.Exchange) bool {
 	return ex.Response.Status != 401 || c.credentials(ex)
 }
 
-func (c *condition) asks(path string) bool {
+func (c *condition) matchesPath(path string) bool {
 	if _, asked := c.exact[path]; asked {
 		return true
 	}

@@ -101,7 +101,7 @@ func (e *Engine) keep(ctx context.Context) {
 			e.tidy()
 			e.write(ctx)
 		case <-look.C:
-			e.protected.look()
+			e.protected.refresh()
 		}
 	}
 }

@@ -100,7 +100,7 @@ func (one *trial) add(t *Trials, k hostKey, ex *exchange.Exchange, at time.Time,
 	for _, c := range one.conditions {
 		switch {
 		case !c.concerns(ex):
-		case !c.sure(ex):
+		case !c.credentialsMatch(ex):
 			unknown = true
 		default:
 			counted = true

@@ -62,7 +62,7 @@ func TestTrialShowsWhomARuleWouldHaveBanned(t *testing.T) {
 		t.Errorf("%+v", w)
 	}
 	// It has counted for itself alone.
-	if p.banned("203.0.113.9") || p.ask(request{from: "203.0.113.10", path: "/.env", status: 404}) != nil || p.banned("203.0.113.10") {
+	if p.banned("203.0.113.9") || p.filter(request{from: "203.0.113.10", path: "/.env", status: 404}) != nil || p.banned("203.0.113.10") {
 		t.Error("a trial has banned a client")
 	}
 	if bans := p.rules.States()[0].Bans; bans != 0 {

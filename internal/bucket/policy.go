@@ -59,10 +59,10 @@ func (p *Policy) Burst() int { return p.burst }
 // Refill returns the time in which an empty bucket fills up.
 func (p *Policy) Refill() time.Duration { return time.Duration(p.tolerance) }
 
-// take is one request at the moment now by a client with this mark. It returns
+// conform is one request at the moment now by a client with this mark. It returns
 // the new mark, and 0 when the request conforms; otherwise the old mark and how
 // long the client has to wait.
-func (p *Policy) take(mark, now int64) (next, wait int64) {
+func (p *Policy) conform(mark, now int64) (next, wait int64) {
 	next = max(mark, now) + p.interval
 	if wait = next - now - p.tolerance; wait > 0 {
 		return mark, wait

@@ -32,17 +32,17 @@ func TestTakeAndWait(t *testing.T) {
 	p := New(10, time.Second, 3)
 	now, mark, wait := 5*second, int64(0), int64(0)
 	for i, want := range []int{2, 1, 0} {
-		if mark, wait = p.take(mark, now); wait != 0 || p.Left(mark, now) != want {
+		if mark, wait = p.conform(mark, now); wait != 0 || p.Left(mark, now) != want {
 			t.Errorf("request %d: wait %d, %d left, want 0, %d", i+1, wait, p.Left(mark, now), want)
 		}
 	}
-	if _, wait = p.take(mark, now); wait != second/10 {
+	if _, wait = p.conform(mark, now); wait != second/10 {
 		t.Errorf("the fourth waits %v, want 100ms", time.Duration(wait))
 	}
-	if _, wait = p.take(mark, now+second/10-1); wait != 1 {
+	if _, wait = p.conform(mark, now+second/10-1); wait != 1 {
 		t.Errorf("a nanosecond too soon it waits %d ns, want 1", wait)
 	}
-	if _, wait = p.take(mark, now+second/10); wait != 0 {
+	if _, wait = p.conform(mark, now+second/10); wait != 0 {
 		t.Errorf("in time it waits %d ns", wait)
 	}
 	if got := p.Left(mark, now+10*second); got != 3 {
@@ -59,9 +59,9 @@ func TestNoStretchOfTimeLetsMorePass(t *testing.T) {
 		mark, wait := int64(0), int64(0)
 		for now := int64(1); len(passed) < 200; now += rand.Int64N(3 * p.interval) {
 			before := mark
-			if mark, wait = p.take(mark, now); wait == 0 {
+			if mark, wait = p.conform(mark, now); wait == 0 {
 				passed = append(passed, now)
-			} else if _, again := p.take(before, now+wait); again != 0 || before != mark {
+			} else if _, again := p.conform(before, now+wait); again != 0 || before != mark {
 				t.Fatalf("%+v: after waiting %d it still waits %d", p, wait, again)
 			}
 		}

@@ -53,7 +53,7 @@ func (t *Table) Take(key uint64, now int64, p *Policy, dry bool) (mark, wait int
 	if e != nil {
 		mark = int64(e.mark)
 	}
-	mark, wait = p.take(mark, now)
+	mark, wait = p.conform(mark, now)
 	if dry || wait > 0 {
 		return mark, wait
 	}
@@ -74,7 +74,7 @@ func (t *Table) Peek(key uint64, now int64, p *Policy) (left int, wait time.Dura
 	if e := s.findLocked(key, now); e != nil {
 		mark = int64(e.mark)
 	}
-	_, w := p.take(mark, now)
+	_, w := p.conform(mark, now)
 	return p.Left(mark, now), time.Duration(max(w, 0))
 }
 

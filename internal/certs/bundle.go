@@ -66,7 +66,7 @@ func NewBundle(chain, key []byte, now time.Time) (*Bundle, error) {
 	if err := checkLeaf(ordered[0], now); err != nil {
 		return nil, err
 	}
-	b.judge(ordered, now)
+	b.addWarnings(ordered, now)
 	der, err := x509.MarshalPKCS8PrivateKey(signer)
 	if err != nil {
 		return nil, fmt.Errorf("write the key: %w", err)
@@ -192,8 +192,8 @@ func checkLeaf(c *x509.Certificate, now time.Time) error {
 	return nil
 }
 
-// judge notes what clients may not like.
-func (b *Bundle) judge(chain []*x509.Certificate, now time.Time) {
+// addWarnings notes what clients may not like.
+func (b *Bundle) addWarnings(chain []*x509.Certificate, now time.Time) {
 	leaf, last := chain[0], chain[len(chain)-1]
 	if now.Before(leaf.NotBefore) {
 		b.Notes = append(b.Notes, "it is good from "+leaf.NotBefore.UTC().Format(time.RFC3339)+" on only; clients refuse it until then")

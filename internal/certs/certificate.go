@@ -90,8 +90,8 @@ func newCertificate(name string, loader Loader, log *slog.Logger) *Certificate {
 	return p
 }
 
-// begin follows what the loader has, and keeps an OCSP answer.
-func (c *Certificate) begin() {
+// follow follows what the loader has, and keeps an OCSP answer.
+func (c *Certificate) follow() {
 	c.stopped.Go(func() { c.loader.Follow(c.stop, c.reload) })
 	c.stopped.Go(c.watch)
 	c.stopped.Go(func() { c.staple.keep(c) })
@@ -185,9 +185,9 @@ func StateAt(notBefore, notAfter, now time.Time) State {
 	return Valid
 }
 
-// tell tells the log when the certificate that is served nears its end and when
+// logState logs when the certificate that is served nears its end and when
 // it has come: nobody else may look. It returns the state that was told.
-func (c *Certificate) tell(told State, now time.Time) State {
+func (c *Certificate) logState(told State, now time.Time) State {
 	leaf := c.Leaf()
 	if leaf == nil {
 		return told
@@ -209,7 +209,7 @@ func (c *Certificate) watch() {
 	defer tick.Stop()
 	told := Valid
 	for {
-		told = c.tell(told, time.Now())
+		told = c.logState(told, time.Now())
 		select {
 		case <-c.stop:
 			return

@@ -238,7 +238,7 @@ func TestAChangedFileIsLoaded(t *testing.T) {
 			loaded <- struct{}{}
 		}
 	}), nil)))
-	p.begin()
+	p.follow()
 	defer p.retire()
 	a.write(dir, "a", hosts("changed.example"))
 	ctx, cancel := testhouse.Patient(t.Context())
@@ -264,7 +264,7 @@ func TestTheLogHearsOfTheEnd(t *testing.T) {
 	end := p.Leaf().NotAfter
 	told := Valid
 	for _, before := range []time.Duration{20 * 24 * time.Hour, 9 * 24 * time.Hour, 8 * 24 * time.Hour, -time.Second, -time.Hour} {
-		told = q.tell(told, end.Add(-before))
+		told = q.logState(told, end.Add(-before))
 	}
 	if got := log.String(); strings.Count(got, "expires soon") != 1 || strings.Count(got, "has expired") != 1 || told != Expired {
 		t.Errorf("state %s; got\n%s\nwant one line each for the near end and the end", told, got)
@@ -275,7 +275,7 @@ func TestTheLogHearsOfTheEnd(t *testing.T) {
 // more than a few are kept.
 func TestTicketKeysChange(t *testing.T) {
 	tickets := NewTickets()
-	tickets.Begin()
+	tickets.Start()
 	defer tickets.Retire()
 	cfg := NewConfig(Policy{MinVersion: tls.VersionTLS12}, NewSet(nil, nil, nil, nil), tickets)
 	first := tickets.mu.keys[0]

@@ -63,7 +63,7 @@ func (c *Change) Commit() {
 	before := c.keeper.pairs
 	c.keeper.pairs = c.next
 	for _, p := range c.loaded {
-		p.begin()
+		p.follow()
 	}
 	for key, p := range before {
 		if c.next[key] != p {

@@ -222,7 +222,7 @@ func TestAStoredCertificateIsTheLastOne(t *testing.T) {
 		if one, two := served("one"), served("two"); one != "after.example" || two != "back.example" {
 			t.Errorf("got %s and %s when the store is back", one, two)
 		}
-		uploads.Look()
+		uploads.Reload()
 		synctest.Wait()
 		if got := served("one"); got != "back.example" {
 			t.Errorf("got %s after a look", got)

@@ -52,7 +52,7 @@ func FilesKey(certFile, keyFile string) string { return "files\x00" + certFile +
 
 // Load reads the files. The error says which file and what is wrong with it.
 func (f *Files) Load() (cert *tls.Certificate, err error) {
-	f.used = f.look()
+	f.used = f.stamp()
 	cert, err = Load(f.certFile, f.keyFile)
 	f.failed = err
 	return cert, err
@@ -71,7 +71,7 @@ func (f *Files) Follow(stop <-chan struct{}, changed func()) {
 			return
 		case <-tick.C:
 		}
-		now := f.look()
+		now := f.stamp()
 		switch {
 		case now != last:
 		case now != f.used:
@@ -94,7 +94,7 @@ type stamp [2]struct {
 	mode    fs.FileMode
 }
 
-func (f *Files) look() (s stamp) {
+func (f *Files) stamp() (s stamp) {
 	for i, name := range []string{f.certFile, f.keyFile} {
 		if info, err := os.Stat(name); err == nil {
 			s[i].size, s[i].changed, s[i].mode = info.Size(), info.ModTime(), info.Mode()

@@ -147,8 +147,8 @@ func (t *Tickets) Keys() [][32]byte {
 	return slices.Clone(t.mu.keys)
 }
 
-// Begin begins the rotation.
-func (t *Tickets) Begin() {
+// Start starts the rotation.
+func (t *Tickets) Start() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if !t.mu.retired {

@@ -47,9 +47,9 @@ func (s *Uploads) Changed(name string) {
 	}
 }
 
-// Look has all that follow a certificate look whether it is another one, such as when it
+// Reload has all that follow a certificate look whether it is another one, such as when it
 // was not heard for a while which have changed.
-func (s *Uploads) Look() {
+func (s *Uploads) Reload() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, all := range s.followers {

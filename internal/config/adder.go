@@ -112,7 +112,7 @@ func (a *Adder) Add(f *Found) []LabelProblem {
 	delete(a.config.TCPProxies, d.Name)
 	delete(a.config.UDPProxies, d.Name)
 	told := &Found{Discovered: d, Problems: slices.Clone(f.Problems), places: f.places}
-	told.tell(report)
+	told.addReport(report)
 	return told.Problems
 }
 

@@ -397,7 +397,7 @@ func called(n *yaml.Node, f *schema.Field, at schema.Place) string {
 func (d *decoder) scalar(n *yaml.Node, f *schema.Field, t *schema.Type, v reflect.Value, at schema.Place) {
 	value := document.Resolved(n)
 	if value.Kind != yaml.ScalarNode || !document.PlainTag(value) {
-		d.broken(n, at, fmt.Sprintf("found %s, want %s", found(value), wanted(t)), "")
+		d.broken(n, at, fmt.Sprintf("found %s, want %s", found(value), expected(t)), "")
 		return
 	}
 	text := value.Value

@@ -12,8 +12,8 @@ import (
 	"headgate/internal/schema"
 )
 
-// told writes a difference as lines.
-func told(d *Difference) string {
+// differenceLines writes a difference as lines.
+func differenceLines(d *Difference) string {
 	var b strings.Builder
 	for _, o := range d.Objects {
 		fmt.Fprintf(&b, "%s %s %s\n", o.Change, o.Kind, o.Name)
@@ -86,15 +86,15 @@ changed proxies shop
 changed access_log 
   changed format () "json" -> "combined"
 `
-	if diff := cmp.Diff(lines(want), lines(told(Compare(a, b)))); diff != "" {
+	if diff := cmp.Diff(lines(want), lines(differenceLines(Compare(a, b)))); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	if d := Compare(a, a); !d.Empty() {
-		t.Errorf("a configuration differs from itself: %s", told(d))
+		t.Errorf("a configuration differs from itself: %s", differenceLines(d))
 	}
 	again, _ := mustLoad(t, before+"# and a comment\n")
 	if d := Compare(a, again); !d.Empty() {
-		t.Errorf("two readings of one file differ: %s", told(d))
+		t.Errorf("two readings of one file differ: %s", differenceLines(d))
 	}
 	if text, err := json.Marshal(Compare(a, b)); err != nil || strings.Contains(string(text), "$2y$") {
 		t.Errorf("the difference as JSON shows a password hash, or fails: %v\n%s", err, text)
@@ -117,15 +117,15 @@ func TestRoutesOnOnePathAreNotMixedUp(t *testing.T) {
 	all, get, post := "{path: /a, fixed_response: {status: %d}}", "{path: /a, matchers: {methods: [GET]}, fixed_response: {status: %d}}", "{path: /a, matchers: {methods: [POST]}, fixed_response: {status: %d}}"
 	one := func(route string, status int) string { return fmt.Sprintf(route, status) }
 	d := Compare(load(one(all, 200), one(get, 201), one(post, 202)), load(one(post, 202), one(all, 200), one(get, 301)))
-	if got, want := told(d), "changed proxies shop\n  changed routes[2].fixed_response.status (route /a GET) 201 -> 301\n"; got != want {
+	if got, want := differenceLines(d), "changed proxies shop\n  changed routes[2].fixed_response.status (route /a GET) 201 -> 301\n"; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
 	d = Compare(load(one(all, 200)), load(one(get, 201), one(all, 200)))
-	if got := told(d); !strings.Contains(got, "added routes[0] (route /a GET)") || strings.Count(got, "\n") != 2 {
+	if got := differenceLines(d); !strings.Contains(got, "added routes[0] (route /a GET)") || strings.Count(got, "\n") != 2 {
 		t.Errorf("got %s", got)
 	}
 	d = Compare(load(one(get, 200)), load(one(post, 200)))
-	if got := told(d); !strings.Contains(got, "routes[0].matchers.methods (route /a)") {
+	if got := differenceLines(d); !strings.Contains(got, "routes[0].matchers.methods (route /a)") {
 		t.Errorf("got %s", got)
 	}
 }
@@ -270,7 +270,7 @@ func BenchmarkCompare10000Proxies(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		if d := Compare(before, after); len(d.Objects) != 1 {
-			b.Fatal(told(d))
+			b.Fatal(differenceLines(d))
 		}
 	}
 }

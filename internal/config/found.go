@@ -47,8 +47,8 @@ func shorten(text string) string {
 	return text[:cut] + "…"
 }
 
-// wanted names what a plain value of type t looks like.
-func wanted(t *schema.Type) string {
+// expected names what a plain value of type t looks like.
+func expected(t *schema.Type) string {
 	switch t.Kind {
 	case schema.Bool:
 		return "true or false"
@@ -89,7 +89,7 @@ func wrongType(n *yaml.Node, t *schema.Type) *fault {
 	case t.Kind == schema.Int && l != document.LooksNumber:
 		return wrong(fmt.Sprintf("found %s, want a whole number", found(n)), "")
 	case t.Kind == schema.Scalar && l == document.LooksBool && t.Go != reflect.TypeFor[unit.Switch]():
-		return wrong(fmt.Sprintf("found %s, want %s", found(n), wanted(t)), "")
+		return wrong(fmt.Sprintf("found %s, want %s", found(n), expected(t)), "")
 	}
 	return nil
 }

@@ -79,7 +79,7 @@ func Find(d *Discovered, ports []string) *Found {
 	at := report.Root().Field(d.Kind).Field(d.Name).Called(kind.Noun, d.Name)
 	if fault := checkName(d.Name); fault != nil {
 		at.Problem(fault.What, fault.Remedy)
-		f.tell(report)
+		f.addReport(report)
 		return f
 	}
 	said := len(d.Labels)
@@ -92,7 +92,7 @@ func Find(d *Discovered, ports []string) *Found {
 	case d.Kind != "proxies" && len(d.Servers) == 0:
 		at.Problem("it has no server that can take connections", "")
 	}
-	if f.tell(report); f.Problems != nil {
+	if f.addReport(report); f.Problems != nil {
 		return f
 	}
 	t := labelTree{found: f, decoder: &decoder{model: model().config, labels: true}, at: at}
@@ -100,7 +100,7 @@ func Find(d *Discovered, ports []string) *Found {
 	// What could be read is decoded too, so that all that is wrong is told at once.
 	v := reflect.New(kind.Schema().Go)
 	t.decoder.object(root, kind.Schema(), v.Elem(), at)
-	f.tell(report)
+	f.addReport(report)
 	f.read = v.Interface().(Named)
 	f.read.Info().Name = d.Name
 	if f.Problems == nil {
@@ -112,9 +112,9 @@ func Find(d *Discovered, ports []string) *Found {
 	return f
 }
 
-// tell takes over what a report has, with the labels that it is about. What is about a
+// addReport takes over what a report has, with the labels that it is about. What is about a
 // field that has a problem already, or below it, only follows from that.
-func (f *Found) tell(report *schema.Report) {
+func (f *Found) addReport(report *schema.Report) {
 	before := f.Problems
 	for _, p := range report.Problems() {
 		if slices.ContainsFunc(before, func(had LabelProblem) bool {

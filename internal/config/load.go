@@ -136,15 +136,15 @@ func (l *Loaded) File(path string) string {
 	return ""
 }
 
-// Says reports whether the configuration was made of a document with this name and content.
-func (c *Config) Says(d Document) bool {
+// MadeFrom reports whether the configuration was made of a document with this name and content.
+func (c *Config) MadeFrom(d Document) bool {
 	doc := c.loaded.named(d.Name)
 	return doc != nil && doc.Text() == string(d.Data)
 }
 
-// Said returns the content of the document with a name that the configuration was made of,
+// DocumentContent returns the content of the document with a name that the configuration was made of,
 // nil if it was not made of one. Nobody writes to it. c may be nil.
-func (c *Config) Said(name string) []byte {
+func (c *Config) DocumentContent(name string) []byte {
 	if c == nil {
 		return nil
 	}

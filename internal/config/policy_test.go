@@ -153,6 +153,6 @@ func TestProxiesWithPoliciesAreCarriedOver(t *testing.T) {
 		t.Errorf("a change of a policy does not reach who uses it: %v", problems)
 	}
 	if d := Compare(a, b); len(d.Objects) != 1 || d.Objects[0].Kind != "policies" {
-		t.Errorf("the difference tells of more than the policy: %s", told(d))
+		t.Errorf("the difference tells of more than the policy: %s", differenceLines(d))
 	}
 }

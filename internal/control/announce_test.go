@@ -34,9 +34,9 @@ proxies:
 `, at[0], trusted, at[1], trusted, server.URL, more)
 }
 
-// tell sends a header and a request, each byte in a packet of its own if slowly
+// sendHeader sends a header and a request, each byte in a packet of its own if slowly
 // is set, and returns what comes back.
-func tell(t *testing.T, address, header string, secure, slowly bool) string {
+func sendHeader(t *testing.T, address, header string, secure, slowly bool) string {
 	t.Helper()
 	nc, err := net.DialTimeout("tcp", address, patience)
 	if err != nil {
@@ -73,20 +73,20 @@ func TestATrustedPeerTellsTheClientsAddress(t *testing.T) {
 			if c.secure {
 				address = at[1]
 			}
-			if got := tell(t, address, header, c.secure, c.slowly); !strings.HasSuffix(got, "from 192.0.2.77") {
+			if got := sendHeader(t, address, header, c.secure, c.slowly); !strings.HasSuffix(got, "from 192.0.2.77") {
 				t.Errorf("%q, %+v: got %q", header, c, got)
 			}
 		}
 	}
 	for _, header := range []string{"PROXY UNKNOWN\r\n", "\r\n\r\n\x00\r\nQUIT\n\x20\x00\x00\x00"} {
-		if got := tell(t, at[0], header, false, false); !strings.HasSuffix(got, "from 127.0.0.1") {
+		if got := sendHeader(t, at[0], header, false, false); !strings.HasSuffix(got, "from 127.0.0.1") {
 			t.Errorf("%q: got %q", header, got)
 		}
 	}
 	// What is missing, forged or cut closes the connection without a word.
 	for _, header := range []string{"", "PROXY TCP4 192.0.2.77", "\r\n\r\n\x00\r\nQUIX\n" + v2[12:], "PROXY TCP4 192.0.2.999 198.51.100.1 4000 80\r\n"} {
 		for i := range at {
-			if got := tell(t, at[i], header, i == 1, false); got != "" {
+			if got := sendHeader(t, at[i], header, i == 1, false); got != "" {
 				t.Errorf("%q: got %q, want nothing", header, got)
 			}
 		}
@@ -106,10 +106,10 @@ func TestAnAnnouncedAddressIsFiltered(t *testing.T) {
 	t.Parallel()
 	at := testhouse.Addresses(t, 2)
 	start(t, announced(t, "127.0.0.1", at, `, ip_filter: {deny: [192.0.2.66]}`))
-	if got := tell(t, at[0], "PROXY TCP4 192.0.2.66 198.51.100.1 4000 80\r\n", false, false); !strings.HasPrefix(got, "HTTP/1.1 403") {
+	if got := sendHeader(t, at[0], "PROXY TCP4 192.0.2.66 198.51.100.1 4000 80\r\n", false, false); !strings.HasPrefix(got, "HTTP/1.1 403") {
 		t.Errorf("got %q, want 403", got)
 	}
-	if got := tell(t, at[0], "PROXY TCP4 192.0.2.67 198.51.100.1 4000 80\r\n", false, false); !strings.HasPrefix(got, "HTTP/1.1 200") {
+	if got := sendHeader(t, at[0], "PROXY TCP4 192.0.2.67 198.51.100.1 4000 80\r\n", false, false); !strings.HasPrefix(got, "HTTP/1.1 200") {
 		t.Errorf("got %q, want 200", got)
 	}
 }
@@ -118,13 +118,13 @@ func TestAHeaderOfAStrangerIsABadRequest(t *testing.T) {
 	t.Parallel()
 	at := testhouse.Addresses(t, 2)
 	start(t, announced(t, "192.0.2.0/24", at, ""))
-	if got := tell(t, at[0], "PROXY TCP4 192.0.2.77 198.51.100.1 4000 80\r\n", false, false); !strings.HasPrefix(got, "HTTP/1.1 400") {
+	if got := sendHeader(t, at[0], "PROXY TCP4 192.0.2.77 198.51.100.1 4000 80\r\n", false, false); !strings.HasPrefix(got, "HTTP/1.1 400") {
 		t.Errorf("got %q, want 400", got)
 	}
-	if got := tell(t, at[0], "", false, false); !strings.HasSuffix(got, "from 127.0.0.1") {
+	if got := sendHeader(t, at[0], "", false, false); !strings.HasSuffix(got, "from 127.0.0.1") {
 		t.Errorf("without a header: got %q", got)
 	}
-	if got := tell(t, at[1], "", true, false); !strings.HasSuffix(got, "from 127.0.0.1") {
+	if got := sendHeader(t, at[1], "", true, false); !strings.HasSuffix(got, "from 127.0.0.1") {
 		t.Errorf("without a header over TLS: got %q", got)
 	}
 }

@@ -72,7 +72,7 @@ func (c *Control) makeLocked(ch *change) error {
 	} else {
 		ch.cancel()
 	}
-	ch.tell(err) // one event, that everybody who wants to know of changes hears
+	ch.publish(err) // one event, that everybody who wants to know of changes hears
 	return err
 }
 
@@ -258,14 +258,14 @@ func (ch *change) compile() error {
 	c := ch.control
 	ch.next.records, ch.next.ring = c.records.next(ch.next.Config), c.rings.next(ch.next.Config)
 	var problems []schema.Problem
-	if ch.next.Plan, problems = plan.Compile(ch.next.Config, ch.next.Previous, ch.house(), ch.next.Report); len(problems) > 0 {
+	if ch.next.Plan, problems = plan.Compile(ch.next.Config, ch.next.Previous, ch.planEnvironment(), ch.next.Report); len(problems) > 0 {
 		return &Refused{Problems: problems}
 	}
 	return nil
 }
 
-// house is what the plan asks of the process around it.
-func (ch *change) house() plan.House {
+// planEnvironment is what the plan asks of the process around it.
+func (ch *change) planEnvironment() plan.House {
 	c := ch.control
 	return plan.House{
 		Log: c.log, Metrics: c.metrics, Record: ch.next.records.to, RecordSession: c.records.passages(ch.next.records), Recent: ch.next.ring.held(), Spans: &c.spans,
@@ -304,7 +304,7 @@ func (ch *change) save() error {
 		return err
 	}
 	ch.nameChanges()
-	r, end, err := ch.control.history.Begin(context.Background(), ch.request())
+	r, end, err := ch.control.history.Start(context.Background(), ch.request())
 	ch.endSave = end
 	if err != nil && ch.next.Starting() && ch.made == nil {
 		ch.control.log.Error("configuration is active but could not be saved as a revision", "error", err)

@@ -52,7 +52,7 @@ func TestNobodyIsLostByAChangeThatIsRefused(t *testing.T) {
 		t.Errorf("who came meanwhile got %d and %v, want 201", got, err)
 	}
 	v.address = ""
-	want(t, "127.0.0.1:"+number, 201)
+	expectStatus(t, "127.0.0.1:"+number, 201)
 	h.apply(document(203, "a 127.0.0.1:"+number))
-	want(t, "127.0.0.1:"+number, 203)
+	expectStatus(t, "127.0.0.1:"+number, 203)
 }

@@ -119,7 +119,7 @@ func (c *Control) confirmLocked(cause Cause, records ...store.Record) error {
 		return err
 	}
 	c.endConfirmLocked()
-	c.settle()
+	c.finishRestore()
 	if cause.When.IsZero() {
 		cause.When = time.Now()
 	}
@@ -178,7 +178,7 @@ func (c *Control) revertLocked(p history.Pending, check func(now, after *config.
 	if err := c.makeLocked(c.revertingLocked(p, now, check)); err != nil {
 		return false, err
 	}
-	c.settle()
+	c.finishRestore()
 	return false, nil
 }
 

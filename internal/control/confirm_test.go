@@ -16,7 +16,7 @@ import (
 // tentative makes an edit that has to be confirmed.
 func (h *house) tentative(text string) {
 	h.t.Helper()
-	edit := says(Cause{Who: "anna", Via: ViaAPI}, text)
+	edit := replaceWith(Cause{Who: "anna", Via: ViaAPI}, text)
 	edit.ConfirmWithin = time.Hour
 	if _, err := h.c.Change(edit); err != nil {
 		h.t.Fatal(err)
@@ -28,17 +28,17 @@ func TestAChangeThatNobodyConfirmsIsReverted(t *testing.T) {
 	before := document(201, "a "+at[0])
 	h := start(t, before)
 	h.tentative(document(202, "a "+at[1]))
-	want(t, at[1], 202)
+	expectStatus(t, at[1], 202)
 	if p := h.c.Status().Pending; p == nil || p.Revision != "00000002" || time.Until(p.Until) < 50*time.Minute {
 		t.Fatalf("got %+v", p)
 	}
 	// Nobody else changes anything meanwhile.
-	_, err := h.c.Change(says(Cause{Via: ViaAPI}, document(203, "a "+at[1])))
+	_, err := h.c.Change(replaceWith(Cause{Via: ViaAPI}, document(203, "a "+at[1])))
 	if pending := (*ConfirmPending)(nil); !errors.As(err, &pending) || pending.Revision != 2 {
 		t.Errorf("got %v, want that a change waits to be confirmed", err)
 	}
 	h.c.revert(2) // what the timer does
-	want(t, at[0], 201)
+	expectStatus(t, at[0], 201)
 	closed(t, at[1])
 	if h.text() != before {
 		t.Errorf("the document says %s", h.text())
@@ -82,7 +82,7 @@ func TestARevertThatFailsSaysNothingOfTheDocuments(t *testing.T) {
 	if err := h.c.Confirm(Cause{}); err != nil {
 		t.Fatal(err)
 	}
-	want(t, at[1], 202)
+	expectStatus(t, at[1], 202)
 }
 
 func TestAChangeThatIsConfirmedStays(t *testing.T) {
@@ -95,14 +95,14 @@ func TestAChangeThatIsConfirmedStays(t *testing.T) {
 		t.Fatal(err)
 	}
 	h.c.revert(2) // a timer that comes too late
-	want(t, at[0], 202)
+	expectStatus(t, at[0], 202)
 	if r, _ := h.c.history.Get(2); r.State != history.Confirmed {
 		t.Errorf("revision 2 is %s", r.State)
 	}
 	if len(verbs) != 2 || verbs[0] != Applied || verbs[1] != Confirmed {
 		t.Errorf("the events are %v", verbs)
 	}
-	if _, err := h.c.Change(says(Cause{Via: ViaAPI}, document(203, "a "+at[0]))); err != nil {
+	if _, err := h.c.Change(replaceWith(Cause{Via: ViaAPI}, document(203, "a "+at[0]))); err != nil {
 		t.Errorf("the next change: %v", err)
 	}
 }
@@ -114,7 +114,7 @@ func TestAChangeThatWaitedIsRevertedByTheNextStart(t *testing.T) {
 	h := start(t, before)
 	h.tentative(document(202, "a "+at[0]))
 	h = h.again()
-	want(t, at[0], 201)
+	expectStatus(t, at[0], 201)
 	if h.text() != before || h.c.Status().Pending != nil {
 		t.Errorf("the document says %s, and %+v waits", h.text(), h.c.Status().Pending)
 	}
@@ -134,13 +134,13 @@ func TestTheStartGoesOnTryingToRevert(t *testing.T) {
 		t.Fatal(err)
 	}
 	h = h.again()
-	want(t, at[0], 202)
+	expectStatus(t, at[0], 202)
 	if s := h.c.Status(); s.Pending == nil || s.Refused != nil || s.State != "serving" {
 		t.Errorf("%+v waits, refused is %+v, and it is %s", s.Pending, s.Refused, s.State)
 	}
 	write(t, page, "gone")
 	h.c.revert(2) // what the timer does
-	want(t, at[0], 201)
+	expectStatus(t, at[0], 201)
 	if h.text() != before || h.c.Status().Pending != nil {
 		t.Errorf("the document says %s, and %+v waits", h.text(), h.c.Status().Pending)
 	}
@@ -161,9 +161,9 @@ func TestAStartThatCannotWriteServesWhatWasBefore(t *testing.T) {
 			t.Fatal(err)
 		}
 		h.run()
-		want(t, at[0], 201)
+		expectStatus(t, at[0], 201)
 		h.c.changed() // as the watch's first look
-		want(t, at[0], 201)
+		expectStatus(t, at[0], 201)
 		if s := h.c.Status(); s.Pending == nil || s.Refused == nil || s.State != "degraded" || h.c.ETag() != "" || h.text() != after {
 			t.Errorf("%+v waits, refused is %+v, it is %s, the ETag is %q", s.Pending, s.Refused, s.State, h.c.ETag())
 		}
@@ -179,7 +179,7 @@ func TestAStartThatCannotWriteServesWhatWasBefore(t *testing.T) {
 		} else {
 			h.c.revert(2) // what the timer does
 		}
-		want(t, at[0], wanted)
+		expectStatus(t, at[0], wanted)
 		if s := h.c.Status(); s.Pending != nil || s.Refused != nil || s.State != "serving" || h.c.ETag() == "" || h.text() != text {
 			t.Errorf("%+v waits, refused is %+v, it is %s, the document says %s", s.Pending, s.Refused, s.State, h.text())
 		}
@@ -208,13 +208,13 @@ func TestAHandEditConfirmsAChangeThatWaits(t *testing.T) {
 	h.finish()
 	write(t, h.file, document(205, "a "+at[0]))
 	h.again()
-	want(t, at[0], 205)
+	expectStatus(t, at[0], 205)
 }
 
 func TestTheTimeToConfirmIsBounded(t *testing.T) {
 	h := start(t, document(201, "a "+testhouse.Addresses(t, 1)[0]))
 	for _, within := range []time.Duration{-time.Second, time.Second, 2 * time.Hour} {
-		edit := says(Cause{}, h.text())
+		edit := replaceWith(Cause{}, h.text())
 		edit.ConfirmWithin = within
 		if _, err := h.c.Change(edit); !errors.Is(err, ErrWithin) {
 			t.Errorf("%s: got %v", within, err)

@@ -52,7 +52,7 @@ func (f *found) document(more string) string {
 	return fmt.Sprintf("version: 1\nadmin: {address: \"\"}\naccess_log: {enabled: false}\nports: {web: {address: %q, protocol: http, drain_timeout: 1s}}\ndiscovery: {docker: {local: {}}}\n%s", f.port, more)
 }
 
-func (f *found) told() []Event {
+func (f *found) recorded() []Event {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return slices.Clone(f.events)
@@ -118,8 +118,8 @@ func TestContainersAreServed(t *testing.T) {
 			t.Errorf("origin %q", p.Origin)
 		}
 	}
-	testhouse.Eventually(t, "no event", func() bool { return len(f.told()) == 2 })
-	events := f.told()
+	testhouse.Eventually(t, "no event", func() bool { return len(f.recorded()) == 2 })
+	events := f.recorded()
 	last := events[len(events)-1]
 	if last.Via != ViaDocker || len(last.Difference.Objects) != 1 || last.Difference.Objects[0].Origin.Container != "shop-1" || last.Revision != revision {
 		t.Errorf("the event tells %+v", last)
@@ -293,13 +293,13 @@ func TestWhatDoesNotCompileIsLeftOut(t *testing.T) {
 	if len(issues) != 100 || issues[0].Code != discovery.Invalid || !strings.Contains(issues[0].Message, "redirect") {
 		t.Fatalf("%d issues: %v", len(issues), issues[:min(len(issues), 2)])
 	}
-	testhouse.Eventually(t, "no event", func() bool { return len(f.told()) == 2 })
+	testhouse.Eventually(t, "no event", func() bool { return len(f.recorded()) == 2 })
 	const changes = 2
 	// They are not tried again by what another container does.
 	f.Get("local").Find(append(objects, f.proxy("late", 4, "late.example"))...)
 	f.becomes("late.example", 200)
-	testhouse.Eventually(t, "no event", func() bool { return len(f.told()) > changes })
-	if got := len(f.told()); got != changes+1 {
+	testhouse.Eventually(t, "no event", func() bool { return len(f.recorded()) > changes })
+	if got := len(f.recorded()); got != changes+1 {
 		t.Errorf("%d changes", got-changes)
 	}
 	if got := len(f.c.Discovery()[0].Issues); got != 100 {
@@ -332,14 +332,14 @@ func TestOneLineTellsOfContainers(t *testing.T) {
 	if lines := told(); len(lines) != 1 || !strings.Contains(lines[0], "added=60") || !strings.Contains(lines[0], "summary=") {
 		t.Errorf("60 containers are told of by %q", lines)
 	}
-	events := len(f.told())
+	events := len(f.recorded())
 	loop := f.proxy("loop", 2, "loop.example", "redirects.0.regex=^/a$", "redirects.0.target=/b", "redirects.1.regex=^/b$", "redirects.1.target=/a")
 	f.Get("local").Find(append(objects, loop)...)
 	f.has("loop-1 invalid loop")
 	f.c.mu.Lock() // until the change has ended
 	defer f.c.mu.Unlock()
-	if lines := told(); len(lines) != 1 || len(f.told()) != events {
-		t.Errorf("an object that cannot be used is told of by %q and %d events", lines, len(f.told())-events)
+	if lines := told(); len(lines) != 1 || len(f.recorded()) != events {
+		t.Errorf("an object that cannot be used is told of by %q and %d events", lines, len(f.recorded())-events)
 	}
 }
 
@@ -441,7 +441,7 @@ func TestASourceThatCannotBeOpened(t *testing.T) {
 
 func TestManyChangesAreGathered(t *testing.T) {
 	f := discovering(t, "")
-	before := len(f.told())
+	before := len(f.recorded())
 	began := time.Now()
 	for i := range 200 {
 		f.Get("local").Find(f.proxy("shop", 1, fmt.Sprintf("h%d.example", i)))
@@ -450,7 +450,7 @@ func TestManyChangesAreGathered(t *testing.T) {
 	f.c.mu.Lock() // until the change has ended
 	defer f.c.mu.Unlock()
 	most := int(time.Since(began)/gatherTime) + 1
-	if n := len(f.told()) - before; n > most {
+	if n := len(f.recorded()) - before; n > most {
 		t.Errorf("%d changes, want at most %d", n, most)
 	}
 }

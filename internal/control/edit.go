@@ -211,7 +211,7 @@ func (c *Control) digestsLocked(docs config.Documents) map[string]history.Digest
 func (c *Control) knownDigestsLocked(docs config.Documents) map[string]history.Digest {
 	all := make(map[string]history.Digest, len(docs.List))
 	for _, d := range docs.List {
-		if digest, ok := c.mu.digests[d.Name]; ok && c.mu.digested.Says(d) {
+		if digest, ok := c.mu.digests[d.Name]; ok && c.mu.digested.MadeFrom(d) {
 			all[d.Name] = digest
 		}
 	}

@@ -12,8 +12,8 @@ import (
 	"headgate/internal/testhouse"
 )
 
-// says returns an edit that makes the documents of a house say something else.
-func says(cause Cause, text string) Edit {
+// replaceWith returns an edit that makes the documents of a house say something else.
+func replaceWith(cause Cause, text string) Edit {
 	return Edit{Cause: cause, Do: func(docs config.Documents, _ *config.Config) (config.Documents, error) {
 		docs.List[0].Data = []byte(text)
 		return docs, nil
@@ -37,13 +37,13 @@ func TestAnEditIsAppliedAndWritten(t *testing.T) {
 		t.Fatal(err)
 	}
 	next := document(202, "a "+at[0])
-	edit := says(Cause{Who: "anna", Why: "a test", Via: ViaAPI}, next)
+	edit := replaceWith(Cause{Who: "anna", Why: "a test", Via: ViaAPI}, next)
 	edit.IfMatch = tag
 	e, err := h.c.Change(edit)
 	if err != nil || e.Verb != Applied || e.Revision != "00000002" || len(e.Difference.Objects) != 1 {
 		t.Fatalf("got %+v and %v", e, err)
 	}
-	want(t, at[0], 202)
+	expectStatus(t, at[0], 202)
 	if h.text() != next {
 		t.Errorf("the document says %s", h.text())
 	}
@@ -63,10 +63,10 @@ func TestAnEditIsAppliedAndWritten(t *testing.T) {
 		t.Errorf("got %v, want that the configuration was changed meanwhile", err)
 	}
 	// Nor does one that is not valid, or that is only tried.
-	if _, err := h.c.Change(says(Cause{Via: ViaAPI}, "version: 2\n")); err == nil {
+	if _, err := h.c.Change(replaceWith(Cause{Via: ViaAPI}, "version: 2\n")); err == nil {
 		t.Error("a broken document was applied")
 	}
-	dry := says(Cause{Via: ViaAPI}, document(203, "a "+at[0]))
+	dry := replaceWith(Cause{Via: ViaAPI}, document(203, "a "+at[0]))
 	dry.DryRun = true
 	if e, err := h.c.Change(dry); err != nil || len(e.Difference.Objects) != 1 {
 		t.Errorf("a dry run: got %+v and %v", e, err)
@@ -74,7 +74,7 @@ func TestAnEditIsAppliedAndWritten(t *testing.T) {
 	if h.text() != next {
 		t.Errorf("the document says %s", h.text())
 	}
-	want(t, at[0], 202)
+	expectStatus(t, at[0], 202)
 }
 
 // Several documents are changed, made and removed in one change, and a person who edits
@@ -89,7 +89,7 @@ func TestAnEditOfAFolder(t *testing.T) {
 	put("notes.txt", "not a document")
 	put(".hidden.yaml", "not a document")
 	h := prepareAt(t, dir, t.TempDir()).run()
-	want(t, at[0], 201)
+	expectStatus(t, at[0], 201)
 
 	_, err := h.c.Change(Edit{Cause: Cause{Via: ViaAPI}, Do: func(docs config.Documents, now *config.Config) (config.Documents, error) {
 		if len(docs.List) != 2 || now.Proxies["all"] == nil {
@@ -104,7 +104,7 @@ func TestAnEditOfAFolder(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want(t, at[1], 202)
+	expectStatus(t, at[1], 202)
 	if _, err := os.Stat(filepath.Join(dir, "20-shop.yaml")); !os.IsNotExist(err) {
 		t.Errorf("the document that was taken out is there: %v", err)
 	}

@@ -222,7 +222,7 @@ func TestAllServersUnhealthyAreAllAsked(t *testing.T) {
 		"        servers: [{url: \"http://"+servers[0].address+"\"}, {url: \"http://"+servers[1].address+"\"}]\n")
 	testhouse.Eventually(t, "the proxy is down: nothing was answered yet", func() bool { return onlyProxy(h).State == plan.ProxyDown })
 	for range 4 {
-		want(t, at, 200)
+		expectStatus(t, at, 200)
 	}
 	if a, b := servers[0].asked.Load(), servers[1].asked.Load(); a != 2 || b != 2 {
 		t.Errorf("asked %d and %d times", a, b)
@@ -239,7 +239,7 @@ func TestAllServersUnhealthyAreAllAsked(t *testing.T) {
 	h.apply(strings.Replace(must(readText(h.file)), "- health_check", "- fail_open: false\n        health_check", 1))
 	testhouse.Eventually(t, "the proxy is down", func() bool { return onlyProxy(h).State == plan.ProxyDown })
 	before := servers[0].asked.Load() + servers[1].asked.Load()
-	want(t, at, 503)
+	expectStatus(t, at, 503)
 	if after := servers[0].asked.Load() + servers[1].asked.Load(); after != before {
 		t.Errorf("with fail_open off %d requests went to unhealthy servers", after-before)
 	}

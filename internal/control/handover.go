@@ -237,8 +237,8 @@ func (c *Control) takeOverSockets() error {
 	if err := c.options.TakeOver(); err != nil {
 		return err
 	}
-	c.files.Begin()
-	c.ports.Begin()
+	c.files.EnableWrites()
+	c.ports.Start()
 	return nil
 }
 

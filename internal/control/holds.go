@@ -165,11 +165,11 @@ func (h *holds) expire(of *holding) {
 		h.log.Error("that a server is enabled again could not be kept", "proxy", s.Proxy, "server", s.Server, "error", err)
 	}
 	h.act(s, exchange.NotHeld)
-	h.tell(s)
+	h.report(s)
 }
 
-// tell logs a decision, and tells whoever wants to know.
-func (h *holds) tell(s HeldServer) {
+// report logs a decision, and tells whoever wants to know.
+func (h *holds) report(s HeldServer) {
 	attrs := []any{"proxy", s.Proxy, "server", s.Server, "state", s.Hold, "who", s.Who}
 	if s.Why != "" {
 		attrs = append(attrs, "why", s.Why)
@@ -240,7 +240,7 @@ func (c *Control) Hold(ctx context.Context, s HeldServer, hold exchange.Hold, re
 	}
 	h.act(s, hold)
 	s.Active = h.Active(s.keyOf())
-	h.tell(s)
+	h.report(s)
 	return s, nil
 }
 

@@ -246,8 +246,8 @@ func status(address string) int {
 	return s
 }
 
-// want holds that a new connection to an address gets a status, 0 for none.
-func want(t *testing.T, address string, wanted int) {
+// expectStatus holds that a new connection to an address gets a status, 0 for none.
+func expectStatus(t *testing.T, address string, wanted int) {
 	t.Helper()
 	if got := status(address); got != wanted {
 		t.Errorf("%s: got status %d, want %d", address, got, wanted)

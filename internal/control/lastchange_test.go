@@ -14,14 +14,14 @@ func TestTheLastChangeOfAnObjectIsKnown(t *testing.T) {
 	if first.Revision != 1 || first.Via != "file" || first.When.IsZero() {
 		t.Fatalf("after the start: %+v, want revision 1", first)
 	}
-	if _, err := h.c.Change(says(Cause{Who: "anna", Via: ViaAPI}, document(202, "a "+at[0]))); err != nil {
+	if _, err := h.c.Change(replaceWith(Cause{Who: "anna", Via: ViaAPI}, document(202, "a "+at[0]))); err != nil {
 		t.Fatal(err)
 	}
 	changed, other := h.c.LastChange("proxies", "all"), h.c.LastChange("ports", "a")
 	if changed.Revision != 2 || changed.Who != "anna" || other.Revision != 1 {
 		t.Errorf("the proxy was changed by %+v, the port by %+v", changed, other)
 	}
-	dry := says(Cause{Via: ViaAPI}, document(203, "a "+at[0]))
+	dry := replaceWith(Cause{Via: ViaAPI}, document(203, "a "+at[0]))
 	dry.DryRun = true
 	if _, err := h.c.Change(dry); err != nil {
 		t.Fatal(err)

@@ -62,7 +62,7 @@ func (w *world) live(seed uint64, moves int) (told []string) {
 	w.disk = w.force.text
 	w.save(w.disk)
 	w.open()
-	w.begin()
+	w.startControl()
 	told = append(told, "begin "+w.force.text)
 	w.look()
 	for i := 0; i < moves && len(w.wrong) == 0; i++ {
@@ -88,8 +88,8 @@ func (w *world) save(text string) {
 	}
 }
 
-// begin starts the control, which is to serve the file, or the newest confirmed revision.
-func (w *world) begin() {
+// startControl starts the control, which is to serve the file, or the newest confirmed revision.
+func (w *world) startControl() {
 	if w.c == nil {
 		return
 	}
@@ -161,7 +161,7 @@ func (w *world) edit(draw func(int) int) string {
 		}
 		next = old
 	}
-	e := says(Cause{Who: "ann", Via: ViaAPI}, next.text)
+	e := replaceWith(Cause{Who: "ann", Via: ViaAPI}, next.text)
 	switch draw(8) {
 	case 0:
 		e.IfMatch = `"stale"`
@@ -461,7 +461,7 @@ func (w *world) connect(draw func(int) int) string {
 		w.fault("%v", err)
 		return "connect"
 	}
-	g := &guest{client: c, address: address, since: w.stands()[address].Since, stream: protocol == "tcp", protocol: protocol}
+	g := &guest{client: c, address: address, since: w.openPorts()[address].Since, stream: protocol == "tcp", protocol: protocol}
 	w.guests = append(w.guests, g)
 	return "connect to " + protocol + " " + number
 }
@@ -507,7 +507,7 @@ func (w *world) restart() string {
 	next, ok := w.parse(w.disk)
 	if ok && next.valid {
 		w.force = next
-		w.begin()
+		w.startControl()
 		return "restart"
 	}
 	w.said, w.found = nil, nil

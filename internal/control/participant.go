@@ -69,7 +69,7 @@ func (background) Prepare(next *Next) (Change, error) { return beginning{next.Pl
 type beginning struct{ *plan.Plan }
 
 // Commit starts it.
-func (b beginning) Commit() { b.Begin() }
+func (b beginning) Commit() { b.Start() }
 
 // Cancel does nothing: what has not begun need not end.
 func (beginning) Cancel() {}

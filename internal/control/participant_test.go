@@ -56,7 +56,7 @@ func TestParticipantsCommitInOrderAndCancelInReverse(t *testing.T) {
 	}
 	told("prepare one", "prepare two", "cancel two", "cancel one")
 	before.same(t, h)
-	want(t, at[1], 0)
+	expectStatus(t, at[1], 0)
 
 	fail = "panic two"
 	if err := h.try(document(202, "a "+at[1])); err == nil || !strings.Contains(err.Error(), "prepare: broken invariant") {
@@ -64,16 +64,16 @@ func TestParticipantsCommitInOrderAndCancelInReverse(t *testing.T) {
 	}
 	told("prepare one", "cancel one")
 	before.same(t, h)
-	want(t, at[0], 201)
+	expectStatus(t, at[0], 201)
 
 	fail = ""
 	if _, err := h.c.DryRun(Cause{}, doc(document(202, "a "+at[1]))); err != nil {
 		t.Error(err)
 	}
 	told("prepare one", "prepare two", "prepare three", "cancel three", "cancel two", "cancel one")
-	want(t, at[1], 0)
+	expectStatus(t, at[1], 0)
 	h.apply(document(202, "a "+at[1]))
-	want(t, at[1], 202)
+	expectStatus(t, at[1], 202)
 }
 
 func TestADryRunLeavesEverything(t *testing.T) {
@@ -93,7 +93,7 @@ func TestADryRunLeavesEverything(t *testing.T) {
 		t.Error("a broken document passes")
 	}
 	before.same(t, h)
-	want(t, at[1], 0)
+	expectStatus(t, at[1], 0)
 	if more := h.log.String()[log:]; more != "" {
 		t.Errorf("the log says %s", more)
 	}

@@ -18,11 +18,11 @@ func TestAPortMovesIsSwappedAndRemoved(t *testing.T) {
 	t.Parallel()
 	at := testhouse.Addresses(t, 3)
 	h := start(t, document(201, "a "+at[0], "b "+at[1]))
-	want(t, at[0], 201)
+	expectStatus(t, at[0], 201)
 	h.apply(document(202, "a "+at[2], "b "+at[1]))
 	closed(t, at[0])
-	want(t, at[1], 202)
-	want(t, at[2], 202)
+	expectStatus(t, at[1], 202)
+	expectStatus(t, at[2], 202)
 
 	kept, err := connect(at[1])
 	if err != nil {
@@ -33,7 +33,7 @@ func TestAPortMovesIsSwappedAndRemoved(t *testing.T) {
 		t.Fatal(err)
 	}
 	h.apply(document(203, "a "+at[1], "b "+at[2]))
-	want(t, at[2], 203)
+	expectStatus(t, at[2], 203)
 	if got, err := kept.get("/"); got != 203 || err != nil {
 		t.Errorf("an open connection over a swap: got %d and %v, want 203", got, err)
 	}
@@ -44,7 +44,7 @@ func TestAPortMovesIsSwappedAndRemoved(t *testing.T) {
 	}
 	h.apply(document(204, "b "+at[2]))
 	closed(t, at[1])
-	want(t, at[2], 204)
+	expectStatus(t, at[2], 204)
 	testhouse.Eventually(t, "the removed port has drained", func() bool { return len(h.c.Status().Ports) == 1 })
 }
 
@@ -55,7 +55,7 @@ func TestAPortMovesToAllInterfacesAndBack(t *testing.T) {
 	h := start(t, document(200, "a "+narrow))
 	for i, address := range []string{"0.0.0.0" + port, narrow, "[::]" + port, narrow, "[::]" + port, "0.0.0.0" + port, narrow} {
 		h.apply(document(201+i, "a "+address))
-		want(t, narrow, 201+i)
+		expectStatus(t, narrow, 201+i)
 	}
 }
 
@@ -65,7 +65,7 @@ func TestAnAddressIsFreeAgainAtOnce(t *testing.T) {
 	for i := range 5 {
 		h.apply(document(201+i, "b "+at[1]))
 		h.apply(document(301+i, "a "+at[0], "b "+at[1]))
-		want(t, at[0], 301+i)
+		expectStatus(t, at[0], 301+i)
 	}
 }
 
@@ -117,7 +117,7 @@ func TestABusyAddressIsWaitedForAtTheStart(t *testing.T) {
 	h := prepare(t, document(201, "a "+at[0], "b "+at[1]))
 	h.retrySoon(nil)
 	h.run()
-	want(t, at[1], 201)
+	expectStatus(t, at[1], 201)
 	p, ok := h.port("a", at[0])
 	if !ok || p.State != "waiting" || p.Reason != "address_in_use" || p.Hint == "" {
 		t.Errorf("got %+v", p)
@@ -131,9 +131,9 @@ func TestABusyAddressIsWaitedForAtTheStart(t *testing.T) {
 	if p, _ := h.port("renamed", at[0]); p.State != "waiting" || !p.Since.Equal(since) {
 		t.Errorf("got %+v, want waiting since %v", p, since)
 	}
-	want(t, at[1], 203)
+	expectStatus(t, at[1], 203)
 	h.apply(document(204, "renamed "+at[2], "b "+at[1]))
-	want(t, at[2], 204)
+	expectStatus(t, at[2], 204)
 	if err := h.try(document(205, "renamed "+at[0], "b "+at[1])); !errors.Is(err, syscall.EADDRINUSE) {
 		t.Errorf("got %v, want that the address is in use: nobody waits for it any more", err)
 	}
@@ -157,7 +157,7 @@ func TestAWaitingPortIsOpenedWhenItsAddressIsFree(t *testing.T) {
 	}
 	busy.Close()
 	testhouse.Eventually(t, "the port listens", h.is("a", at[0], "listening"))
-	want(t, at[0], 201)
+	expectStatus(t, at[0], 201)
 	if n := h.log.count(`msg="port opened" port=a address=` + at[0]); n != 1 {
 		t.Errorf("it was said %d times, want once", n)
 	}
@@ -178,8 +178,8 @@ func TestABusyAddressRefusesAChange(t *testing.T) {
 		t.Errorf("got %v, want one that names port and address", err)
 	}
 	before.same(t, h)
-	want(t, at[0], 201)
-	want(t, at[2], 0)
+	expectStatus(t, at[0], 201)
+	expectStatus(t, at[2], 0)
 }
 
 func TestWhatTheSystemDoesNotAllow(t *testing.T) {
@@ -201,7 +201,7 @@ func TestWhatTheSystemDoesNotAllow(t *testing.T) {
 	if p.State != "permission_denied" || p.Reason != "permission_denied" || !strings.Contains(p.Hint, "CAP_NET_BIND_SERVICE") {
 		t.Errorf("got %+v", p)
 	}
-	want(t, at[1], 201)
+	expectStatus(t, at[1], 201)
 	h.apply(document(202, "b "+at[1]))
 	before := snapshot(h)
 	if err := h.try(document(203, "a "+at[0], "b "+at[1])); !errors.Is(err, syscall.EACCES) || !strings.Contains(err.Error(), "CAP_NET_BIND_SERVICE") {
@@ -210,7 +210,7 @@ func TestWhatTheSystemDoesNotAllow(t *testing.T) {
 	before.same(t, h)
 	close(allowed)
 	h.apply(document(204, "a "+at[0], "b "+at[1]))
-	want(t, at[0], 204)
+	expectStatus(t, at[0], 204)
 }
 
 func TestTheBoundOfConnectionsOfAPort(t *testing.T) {
@@ -249,7 +249,7 @@ func TestConnectionsAreCountedUnderThePortsName(t *testing.T) {
 	h := start(t, document(200, "a "+at[0], "b "+at[1]))
 	h.apply(document(200, "b "+at[0], "a "+at[1]))
 	h.apply(document(200, "c "+at[0], "a "+at[1]))
-	want(t, at[0], 200)
+	expectStatus(t, at[0], 200)
 	page := metricsPage(h)
 	for _, line := range []string{`headgate_connections_accepted_total{port="c"} 1`, `headgate_connections_accepted_total{port="a"} 0`} {
 		if !strings.Contains(page, line) {

@@ -133,7 +133,7 @@ func (ch *providing) Commit() {
 	}
 	for name, r := range ch.opened {
 		p.mu.running[name] = r
-		p.begin(r)
+		p.startSource(r)
 	}
 }
 
@@ -144,8 +144,8 @@ func (ch *providing) Cancel() {
 	}
 }
 
-// begin starts a source and hears it.
-func (p *providers) begin(r *running) {
+// startSource starts a source and hears it.
+func (p *providers) startSource(r *running) {
 	if r.source == nil {
 		return
 	}
@@ -196,7 +196,7 @@ func (p *providers) reopen() {
 			again.failed.Since = since
 		}
 		p.mu.running[name] = again
-		p.begin(again)
+		p.startSource(again)
 	}
 }
 

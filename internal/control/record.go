@@ -216,14 +216,14 @@ func (s *recordSet) without(other *recordSet) []*record {
 
 // passages returns recordSet.to of the logs of a configuration for TCP and UDP proxies.
 func (r *records) passages(set *recordSet) func(path string) func(*exchange.Session) {
-	return func(path string) func(*exchange.Session) { return r.passage(set, path) }
+	return func(path string) func(*exchange.Session) { return r.sessionLogger(set, path) }
 }
 
-// passage returns what is told of each connection of a TCP proxy and each session of a
+// sessionLogger returns what is told of each connection of a TCP proxy and each session of a
 // UDP proxy whose log is at path. A connection may end long after it began: its line is
 // in the log that is at the path then. One of a proxy's own that is not there any more
 // takes the last lines still, the common one does not.
-func (r *records) passage(set *recordSet, path string) func(*exchange.Session) {
+func (r *records) sessionLogger(set *recordSet, path string) func(*exchange.Session) {
 	own := set.logs[cmp.Or(path, set.form.common)]
 	if own == nil {
 		return nil

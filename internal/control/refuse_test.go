@@ -104,9 +104,9 @@ func TestARefusedChangeLeavesEverything(t *testing.T) {
 		}
 		before.same(t, h)
 		for _, closed := range []string{at[2], at[3]} {
-			want(t, closed, 0)
+			expectStatus(t, closed, 0)
 		}
-		want(t, at[0], 201)
+		expectStatus(t, at[0], 201)
 	}
 	if page := metricsPage(h); !strings.Contains(page, `headgate_config_applies_total{result="refused"} 7`) ||
 		!strings.Contains(page, "headgate_config_last_apply_successful 0") {
@@ -134,10 +134,10 @@ func TestAChangeThatCannotBeSavedIsRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	before.same(t, h)
-	want(t, at[1], 0)
-	want(t, at[0], 201)
+	expectStatus(t, at[1], 0)
+	expectStatus(t, at[0], 201)
 	h.apply(document(203, "a "+at[1]))
-	want(t, at[1], 203)
+	expectStatus(t, at[1], 203)
 }
 
 func TestAChangeThatComesWhileStoppingIsRefused(t *testing.T) {
@@ -150,7 +150,7 @@ func TestAChangeThatComesWhileStoppingIsRefused(t *testing.T) {
 	if err := h.c.Reload(); err == nil {
 		t.Error("the file was applied")
 	}
-	want(t, at[1], 0)
+	expectStatus(t, at[1], 0)
 	h.c.close() // a second time
 }
 

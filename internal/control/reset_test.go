@@ -58,7 +58,7 @@ func TestAResetClosesWhatIsOpenOnThePort(t *testing.T) {
 		t.Errorf("%d connections of the TCP proxy were closed, want 1 that has ended", closed)
 	}
 	close(server.release)
-	want(t, at[0], 200)
+	expectStatus(t, at[0], 200)
 	if _, stands := h.c.ResetPort("ports", "none"); stands != nil {
 		t.Errorf("a port that is not there stands %+v", stands)
 	}
@@ -97,7 +97,7 @@ func TestAResetEndsHTTP3AndSessions(t *testing.T) {
 		t.Fatalf("got status %d", got)
 	}
 	c := dialUDP(t, at[1])
-	if got := c.ask("1"); got != "p1" {
+	if got := c.exchange("1"); got != "p1" {
 		t.Fatalf("got %q", got)
 	}
 	if closed, _ := h.c.ResetPort("ports", "a"); closed != 1 {
@@ -110,7 +110,7 @@ func TestAResetEndsHTTP3AndSessions(t *testing.T) {
 	if closed, _ := h.c.ResetPort("udp_proxies", "dns"); closed != 1 {
 		t.Errorf("%d sessions were ended, want 1", closed)
 	}
-	if got := c.ask("2"); got != "p2" {
+	if got := c.exchange("2"); got != "p2" {
 		t.Errorf("after the reset got %q", got)
 	}
 	if p, _ := h.port("dns", at[1]); p.Accepted != 2 {
@@ -138,5 +138,5 @@ func TestAResetRetriesAPortThatWaits(t *testing.T) {
 	if len(stands) != 1 || stands[0].State != "listening" {
 		t.Errorf("a port whose address is free stands %+v", stands)
 	}
-	want(t, at[0], 201)
+	expectStatus(t, at[0], 201)
 }

@@ -101,9 +101,9 @@ func (a *Archive) names() string {
 // by somebody.
 var restoredIfAbsent = []string{store.PrefixCertificate, store.PrefixAccount, store.KeySticky}
 
-// Begin puts certificates, and the accounts that they are ordered with, that are not
+// RestoreCertificates puts certificates, and the accounts that they are ordered with, that are not
 // here.
-func (a *Archive) Begin(ctx context.Context) error {
+func (a *Archive) RestoreCertificates(ctx context.Context) error {
 	var put []store.Entry
 	for _, prefix := range restoredIfAbsent {
 		entries, _, err := a.from.Snapshot(ctx, prefix)
@@ -154,7 +154,7 @@ func (a *Archive) Finish(ctx context.Context, waits string) error {
 	if waits == "" {
 		return a.replaceWhole(ctx, put)
 	}
-	defer a.control.settle() // it may have been taken back meanwhile
+	defer a.control.finishRestore() // it may have been taken back meanwhile
 	a.control.restoring.Lock()
 	defer a.control.restoring.Unlock()
 	revision, err := strconv.Atoi(waits)

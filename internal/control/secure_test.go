@@ -64,7 +64,7 @@ func TestAPortChangesItsProtocolOnItsSocket(t *testing.T) {
 		t.Errorf("got hosts %q with a self-signed certificate, want all", now.SelfSigned)
 	}
 	h.apply(document(203, "a "+at[0]))
-	want(t, at[0], 203)
+	expectStatus(t, at[0], 203)
 }
 
 func TestWhoWaitsForAPortThatMovesIsServedWithTLS(t *testing.T) {

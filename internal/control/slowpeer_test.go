@@ -54,15 +54,15 @@ func TestASlowReaderOfABackupDelaysNoChange(t *testing.T) {
 	go func() { sent <- h.c.Backup(context.Background(), client, "") }()
 	<-client.reached
 
-	edit := says(Cause{Who: "anna", Via: ViaAPI}, document(202, "a "+at[0]))
+	edit := replaceWith(Cause{Who: "anna", Via: ViaAPI}, document(202, "a "+at[0]))
 	edit.ConfirmWithin = time.Hour
 	err := within(t, "a change", func() error { _, err := h.c.Change(edit); return err })
 	if err != nil {
 		t.Fatal(err)
 	}
-	want(t, at[0], 202)
+	expectStatus(t, at[0], 202)
 	_ = within(t, "a revert", func() error { h.c.revert(2); return nil })
-	want(t, at[0], 201)
+	expectStatus(t, at[0], 201)
 	_ = within(t, "a look at the store", func() error {
 		_, err := h.c.state.List(context.Background(), "token/", "", 1)
 		return err
@@ -105,12 +105,12 @@ func TestASlowReaderOfAnAccessLogDelaysNoChange(t *testing.T) {
 		t.Fatal(err)
 	}
 	writer.Close()
-	want(t, at[0], 201)
+	expectStatus(t, at[0], 201)
 	h.apply(document(202, "a "+at[0]))
 	if strings.Contains(h.log.String(), "access log not flushed") {
 		t.Error("the change has waited for the reader of the access log")
 	}
-	want(t, at[0], 202)
+	expectStatus(t, at[0], 202)
 	go io.Copy(io.Discard, reader)
 	h.finish()
 	reader.Close()

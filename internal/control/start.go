@@ -17,7 +17,7 @@ func (c *Control) start() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	reverted := c.startRevertedLocked()
-	c.settle() // what a process that was killed has left
+	c.finishRestore() // what a process that was killed has left
 	if reverted {
 		return nil
 	}

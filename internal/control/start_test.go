@@ -15,7 +15,7 @@ func TestABrokenDocumentAtTheStartLeavesTheNewestConfirmedRevision(t *testing.T)
 	h.finish()
 	write(t, h.file, "version: 1\nports: {a: {addr")
 	h = h.again()
-	want(t, at[0], 201)
+	expectStatus(t, at[0], 201)
 	s := h.c.Status()
 	if s.State != "degraded" || s.Refused == nil || s.Revision != "00000001" || len(s.Sources) != 1 || s.Sources[0].State != "error" {
 		t.Errorf("the status is %+v", s)
@@ -46,14 +46,14 @@ func TestTheETagOfADegradedHeadgateIsThatOfNothing(t *testing.T) {
 	broken := "version: 1\nports: {a: {addr"
 	write(t, h.file, broken)
 	h = h.again()
-	if _, err := h.c.Change(says(Cause{Via: ViaAPI}, "version: 2\n")); err == nil {
+	if _, err := h.c.Change(replaceWith(Cause{Via: ViaAPI}, "version: 2\n")); err == nil {
 		t.Error("the edit was taken")
 	}
 	if tag := h.c.ETag(); tag != "" {
 		t.Errorf("the ETag is %s, want none", tag)
 	}
 	// What was refused at the start is refused again when somebody brings it back.
-	if _, err := h.c.Change(says(Cause{Via: ViaAPI}, document(202, "a "+at[0]))); err != nil {
+	if _, err := h.c.Change(replaceWith(Cause{Via: ViaAPI}, document(202, "a "+at[0]))); err != nil {
 		t.Fatal(err)
 	}
 	write(t, h.file, broken)

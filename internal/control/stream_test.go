@@ -227,7 +227,7 @@ func TestAnAddressChangesBetweenHTTPAndTCP(t *testing.T) {
 		t.Errorf("the connection that spoke HTTP did not end in order: %v", err)
 	}
 	h.apply(document(202, "db "+at[0]))
-	want(t, at[0], 202)
+	expectStatus(t, at[0], 202)
 	if err := echoes(raw); err != nil {
 		t.Errorf("a connection of the proxy that is gone, while it drains: %v", err)
 	}

@@ -39,7 +39,7 @@ func TestATCPProxySpeaksTLSToItsServers(t *testing.T) {
 		t.Errorf("got %+v", s)
 	}
 	h.apply(streams(proxy("good", at[0], "{insecure_skip_verify: true}")))
-	want(t, at[0], 404)
+	expectStatus(t, at[0], 404)
 	if u := h.c.Status().Unverified; len(u) != 1 || u[0].Proxy != "good" {
 		t.Errorf("got %+v, want a warning that stands", u)
 	}

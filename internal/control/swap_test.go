@@ -29,7 +29,7 @@ udp_proxies: {dns: {address: %q, servers: [{address: %q}]}}
 		if got := status3(t, quic); got != 201+i {
 			t.Errorf("change %d: got status %d, want %d", i, got, 201+i)
 		}
-		if got, want := dialUDP(t, dns).ask(fmt.Sprint(i)), fmt.Sprint("a", i); got != want {
+		if got, want := dialUDP(t, dns).exchange(fmt.Sprint(i)), fmt.Sprint("a", i); got != want {
 			t.Errorf("change %d: got %q, want %q", i, got, want)
 		}
 		if p, _ := h.port("q", quic); p.State != "listening" {

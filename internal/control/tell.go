@@ -2,9 +2,9 @@ package control
 
 import "time"
 
-// tell notes what became of the change, and tells everybody if there is something to
+// publish notes what became of the change, and tells everybody if there is something to
 // tell.
-func (ch *change) tell(err error) {
+func (ch *change) publish(err error) {
 	ch.control.noteLocked(ch, err)
 	ch.control.publishLocked()
 	if ch.merged != nil {

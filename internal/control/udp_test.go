@@ -47,9 +47,9 @@ func dialUDP(t *testing.T, address string) datagrams {
 	return datagrams{c}
 }
 
-// ask sends a datagram and returns the answer, "" if nobody listens: the system tells
+// exchange sends a datagram and returns the answer, "" if nobody listens: the system tells
 // of that at once.
-func (c datagrams) ask(text string) string {
+func (c datagrams) exchange(text string) string {
 	c.SetReadDeadline(time.Now().Add(patience))
 	c.Write([]byte(text))
 	p := make([]byte, 2048)
@@ -68,7 +68,7 @@ func TestAUDPProxyIsLive(t *testing.T) {
 	a, b := parrot(t, "a"), parrot(t, "b")
 	h := start(t, udpFile(own("dns", at[0], "", a)))
 	c := dialUDP(t, at[0])
-	if got := c.ask("1"); got != "a1" {
+	if got := c.exchange("1"); got != "a1" {
 		t.Fatalf("got %q", got)
 	}
 	p, ok := h.port("dns", at[0])
@@ -79,25 +79,25 @@ func TestAUDPProxyIsLive(t *testing.T) {
 		t.Errorf("that it was opened was said %d times, want once", n)
 	}
 	h.apply(udpFile(own("dns", at[0], ", idle_timeout: 5s", a, b)))
-	if got := c.ask("2"); got != "a2" {
+	if got := c.exchange("2"); got != "a2" {
 		t.Errorf("a session at a server that stays: got %q", got)
 	}
 	h.apply(udpFile(own("dns", at[0], "", b)))
-	if got := c.ask("3"); got != "b3" {
+	if got := c.exchange("3"); got != "b3" {
 		t.Errorf("a session whose server is gone: got %q", got)
 	}
 	h.apply(udpFile(own("renamed", at[0], ", ip_filter: {deny: [192.0.2.1]}", b)))
-	if got := c.ask("4"); got != "b4" {
+	if got := c.exchange("4"); got != "b4" {
 		t.Errorf("under another name: got %q", got)
 	}
 	if now, _ := h.port("renamed", at[0]); !now.Since.Equal(p.Since) {
 		t.Errorf("got %+v, want the same socket", now)
 	}
 	h.apply(udpFile(own("renamed", at[1], "", b)))
-	if got := dialUDP(t, at[1]).ask("5"); got != "b5" {
+	if got := dialUDP(t, at[1]).exchange("5"); got != "b5" {
 		t.Errorf("at another address: got %q", got)
 	}
-	if got := dialUDP(t, at[0]).ask("6"); got != "" {
+	if got := dialUDP(t, at[0]).exchange("6"); got != "" {
 		t.Errorf("at the old address: got %q", got)
 	}
 	w := httptest.NewRecorder()
@@ -121,7 +121,7 @@ func TestAUDPAddressThatIsBusy(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "address already in use") {
 		t.Errorf("got %v, want a busy address", err)
 	}
-	if got := dialUDP(t, at[0]).ask("1"); got != "a1" {
+	if got := dialUDP(t, at[0]).exchange("1"); got != "a1" {
 		t.Errorf("after a refused change: got %q", got)
 	}
 	waits := prepare(t, udpFile(own("dns", at[1], "", a)))
@@ -132,7 +132,7 @@ func TestAUDPAddressThatIsBusy(t *testing.T) {
 	}
 	busy.Close()
 	testhouse.Eventually(t, "it listens", waits.is("dns", at[1], "listening"))
-	if got := dialUDP(t, at[1]).ask("1"); got != "a1" {
+	if got := dialUDP(t, at[1]).exchange("1"); got != "a1" {
 		t.Errorf("when the address was free: got %q", got)
 	}
 }
@@ -145,7 +145,7 @@ func TestAUDPProxyMovesToAllInterfacesAndBack(t *testing.T) {
 	h := start(t, udpFile(own("dns", narrow, "", a)))
 	for i, address := range []string{"0.0.0.0" + port, narrow, "[::]" + port, narrow} {
 		h.apply(udpFile(own("dns", address, "", a)))
-		if got, want := dialUDP(t, narrow).ask(fmt.Sprint(i)), fmt.Sprint("a", i); got != want {
+		if got, want := dialUDP(t, narrow).exchange(fmt.Sprint(i)), fmt.Sprint("a", i); got != want {
 			t.Errorf("at %s: got %q, want %q", address, got, want)
 		}
 	}

@@ -184,7 +184,7 @@ type traffic struct {
 	clients     sync.WaitGroup
 }
 
-func begin(address string, wanted func(status int) bool) *traffic {
+func startTraffic(address string, wanted func(status int) bool) *traffic {
 	l := &traffic{end: make(chan struct{})}
 	for i := range 4 {
 		l.clients.Go(func() {
@@ -229,7 +229,7 @@ func TestRandomChangesUnderLoadLoseNothing(t *testing.T) {
 	ports := testhouse.Ports(t, 4)
 	steady := portSetup{"127.0.0.1:" + ports[0], 201}
 	r := run(t, setup{"steady": steady}.String())
-	l := begin(steady.address, func(status int) bool { return status >= 201 && status <= 203 })
+	l := startTraffic(steady.address, func(status int) bool { return status >= 201 && status <= 203 })
 	defer l.stop(t)
 	rapid.Check(t, func(rt *rapid.T) {
 		next := setup{"steady": {steady.address, rapid.IntRange(201, 203).Draw(rt, "steady")}}
@@ -262,7 +262,7 @@ func TestAnAddressWidensAndNarrowsUnderLoad(t *testing.T) {
 	narrow := setup{"web": {"127.0.0.1:" + port, 201}}.String()
 	wide := setup{"web": {"0.0.0.0:" + port, 201}}.String()
 	r := run(t, narrow)
-	l := begin("127.0.0.1:"+port, func(status int) bool { return status == 201 })
+	l := startTraffic("127.0.0.1:"+port, func(status int) bool { return status == 201 })
 	for range 3 {
 		for _, text := range []string{wide, narrow} {
 			if err := r.change(t, text); err != nil {
@@ -281,7 +281,7 @@ func TestPortsSwapTheirAddressesWithoutTouchingSockets(t *testing.T) {
 	for _, p := range r.Status().Ports {
 		since[p.Address] = p.Since
 	}
-	l := begin(x, func(status int) bool { return status == 201 || status == 202 })
+	l := startTraffic(x, func(status int) bool { return status == 201 || status == 202 })
 	if err := r.change(t, setup{"a": {y, 201}, "b": {x, 202}}.String()); err != nil {
 		t.Fatal(err)
 	}

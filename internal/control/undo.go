@@ -67,9 +67,9 @@ func (c *Control) RestorePending(ctx context.Context) (bool, error) {
 	return err == nil, err
 }
 
-// settle looks what became of a restore: one that was taken back gives users and tokens
+// finishRestore ends a restore whose outcome is known: one that was reverted restores users and tokens
 // back, and when one was confirmed, those before are forgotten.
-func (c *Control) settle() {
+func (c *Control) finishRestore() {
 	c.restoring.Lock()
 	defer c.restoring.Unlock()
 	ctx := context.Background()

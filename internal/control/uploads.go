@@ -27,7 +27,7 @@ func followUploads(ctx context.Context, kept store.Store, uploads *certs.Uploads
 				continue
 			}
 			after, followed = at, true
-			uploads.Look() // at what came before, of which nobody tells
+			uploads.Reload() // at what came before, of which nobody tells
 		}
 		for batch, err := range kept.Watch(ctx, store.PrefixCertificate, after) {
 			if errors.Is(err, store.ErrTooOld) || errors.Is(err, store.ErrRewound) {

@@ -53,7 +53,7 @@ func TestTheFileIsWatched(t *testing.T) {
 	next("half, then whole", 205, func(text string) {
 		write(t, h.file, text[:len(text)/2])
 		testhouse.Eventually(t, "the half is refused", func() bool { return h.c.Status().Refused != nil })
-		want(t, at[0], 204)
+		expectStatus(t, at[0], 204)
 		write(t, h.file, text)
 	})
 	next("deleted, and made again", 206, func(text string) {
@@ -64,7 +64,7 @@ func TestTheFileIsWatched(t *testing.T) {
 			r := h.c.Status().Refused
 			return r != nil && strings.Contains(r.Problems[0], "no such file")
 		})
-		want(t, at[0], 205)
+		expectStatus(t, at[0], 205)
 		write(t, h.file, text)
 	})
 }
@@ -110,7 +110,7 @@ func TestLinksAreFollowedWhenTheyAreSwapped(t *testing.T) {
 	}
 	link(filepath.Join("..data", "headgate.yaml"), "headgate.yaml")
 	h.run()
-	want(t, at[0], 201)
+	expectStatus(t, at[0], 201)
 	link("..2", "..data_tmp")
 	rename(t, filepath.Join(dir, "..data_tmp"), filepath.Join(dir, "..data"))
 	testhouse.Eventually(t, "the swapped file is served", serves(at[0], 202))
@@ -152,7 +152,7 @@ func TestADirectoryThatCannotBeReadLeavesEverything(t *testing.T) {
 	if err := h.c.Reload(); err == nil {
 		t.Error("it was read")
 	}
-	want(t, at[0], 201)
+	expectStatus(t, at[0], 201)
 	if err := os.Chmod(dir, 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -169,7 +169,7 @@ func TestReloadOfABrokenFileIsRefused(t *testing.T) {
 		t.Errorf("got %v, want the place of the mistake", err)
 	}
 	before.same(t, h)
-	want(t, at[0], 201)
+	expectStatus(t, at[0], 201)
 }
 
 func TestReloadAndWatchTogetherEndWithTheNewestFile(t *testing.T) {

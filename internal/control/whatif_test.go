@@ -86,7 +86,7 @@ func TestRecentRequestsAreDecidedByADraft(t *testing.T) {
 			whatif.Result{Changed: 10, Answer: 2, Refused: 8}, "no port"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			edit := says(Cause{Via: ViaAPI}, test.change.Replace(text))
+			edit := replaceWith(Cause{Via: ViaAPI}, test.change.Replace(text))
 			edit.DryRun = true
 			e, err := h.c.Change(edit)
 			if err != nil {
@@ -115,7 +115,7 @@ func TestRecentRequestsAreDecidedByADraft(t *testing.T) {
 	if h.text() != text {
 		t.Error("the document was changed")
 	}
-	e, err := h.c.Change(says(Cause{Via: ViaAPI}, text+"# a comment\n"))
+	e, err := h.c.Change(replaceWith(Cause{Via: ViaAPI}, text+"# a comment\n"))
 	if err != nil || e.WhatIf != nil {
 		t.Errorf("a change that is made tells of %+v, %v", e.WhatIf, err)
 	}

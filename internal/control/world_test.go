@@ -347,8 +347,8 @@ func (w *world) lookAtEvents() {
 	}
 }
 
-// stands returns the open ports by address and kind of socket.
-func (w *world) stands() map[string]ports.State {
+// openPorts returns the open ports by address and kind of socket.
+func (w *world) openPorts() map[string]ports.State {
 	all := map[string]ports.State{}
 	for _, p := range w.c.Status().Ports {
 		if p.State != "draining" {
@@ -366,7 +366,7 @@ func (w *world) stands() map[string]ports.State {
 }
 
 func (w *world) lookAtPorts() {
-	stands, want := w.stands(), map[string]string{}
+	stands, want := w.openPorts(), map[string]string{}
 	for name, p := range w.force.ports {
 		if p.protocol == "http3" {
 			want["udp/"+p.address] = name + " http3"
@@ -451,7 +451,7 @@ func (w *world) lookAtNumber(number string, stands map[string]ports.State) {
 }
 
 func (w *world) lookAtGuests() {
-	stands := w.stands()
+	stands := w.openPorts()
 	w.guests = slices.DeleteFunc(w.guests, func(g *guest) bool {
 		p, ok := stands[g.address]
 		if ok && p.Since.Equal(g.since) && string(p.Protocol) == g.protocol {
@@ -463,7 +463,7 @@ func (w *world) lookAtGuests() {
 				return false
 			}
 			g.SetDeadline(time.Now().Add(patience))
-			if got := g.ask(); got != w.force.name {
+			if got := g.request(); got != w.force.name {
 				w.fault("a connection at %s got %s, want %s", g.address, got, w.force.name)
 				g.Close()
 				return true
@@ -481,8 +481,8 @@ func (w *world) lookAtGuests() {
 	})
 }
 
-// ask asks on a connection that stays.
-func (g *guest) ask() string {
+// request sends a request on a connection that stays open.
+func (g *guest) request() string {
 	if _, err := io.WriteString(g, "GET / HTTP/1.1\r\nHost: other.example\r\n\r\n"); err != nil {
 		return err.Error()
 	}
@@ -506,7 +506,7 @@ func (w *world) lookAtHosts() {
 			number = n
 		}
 	}
-	if number == "" || w.stands()["127.0.0.1:"+number].State == "waiting" {
+	if number == "" || w.openPorts()["127.0.0.1:"+number].State == "waiting" {
 		return
 	}
 	at := "127.0.0.1:" + number

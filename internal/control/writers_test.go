@@ -65,5 +65,5 @@ func TestWritersAtOnceLoseNothing(t *testing.T) {
 	if tag := ETagOf(list[0]); tag != h.c.ETag() {
 		t.Errorf("the newest revision has the ETag %s, and %s is in force", tag, h.c.ETag())
 	}
-	want(t, at[0], 201)
+	expectStatus(t, at[0], 201)
 }

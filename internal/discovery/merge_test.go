@@ -58,8 +58,8 @@ func merge(t testing.TB, text string, objects ...*config.Discovered) *discovery.
 	return discovery.Merge(c, []discovery.Provider{{Name: "local", Settings: c.Discovery.Docker["local"], Objects: objects}}, nil, nil)
 }
 
-// told returns issues in short: "shop-1 conflict proxies shop".
-func told(m *discovery.Merged) []string {
+// issueLines returns issues in short: "shop-1 conflict proxies shop".
+func issueLines(m *discovery.Merged) []string {
 	var out []string
 	for _, i := range m.Issues {
 		out = append(out, fmt.Sprintf("%s %s %s %s", i.Container, i.Code, i.Kind, i.Name))
@@ -231,7 +231,7 @@ func TestTheOlderContainerWinsAndBothAreTold(t *testing.T) {
 	if m.Config.Found("proxies", "old") == nil || m.Config.Found("proxies", "young") != nil || m.Config.Found("proxies", "beside") == nil {
 		t.Errorf("issues %v", m.Issues)
 	}
-	if got := told(m); !slices.Equal(got, []string{"old-1 conflict proxies old", "young-1 conflict proxies young"}) {
+	if got := issueLines(m); !slices.Equal(got, []string{"old-1 conflict proxies old", "young-1 conflict proxies young"}) {
 		t.Errorf("issues %q", got)
 	}
 	for i, other := range []string{"young", "old"} {

@@ -48,39 +48,39 @@ func (c Config) by() string {
 	return ""
 }
 
-func (p PortListening) about() (string, string) { return p.say("listens at " + p.Address) }
+func (p PortListening) about() (string, string) { return p.sentence("listens at " + p.Address) }
 func (p PortWaiting) about() (string, string) {
-	return p.say("waits for " + p.Address + because(p.Reason))
+	return p.sentence("waits for " + p.Address + because(p.Reason))
 }
-func (p PortClosed) about() (string, string) { return p.say("was closed") }
+func (p PortClosed) about() (string, string) { return p.sentence("was closed") }
 
 func (p PortReset) about() (string, string) {
-	return p.say("was reset" + Config{Who: p.Who}.by() + because(p.Why) + ", connections closed: " + strconv.Itoa(p.Closed))
+	return p.sentence("was reset" + Config{Who: p.Who}.by() + because(p.Why) + ", connections closed: " + strconv.Itoa(p.Closed))
 }
 
-func (p Port) say(what string) (string, string) {
+func (p Port) sentence(what string) (string, string) {
 	object := "port " + p.Port
 	return object, object + " " + what
 }
 
-func (p ServerHealthy) about() (string, string) { return p.say("is healthy" + because(p.Cause)) }
+func (p ServerHealthy) about() (string, string) { return p.sentence("is healthy" + because(p.Cause)) }
 func (p ServerUnhealthy) about() (string, string) {
-	return p.say("is unhealthy" + because(p.Cause))
+	return p.sentence("is unhealthy" + because(p.Cause))
 }
 func (p ServerEjected) about() (string, string) {
-	return p.say("gets no requests for a while" + because(p.Cause))
+	return p.sentence("gets no requests for a while" + because(p.Cause))
 }
 func (p ServerDrained) about() (string, string) {
 	switch p.State {
 	case "drained":
-		return p.say("is drained: nothing runs on it any more")
+		return p.sentence("is drained: nothing runs on it any more")
 	case "draining":
-		return p.say("gets no new clients, drained" + Config{Who: p.Who}.by() + because(p.Cause))
+		return p.sentence("gets no new clients, drained" + Config{Who: p.Who}.by() + because(p.Cause))
 	}
-	return p.say("is " + p.State + Config{Who: p.Who}.by() + because(p.Cause))
+	return p.sentence("is " + p.State + Config{Who: p.Who}.by() + because(p.Cause))
 }
 
-func (p Server) say(what string) (string, string) {
+func (p Server) sentence(what string) (string, string) {
 	object := "proxy " + p.Proxy
 	if p.Route != "" {
 		object += ", route " + p.Route
@@ -89,49 +89,53 @@ func (p Server) say(what string) (string, string) {
 	return object, object + " " + what
 }
 
-func (p ProxyDown) about() (string, string)     { return p.say("has no healthy server") }
-func (p ProxyDegraded) about() (string, string) { return p.say("is degraded" + because(p.Reason)) }
+func (p ProxyDown) about() (string, string)     { return p.sentence("has no healthy server") }
+func (p ProxyDegraded) about() (string, string) { return p.sentence("is degraded" + because(p.Reason)) }
 func (p ProxyRecovered) about() (string, string) {
-	return p.say(fmt.Sprintf("has %d of %d healthy servers", p.Healthy, p.Total))
+	return p.sentence(fmt.Sprintf("has %d of %d healthy servers", p.Healthy, p.Total))
 }
 
-func (p Proxy) say(what string) (string, string) {
+func (p Proxy) sentence(what string) (string, string) {
 	object := "proxy " + p.Proxy
 	return object, object + " " + what
 }
 
-func (p CertificateLoaded) about() (string, string) { return p.say("is served") }
+func (p CertificateLoaded) about() (string, string) { return p.sentence("is served") }
 func (p CertificateExpiring) about() (string, string) {
-	return p.say("expires at " + p.NotAfter.UTC().Format(time.RFC3339))
+	return p.sentence("expires at " + p.NotAfter.UTC().Format(time.RFC3339))
 }
-func (p CertificateExpired) about() (string, string) { return p.say("has expired") }
+func (p CertificateExpired) about() (string, string) { return p.sentence("has expired") }
 func (p CertificateFailed) about() (string, string) {
-	return p.say("cannot be loaded" + because(p.Cause))
+	return p.sentence("cannot be loaded" + because(p.Cause))
 }
 
-func (c Certificate) say(what string) (string, string) {
+func (c Certificate) sentence(what string) (string, string) {
 	object := "certificate " + c.Certificate
 	return object, object + " " + what
 }
 
-func (a ACMEIssued) about() (string, string)  { return a.say("was issued") }
-func (a ACMEBlocked) about() (string, string) { return a.say("is not ordered" + because(a.Cause)) }
-func (a ACMEFailed) about() (string, string)  { return a.say("was not issued" + because(a.Cause)) }
+func (a ACMEIssued) about() (string, string)  { return a.sentence("was issued") }
+func (a ACMEBlocked) about() (string, string) { return a.sentence("is not ordered" + because(a.Cause)) }
+func (a ACMEFailed) about() (string, string)  { return a.sentence("was not issued" + because(a.Cause)) }
 
-func (a ACME) say(what string) (string, string) {
-	object, text := Certificate{Certificate: a.Certificate}.say(what)
+func (a ACME) sentence(what string) (string, string) {
+	object, text := Certificate{Certificate: a.Certificate}.sentence(what)
 	if len(a.Names) > 0 { // the name of a wildcard's certificate is no name of a host
-		_, text = Certificate{Certificate: a.Names[0]}.say(what)
+		_, text = Certificate{Certificate: a.Names[0]}.sentence(what)
 	}
 	return object, text
 }
 
-func (i DiscoveryIssueOpened) about() (string, string) { return i.say(i.Message) }
-func (i DiscoveryIssueClosed) about() (string, string) { return i.say("no longer so: " + i.Message) }
-func (i DiscoveryLost) about() (string, string)        { return i.say("does not answer" + because(i.Message)) }
-func (i DiscoveryConnected) about() (string, string)   { return i.say("answers") }
+func (i DiscoveryIssueOpened) about() (string, string) { return i.sentence(i.Message) }
+func (i DiscoveryIssueClosed) about() (string, string) {
+	return i.sentence("no longer so: " + i.Message)
+}
+func (i DiscoveryLost) about() (string, string) {
+	return i.sentence("does not answer" + because(i.Message))
+}
+func (i DiscoveryConnected) about() (string, string) { return i.sentence("answers") }
 
-func (i Issue) say(what string) (string, string) {
+func (i Issue) sentence(what string) (string, string) {
 	object := "provider " + i.Provider
 	if i.Object != "" {
 		object += ", " + i.Object
@@ -139,13 +143,15 @@ func (i Issue) say(what string) (string, string) {
 	return object, object + ": " + what
 }
 
-func (a AuthSignedIn) about() (string, string) { return a.say("signed in") }
+func (a AuthSignedIn) about() (string, string) { return a.sentence("signed in") }
 func (a AuthFailed) about() (string, string) {
-	return a.say("was refused to sign in" + because(a.Reason))
+	return a.sentence("was refused to sign in" + because(a.Reason))
 }
-func (a AuthThrottled) about() (string, string) { return a.say("is refused for a while to sign in") }
+func (a AuthThrottled) about() (string, string) {
+	return a.sentence("is refused for a while to sign in")
+}
 
-func (a Auth) say(what string) (string, string) {
+func (a Auth) sentence(what string) (string, string) {
 	object := "user " + a.User
 	switch {
 	case a.Token != "":

@@ -20,8 +20,8 @@ func (a *Alternative) Set(value string) {
 	a.value.Store(&value)
 }
 
-// tell adds the field to a response that has none of its own.
-func (a *Alternative) tell(rs *Response) {
+// addTo adds the field to a response that has none of its own.
+func (a *Alternative) addTo(rs *Response) {
 	if v := a.value.Load(); v != nil && !rs.Header.Has(header.AltSvc) {
 		rs.Header.Add(header.AltSvc, *v)
 	}

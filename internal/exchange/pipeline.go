@@ -130,7 +130,7 @@ func (p *Pipeline) send(ex *Exchange) {
 		return
 	}
 	if p.Alternative != nil {
-		p.Alternative.tell(&ex.Response)
+		p.Alternative.addTo(&ex.Response)
 	}
 	if ex.Response.Tunnel != nil {
 		ex.tunnel = p.Tunnels.add(ex.Place, ex.Response.Tunnel)
@@ -175,11 +175,11 @@ func (p *Pipeline) done(ex *Exchange) {
 			ex.Response.Header.Reset()
 		}
 	}
-	p.Tell(ex)
+	p.Finish(ex)
 }
 
-// Tell tells Counter and Done of a finished exchange.
-func (p *Pipeline) Tell(ex *Exchange) {
+// Finish reports a finished exchange to Counter and Done.
+func (p *Pipeline) Finish(ex *Exchange) {
 	if p.Counter != nil {
 		p.Counter.Done(ex)
 	}

@@ -25,11 +25,11 @@ type Subrequest struct {
 	until int64
 }
 
-// Begin starts a request without a body. target is the path, and query is ""
+// Start starts a request without a body. target is the path, and query is ""
 // or begins with "?". timeout bounds the time to the response head, and the pauses in
 // its body, which has twice that time in all; 0 is no bound. Everything that is sent beside the Host is for the owner
 // to add to Request.
-func (e *Subrequest) Begin(method, target, query string, timeout time.Duration) {
+func (e *Subrequest) Start(method, target, query string, timeout time.Duration) {
 	e.conn = Conn{Remote: local, Local: local, Peer: local.Addr().String(), Scheme: "http"}
 	e.Exchange.Begin(&e.conn, subrequestFront{e})
 	e.gone, e.until = nil, 0
@@ -51,9 +51,9 @@ var (
 // does when a client leaves.
 func (e *Subrequest) WhileWanted(gone func() bool) { e.gone = gone }
 
-// Ask sends the request and returns when the head of the response is there. An
+// Send sends the request and returns when the head of the response is there. An
 // Answer says that there is none, and why. Close must follow in both cases.
-func (e *Subrequest) Ask(source Source) *Answer { return source.Respond(&e.Exchange) }
+func (e *Subrequest) Send(source Source) *Answer { return source.Respond(&e.Exchange) }
 
 // ErrTooLong says that a body has more bytes than its reader wanted.
 var ErrTooLong = errors.New("the body is longer than is read of it")

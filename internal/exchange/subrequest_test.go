@@ -21,9 +21,9 @@ func (answering) Describe() string                                 { return "tes
 func TestSubrequestAsks(t *testing.T) {
 	var e exchange.Subrequest
 	for range 2 { // it is used again
-		e.Begin("GET", "/check", "?q=1", 5*time.Second)
+		e.Start("GET", "/check", "?q=1", 5*time.Second)
 		e.Request.Header.Add(header.Accept, "*/*")
-		answer := e.Ask(answering(func(ex *exchange.Exchange) *exchange.Answer {
+		answer := e.Send(answering(func(ex *exchange.Exchange) *exchange.Answer {
 			rq := &ex.Request
 			if rq.Method != "GET" || rq.Target != "/check" || rq.Query != "?q=1" || rq.Body != nil || rq.Length != 0 || rq.Header.Len() != 1 {
 				t.Errorf("asked %+v", rq)
@@ -50,7 +50,7 @@ func TestSubrequestAsks(t *testing.T) {
 func TestSubrequestTellsThatItIsNotWanted(t *testing.T) {
 	var e exchange.Subrequest
 	left := false
-	e.Begin("GET", "/", "", 0)
+	e.Start("GET", "/", "", 0)
 	e.WhileWanted(func() bool { return left })
 	if e.Front.Gone() {
 		t.Error("gone before")
@@ -58,7 +58,7 @@ func TestSubrequestTellsThatItIsNotWanted(t *testing.T) {
 	if left = true; !e.Front.Gone() {
 		t.Error("not gone after")
 	}
-	if e.Begin("GET", "/", "", 0); e.Front.Gone() {
+	if e.Start("GET", "/", "", 0); e.Front.Gone() {
 		t.Error("the next subrequest is not wanted either")
 	}
 }
@@ -94,7 +94,7 @@ func TestSubrequestReadsBoundedBodies(t *testing.T) {
 		{"endless", slow{func() {}}, "", 100, strings.Repeat("x", 100), exchange.ErrTooLong},
 	} {
 		var e exchange.Subrequest
-		e.Begin("GET", "/", "", 0)
+		e.Start("GET", "/", "", 0)
 		e.Response.Body, e.Response.Text = c.body, []byte(c.text)
 		got, err := e.AppendBody([]byte("> "), c.limit)
 		if string(got) != "> "+c.want || !errors.Is(err, c.err) {
@@ -107,7 +107,7 @@ func TestSubrequestReadsBoundedBodies(t *testing.T) {
 // A body that comes a byte at a time does not hold its reader for ever.
 func TestSubrequestGivesUpOnASlowBody(t *testing.T) {
 	var e exchange.Subrequest
-	e.Begin("GET", "/", "", time.Millisecond)
+	e.Start("GET", "/", "", time.Millisecond)
 	e.Response.Body = slow{func() {
 		for begin := exchange.Now(); exchange.Now() < begin+100_000; {
 		}
@@ -117,7 +117,7 @@ func TestSubrequestGivesUpOnASlowBody(t *testing.T) {
 	if !errors.As(err, &known) || known.Reason != exchange.UpstreamTimeout {
 		t.Errorf("%v, want upstream_timeout", err)
 	}
-	e.Begin("GET", "/", "", time.Minute)
+	e.Start("GET", "/", "", time.Minute)
 	e.Response.Body = exchangetest.Body("done")
 	if b, err := e.AppendBody(nil, 10); string(b) != "done" || err != nil && err != io.EOF {
 		t.Errorf("%q, %v", b, err)

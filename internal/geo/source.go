@@ -130,7 +130,7 @@ func (s *source) load() {
 	}
 	data, err := file.Read(name, maxBytes, "too large")
 	if err == nil {
-		err = s.take(data, info.ModTime())
+		err = s.install(data, info.ModTime())
 	}
 	if err != nil {
 		s.o.Log.Warn("the saved geo database cannot be used", "database", s.name, "error", err)
@@ -149,7 +149,7 @@ func (s *source) readFile() {
 	s.stamp = file.StampOf(s.path()) // before, so that a change meanwhile is found
 	data, err := file.Read(s.path(), maxBytes, fmt.Sprintf("more than %d MiB", maxBytes>>20))
 	if err == nil {
-		if err = s.take(data, s.o.Clock()); err != nil {
+		if err = s.install(data, s.o.Clock()); err != nil {
 			err = fmt.Errorf("read %s: %w", s.settings.File, err)
 		}
 	}
@@ -167,8 +167,8 @@ func (s *source) kept() string {
 	return filepath.Join(s.o.Dir, s.name+"-"+hex.EncodeToString(of[:6])+".mmdb")
 }
 
-// take takes a database into use.
-func (s *source) take(data []byte, loaded time.Time) error {
+// install makes a database the current one.
+func (s *source) install(data []byte, loaded time.Time) error {
 	d, err := openDatabase(data)
 	if err != nil {
 		return err
@@ -222,7 +222,7 @@ func (s *source) downloaded(data []byte, err error) error {
 		return nil
 	}
 	if err == nil {
-		err = s.take(data, s.o.Clock())
+		err = s.install(data, s.o.Clock())
 	}
 	if err != nil {
 		s.fail(fmt.Errorf("download: %w", err))

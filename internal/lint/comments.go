@@ -73,7 +73,7 @@ func (c *commentCheck) function(d *ast.FuncDecl) {
 	if !d.Name.IsExported() || d.Recv != nil && !exportedReceiver(d.Recv) {
 		return
 	}
-	c.begins(d, d.Name.Name, sentence(d.Doc))
+	c.checkStart(d, d.Name.Name, sentence(d.Doc))
 }
 
 func exportedReceiver(recv *ast.FieldList) bool {
@@ -111,7 +111,7 @@ func (c *commentCheck) group(d *ast.GenDecl) {
 				doc = block
 			}
 			if s.Name.IsExported() {
-				c.begins(s, s.Name.Name, doc)
+				c.checkStart(s, s.Name.Name, doc)
 				c.fields(s)
 			}
 		case *ast.ValueSpec:
@@ -145,9 +145,9 @@ func (c *commentCheck) fields(s *ast.TypeSpec) {
 	}
 }
 
-// begins checks that a comment begins with the name it tells of, with or without
+// checkStart checks that a comment begins with the name it tells of, with or without
 // an article.
-func (c *commentCheck) begins(n ast.Node, name, doc string) {
+func (c *commentCheck) checkStart(n ast.Node, name, doc string) {
 	if doc == "" {
 		c.report(c.f.Path, c.t.line(n), "exported %s has no comment", name)
 		return

@@ -30,7 +30,7 @@ func checkPure(t *Tree, report report) {
 			}
 		case path.Dir(p.Dir) == "internal/server" || path.Dir(p.Dir) == "internal/stream":
 			for fn, f := range p.compiles(makes) {
-				if !takes(fn.Type, "context", "Context") { // what waits for others is called later
+				if !hasParameter(fn.Type, "context", "Context") { // what waits for others is called later
 					t.impure(f, fn, report)
 				}
 			}
@@ -40,7 +40,7 @@ func checkPure(t *Tree, report report) {
 
 // asksForEnv reports whether a function is where the compile of a room begins.
 func asksForEnv(fn *ast.FuncDecl) bool {
-	return fn.Recv == nil && takes(fn.Type, "exchange", "Env")
+	return fn.Recv == nil && hasParameter(fn.Type, "exchange", "Env")
 }
 
 // makes reports whether a function makes what a compile asks servers and streams for.
@@ -113,7 +113,7 @@ func eachCompiled(root ast.Node, f func(ast.Node)) {
 	ast.Inspect(root, func(n ast.Node) bool {
 		switch n := n.(type) {
 		case *ast.FuncLit:
-			if takes(n.Type, "exchange", "Exchange") {
+			if hasParameter(n.Type, "exchange", "Exchange") {
 				return false
 			}
 		case *ast.FuncDecl:
@@ -128,8 +128,8 @@ func eachCompiled(root ast.Node, f func(ast.Node)) {
 	})
 }
 
-// takes reports whether a function has a parameter of a type, or a pointer to it.
-func takes(fn *ast.FuncType, pkg, name string) bool {
+// hasParameter reports whether a function has a parameter of a type, or a pointer to it.
+func hasParameter(fn *ast.FuncType, pkg, name string) bool {
 	for _, field := range fn.Params.List {
 		of := field.Type
 		if star, ok := of.(*ast.StarExpr); ok {

@@ -40,7 +40,7 @@ func (l *List) followCrowdSec(ctx context.Context) {
 			l.decide(&decisions, delta, first)
 			first = false
 		}
-		l.asked(l.o.Clock().Add(c.Interval.D()))
+		l.noteFetch(l.o.Clock().Add(c.Interval.D()))
 		if !clock.Sleep(ctx, c.Interval.D()) {
 			return
 		}

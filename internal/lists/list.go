@@ -190,8 +190,8 @@ func withoutFailure(issues []Issue) []Issue {
 	return slices.DeleteFunc(issues, func(i Issue) bool { return i.Code == "list_unavailable" || i.Code == "list_shrunk" })
 }
 
-// asked notes when the source was asked and will be again.
-func (l *List) asked(next time.Time) {
+// noteFetch notes when the source was asked and will be again.
+func (l *List) noteFetch(next time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.mu.state.Checked, l.mu.state.Next = l.o.Clock(), next

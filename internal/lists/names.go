@@ -117,7 +117,7 @@ func (l *List) followNames(ctx context.Context) {
 			l.log.Warn("addresses of host names cannot be saved for the next start", "error", err)
 		}
 		next := slices.MinFunc(hosts, func(a, b *host) int { return a.due.Compare(b.due) }).due
-		l.asked(next)
+		l.noteFetch(next)
 		if !clock.Sleep(ctx, max(next.Sub(l.o.Clock()), 0)) {
 			return
 		}
@@ -135,14 +135,14 @@ func (l *List) lookUp(ctx context.Context, hosts []*host) {
 		turn <- struct{}{}
 		all.Go(func() {
 			defer func() { <-turn }()
-			h.ask(ctx, l.o)
+			h.lookUp(ctx, l.o)
 		})
 	}
 	all.Wait()
 }
 
-// ask looks a name up.
-func (h *host) ask(ctx context.Context, o *Options) {
+// lookUp looks a name up.
+func (h *host) lookUp(ctx context.Context, o *Options) {
 	ctx, stop := context.WithTimeout(ctx, 10*time.Second)
 	defer stop()
 	addresses, ttl, err := o.Lookup(ctx, h.name)

@@ -117,7 +117,7 @@ func (l *List) downloaded(data []byte, err error) error {
 		return nil
 	}
 	if err == nil {
-		err = l.take(data)
+		err = l.install(data)
 	}
 	if err != nil {
 		l.failed(err)
@@ -148,8 +148,8 @@ func (l *List) planned(pause time.Duration) {
 // errShrunk refuses a list that has lost most of its entries.
 var errShrunk = errors.New("the list shrank")
 
-// take makes a downloaded text the list, or says why it cannot be.
-func (l *List) take(data []byte) error {
+// install makes a downloaded text the list, or says why it cannot be.
+func (l *List) install(data []byte) error {
 	p, err := parse(data)
 	if err != nil {
 		return err

@@ -11,8 +11,8 @@ type Retries struct {
 	sent, refused atomic.Uint64
 }
 
-// Told counts a retry: true when it was made, false when the budget refused it.
-func (h *Retries) Told(sent bool) {
+// Count counts a retry: true when it was made, false when the budget refused it.
+func (h *Retries) Count(sent bool) {
 	if sent {
 		h.sent.Add(1)
 	} else {
@@ -38,8 +38,8 @@ type Mirror struct {
 	counts [len(mirrorResults)]atomic.Uint64
 }
 
-// Told counts a copy by the place of its word: sent, failed, dropped, too_long.
-func (h *Mirror) Told(result uint8) { h.counts[result].Add(1) }
+// Count counts a copy by the place of its word: sent, failed, dropped, too_long.
+func (h *Mirror) Count(result uint8) { h.counts[result].Add(1) }
 
 // Mirror returns the handle for the copies of a route's requests. Each call wants
 // a Retire of its own; equal routes share one handle.

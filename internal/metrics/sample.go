@@ -77,8 +77,8 @@ func (p Point) since(before Point) Point {
 	}
 }
 
-// begin notes where all counters stand.
-func (s *Series) begin(step int64) {
+// snapshot notes where all counters stand.
+func (s *Series) snapshot(step int64) {
 	s.registry.takeTouched()
 	routes, servers, _, _ := s.registry.handles()
 	for _, h := range routes {

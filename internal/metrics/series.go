@@ -116,7 +116,7 @@ func (s *Series) Sample(now time.Time) {
 	}
 	s.sampling.last = step
 	if first {
-		s.begin(step)
+		s.snapshot(step)
 		return
 	}
 	touched := s.registry.takeTouched()

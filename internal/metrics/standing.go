@@ -9,8 +9,8 @@ import (
 // Stander is a server that knows how it stands.
 type Stander interface{ Now() health.Status }
 
-// Stands says who knows how the server stands.
-func (h *Server) Stands(s Stander) {
+// SetStatusSource sets where the status of the server is read.
+func (h *Server) SetStatusSource(s Stander) {
 	h.owner().mu.Lock()
 	defer h.owner().mu.Unlock()
 	h.standing = s

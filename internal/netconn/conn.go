@@ -229,9 +229,9 @@ func (c *Conn) Fill(b *Buffer) error {
 	return err
 }
 
-// Ask sends what is collected, waits for the answer, and reads it into b.
+// RoundTrip sends what is collected, waits for the answer, and reads it into b.
 // Nothing may have been readable when it is called: Quiet tells.
-func (c *Conn) Ask(b *Buffer) error {
+func (c *Conn) RoundTrip(b *Buffer) error {
 	c.rd = readOp{buf: b, quiet: true}
 	_, err := c.read()
 	return err
@@ -265,9 +265,9 @@ func (c *Conn) Rest() (rest, sure bool) {
 	return n > 0 || !errors.Is(err, os.ErrDeadlineExceeded), !c.lazy.full
 }
 
-// Tells reports whether TryFill can tell if there are bytes to read. It cannot
+// CanPoll reports whether TryFill can tell if there are bytes to read. It cannot
 // under TLS, nor on systems other than Linux.
-func (c *Conn) Tells() bool { return c.raw != nil }
+func (c *Conn) CanPoll() bool { return c.raw != nil }
 
 // Serve reads into b and calls step after each read, until step returns false
 // or reading fails. Before it waits it sends what step wrote. The error is nil

@@ -363,12 +363,12 @@ func (c *Conn) Quiet() bool { return !c.over && c.Silent() }
 // may ask, also while another one reads.
 func (c *Conn) Silent() bool {
 	below := c.belowTLS()
-	return below.raw == nil || below.look() == syscall.EAGAIN
+	return below.raw == nil || below.peekState() == syscall.EAGAIN
 }
 
-// look looks at the socket without reading, as peek does, and notes a reset. There is no TLS
+// peekState looks at the socket without reading, as peek does, and notes a reset. There is no TLS
 // above the socket.
-func (c *Conn) look() syscall.Errno {
+func (c *Conn) peekState() syscall.Errno {
 	c.hears.Add(1)
 	defer c.hears.Add(-1)
 	errno := peek(c.raw)
@@ -384,7 +384,7 @@ func (c *Conn) Peer() Presence {
 	if below.raw == nil {
 		return Present
 	}
-	switch below.look() {
+	switch below.peekState() {
 	case 0:
 		// What TLS says at its end stands before the end itself.
 		if c.lazy != nil && hungUp(below.raw) {

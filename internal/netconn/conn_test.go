@@ -77,7 +77,7 @@ func TestAskSendsAndWaits(t *testing.T) {
 			want := strings.Repeat("x", i+1)
 			c.Write([]byte(want))
 			for got := 0; got < len(want); got = b.Len() {
-				if err := c.Ask(&b); err != nil {
+				if err := c.RoundTrip(&b); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -179,11 +179,11 @@ func TestWhatCameInTimeIsReadWhenTheTimeIsOver(t *testing.T) {
 		testhouse.Eventually(t, "a byte is there", func() bool { return !c.Silent() })
 		c.SetReadUntil(clock.Now() - 1)
 		var b netconn.Buffer
-		if err := c.Ask(&b); err != nil || string(b.Bytes()) != "x" {
+		if err := c.RoundTrip(&b); err != nil || string(b.Bytes()) != "x" {
 			t.Errorf("got %q, %v; want %q", b.Bytes(), err, "x")
 		}
 		b.Use(b.Len())
-		if err := c.Ask(&b); err != netconn.ErrTimeout {
+		if err := c.RoundTrip(&b); err != netconn.ErrTimeout {
 			t.Errorf("with nothing there: got %v, want that it was too late", err)
 		}
 	})
@@ -279,7 +279,7 @@ func TestWatchEndsAWait(t *testing.T) {
 		})
 		var b netconn.Buffer
 		c.Write([]byte("ask"))
-		if err := c.Ask(&b); err != enough || looks != 2 {
+		if err := c.RoundTrip(&b); err != enough || looks != 2 {
 			t.Errorf("got %v after %d looks", err, looks)
 		}
 	})

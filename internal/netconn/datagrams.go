@@ -33,7 +33,7 @@ const (
 // once.
 func NewDatagrams(c *net.UDPConn, failed func(op string, err error)) (*Datagrams, error) {
 	d := &Datagrams{UDPConn: c, failed: failed}
-	if err := d.calls.begin(c); err != nil {
+	if err := d.calls.init(c); err != nil {
 		return nil, err
 	}
 	return d, nil

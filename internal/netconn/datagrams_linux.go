@@ -59,8 +59,8 @@ type knownPeer struct {
 	addr *net.UDPAddr
 }
 
-// begin readies the calls for a socket.
-func (d *datagramCalls) begin(c *net.UDPConn) error {
+// init readies the calls for a socket.
+func (d *datagramCalls) init(c *net.UDPConn) error {
 	raw, err := c.SyscallConn()
 	if err != nil {
 		return err

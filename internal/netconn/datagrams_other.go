@@ -15,7 +15,7 @@ type datagramCalls struct {
 	in   *ipv4.PacketConn
 }
 
-func (d *datagramCalls) begin(c *net.UDPConn) error {
+func (d *datagramCalls) init(c *net.UDPConn) error {
 	d.conn, d.in = c, ipv4.NewPacketConn(c)
 	return nil
 }

@@ -67,7 +67,7 @@ func (l *Lazy) receive(p []byte) (int, error) {
 	if quiet := l.quiet; quiet {
 		l.quiet = false
 		if len(l.held) > 0 && l.direct != nil && l.leave == nil {
-			return l.ask(p)
+			return l.roundTrip(p)
 		}
 	}
 	if len(l.held) > 0 {
@@ -86,9 +86,9 @@ func (l *Lazy) receive(p []byte) (int, error) {
 	return n, err
 }
 
-// ask sends what is held and waits for the answer, without trying to read first.
-func (l *Lazy) ask(p []byte) (int, error) {
-	n, sent, err := l.direct.ask(l, p)
+// roundTrip sends what is held and waits for the answer, without trying to read first.
+func (l *Lazy) roundTrip(p []byte) (int, error) {
+	n, sent, err := l.direct.roundTrip(l, p)
 	if !sent { // a deadline had passed before anything was done
 		l.quiet = true
 		return n, err

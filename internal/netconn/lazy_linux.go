@@ -25,9 +25,9 @@ func newDirect(c *Conn) *direct {
 	return d
 }
 
-// ask sends what l holds, waits, and reads at least one byte. sent is false if it
+// roundTrip sends what l holds, waits, and reads at least one byte. sent is false if it
 // came to nothing at all.
-func (d *direct) ask(l *Lazy, p []byte) (n int, sent bool, err error) {
+func (d *direct) roundTrip(l *Lazy, p []byte) (n int, sent bool, err error) {
 	d.asks = l
 	n, err = d.read(p)
 	sent = d.asks == nil

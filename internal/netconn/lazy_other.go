@@ -14,4 +14,4 @@ func (*direct) read([]byte) (int, error) { return 0, net.ErrClosed }
 
 func (*direct) await() error { return nil }
 
-func (*direct) ask(*Lazy, []byte) (int, bool, error) { return 0, true, net.ErrClosed }
+func (*direct) roundTrip(*Lazy, []byte) (int, bool, error) { return 0, true, net.ErrClosed }

@@ -74,7 +74,7 @@ func (r *Relay) Start(over func(error)) {
 		d.resume, d.counts = d.run, d.count
 	}
 	r.running.Store(2)
-	if !r.down.begin() { // before anything goes up, so that what that brings is waited for
+	if !r.down.awaitFirst() { // before anything goes up, so that what that brings is waited for
 		go r.down.run()
 	}
 	r.up.run()
@@ -136,9 +136,9 @@ type direction struct {
 // most relays are over before.
 const silence = int64(time.Second)
 
-// begin waits for what a server says, in the usual case that it has said nothing yet,
+// awaitFirst waits for what a server says, in the usual case that it has said nothing yet,
 // and reports whether it does.
-func (d *direction) begin() bool {
+func (d *direction) awaitFirst() bool {
 	d.asks = clock.Now() + silence
 	return CanFlow(d.to, d.from) && d.park()
 }
@@ -283,7 +283,7 @@ func (d *direction) piece() (int64, error) {
 		d.bulk = false
 	}
 	both := CanFlow(d.to, d.from)
-	err := d.take(both)
+	err := d.readBuffered(both)
 	if err != nil {
 		d.buf.Drop()
 		return 0, err
@@ -300,9 +300,9 @@ func (d *direction) piece() (int64, error) {
 	return n, nil
 }
 
-// take leaves in the buffer what has come and was not sent at once: all of it, unless
+// readBuffered leaves in the buffer what has come and was not sent at once: all of it, unless
 // both connections are plain.
-func (d *direction) take(both bool) error {
+func (d *direction) readBuffered(both bool) error {
 	if both {
 		wait := d.stays
 		d.stays = false

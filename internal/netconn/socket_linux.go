@@ -183,7 +183,7 @@ func (r *rawSocket) Read(fn func(uintptr) bool) error {
 			return err
 		}
 	}
-	return s.judge(f.raw.Read(fn))
+	return s.netError(f.raw.Read(fn))
 }
 
 // Write calls fn when there may be room to write until it returns true.
@@ -197,7 +197,7 @@ func (r *rawSocket) Write(fn func(uintptr) bool) error {
 			return err
 		}
 	}
-	return s.judge(f.raw.Write(fn))
+	return s.netError(f.raw.Write(fn))
 }
 
 // try calls fn with the bare descriptor. If it wants to wait, the poller gets to know
@@ -219,8 +219,8 @@ func (s *Socket) try(fn func(uintptr) bool, by *time.Time) (f *polled, done bool
 	return s.poll(), false, nil
 }
 
-// judge says in the words of package net what ended a use of the descriptor.
-func (s *Socket) judge(err error) error {
+// netError returns the error of package net for what ended a use of the descriptor.
+func (s *Socket) netError(err error) error {
 	if err != nil && !s.isOpen() {
 		return net.ErrClosed
 	}

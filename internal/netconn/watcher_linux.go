@@ -306,7 +306,7 @@ func (k *watcher) run(raw syscall.RawConn) {
 	var events [64]unix.EpollEvent
 	turn := func(fd uintptr) bool {
 		n := sysEpoll(fd, events[:])
-		k.hear(events[:n])
+		k.dispatch(events[:n])
 		if n == len(events) {
 			k.remind() // what comes after fewer has an edge of its own
 		}
@@ -330,8 +330,8 @@ func (k *watcher) remind() {
 // reminder is a one as an eventfd takes it.
 var reminder = binary.NativeEndian.AppendUint64(nil, 1)
 
-// hear lets go on what is parked, and carries what is carried.
-func (k *watcher) hear(events []unix.EpollEvent) {
+// dispatch resumes what is parked, and carries what is carried.
+func (k *watcher) dispatch(events []unix.EpollEvent) {
 	if len(events) == 0 {
 		return
 	}

@@ -242,8 +242,8 @@ func (p *provider) remember(config *OIDC, state string, who pending) bool {
 	return true
 }
 
-// take returns who is on the way with a state, once.
-func (p *provider) take(state, browser string) (pending, bool) {
+// pop returns who is on the way with a state, once.
+func (p *provider) pop(state, browser string) (pending, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	who, ok := p.mu.pending[state]
@@ -267,7 +267,7 @@ func (o *Operators) FinishOIDC(ctx context.Context, from Identity, in OIDCFinish
 	if err != nil {
 		return Credentials{}, err
 	}
-	who, ok := o.oidc.take(in.State, in.Browser)
+	who, ok := o.oidc.pop(in.State, in.Browser)
 	if !ok {
 		return Credentials{}, o.refuseOIDC(from, "", "state", &Error{Code: CodeSignedOut, Field: "state", Detail: "this sign-in was not begun here, took too long or was used already", Remedy: "begin again"})
 	}
@@ -282,7 +282,7 @@ func (o *Operators) FinishOIDC(ctx context.Context, from Identity, in OIDCFinish
 	}
 	from.Name = "oidc:" + name
 	s := session{Session: Session{User: from.Name, Role: role, Method: methodOIDC}, Grants: f.config.grants()}
-	c, err := o.begin(ctx, from, s, in.Agent, in.OldCookie, store.Change{})
+	c, err := o.createSession(ctx, from, s, in.Agent, in.OldCookie, store.Change{})
 	if err == nil {
 		o.entered(from, role, methodOIDC)
 	}

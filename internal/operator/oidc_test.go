@@ -56,7 +56,7 @@ func visit(t *testing.T, s OIDCStart) (code, state string) {
 	return back.Query().Get("code"), back.Query().Get("state")
 }
 
-func begin(t *testing.T, o *Operators) (OIDCStart, OIDCFinish) {
+func startSignIn(t *testing.T, o *Operators) (OIDCStart, OIDCFinish) {
 	t.Helper()
 	s, err := o.BeginOIDC(t.Context(), Anonymous(netip.Addr{}, "console"))
 	if err != nil {
@@ -73,7 +73,7 @@ func TestOIDCSignInGivesTheHighestRole(t *testing.T) {
 	o, _, _ := open(t)
 	m := startProvider(t, o)
 	m.QueueUser(person("Ann", "ops", "chiefs"))
-	_, in := begin(t, o)
+	_, in := startSignIn(t, o)
 	c, err := o.FinishOIDC(t.Context(), here, in)
 	if err != nil {
 		t.Fatal(err)
@@ -91,13 +91,13 @@ func TestOIDCRefusals(t *testing.T) {
 	o, _, _ := open(t)
 	m := startProvider(t, o)
 	m.QueueUser(person("bob", "sales"))
-	_, in := begin(t, o)
+	_, in := startSignIn(t, o)
 	if _, err := o.FinishOIDC(t.Context(), here, in); code(err) != CodeForbidden {
 		t.Errorf("without a role: %v", err)
 	}
 
 	m.QueueUser(person("ann", "ops"))
-	_, in = begin(t, o)
+	_, in = startSignIn(t, o)
 	stolen := in
 	stolen.Browser = secret()
 	if _, err := o.FinishOIDC(t.Context(), here, stolen); code(err) != CodeSignedOut {
@@ -108,8 +108,8 @@ func TestOIDCRefusals(t *testing.T) {
 	// nonce do not fit.
 	m.QueueUser(person("ann", "ops"))
 	m.QueueUser(person("eve", "ops"))
-	_, one := begin(t, o)
-	_, two := begin(t, o)
+	_, one := startSignIn(t, o)
+	_, two := startSignIn(t, o)
 	one.Code = two.Code
 	if _, err := o.FinishOIDC(t.Context(), here, one); code(err) != CodeProvider {
 		t.Errorf("an injected code: %v", err)
@@ -140,7 +140,7 @@ func TestOIDCSessionsEndWithTheirProvider(t *testing.T) {
 		o, s, _ := open(t)
 		m := startProvider(t, o)
 		m.QueueUser(person("ann", "chiefs"))
-		_, in := begin(t, o)
+		_, in := startSignIn(t, o)
 		c, err := o.FinishOIDC(t.Context(), here, in)
 		if err != nil {
 			t.Fatal(err)

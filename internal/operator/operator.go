@@ -227,13 +227,13 @@ func now() time.Time { return time.Now().UTC().Truncate(time.Second) }
 
 // entered tells of a sign-in.
 func (o *Operators) entered(from Identity, role Role, method string) {
-	o.tell(event.AuthSignedIn{Auth: event.Auth{User: from.Name, Address: addressText(from.Address), Method: method}})
+	o.publish(event.AuthSignedIn{Auth: event.Auth{User: from.Name, Address: addressText(from.Address), Method: method}})
 	if o.signedIn != nil && role != Viewer {
 		o.signedIn(from.Address)
 	}
 }
 
-func (o *Operators) tell(p event.Payload) {
+func (o *Operators) publish(p event.Payload) {
 	if o.events != nil {
 		o.events.Send(p)
 	}

@@ -64,9 +64,9 @@ type Credentials struct {
 // sessionID returns the name of a session for people.
 func sessionID(key string) string { return strings.TrimPrefix(key, store.PrefixSession)[:16] }
 
-// begin makes a session, and ends the one that the same browser had: whatever cookie
+// createSession makes a session, and ends the one that the same browser had: whatever cookie
 // it came with is worth nothing afterwards.
-func (o *Operators) begin(ctx context.Context, by Identity, s session, agent, oldCookie string, also store.Change) (Credentials, error) {
+func (o *Operators) createSession(ctx context.Context, by Identity, s session, agent, oldCookie string, also store.Change) (Credentials, error) {
 	c := Credentials{Cookie: secret(), Header: secret()}
 	key := store.PrefixSession + digest(c.Cookie)
 	at := now()

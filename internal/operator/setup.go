@@ -79,7 +79,7 @@ func (o *Operators) SetUp(ctx context.Context, from Identity, text string, in Si
 	u.SignedIn = u.Created
 	key := store.PrefixUser + u.Name
 	s := session{Session: Session{User: u.Name, Role: Admin, Method: "setup"}, Local: true, Generation: u.Generation}
-	c, err := o.begin(ctx, from, s, in.Agent, in.OldCookie, store.Change{
+	c, err := o.createSession(ctx, from, s, in.Agent, in.OldCookie, store.Change{
 		If:     []store.Condition{{Key: setupKey, Revision: r}, {Key: key}},
 		Put:    []store.Entry{entry(key, u)},
 		Delete: []string{setupKey},
@@ -92,7 +92,7 @@ func (o *Operators) SetUp(ctx context.Context, from Identity, text string, in Si
 		return Credentials{}, err
 	}
 	o.removeSetupFile()
-	o.tell(event.AuthSignedIn{Auth: event.Auth{User: u.Name, Address: addressText(from.Address), Method: "setup"}})
+	o.publish(event.AuthSignedIn{Auth: event.Auth{User: u.Name, Address: addressText(from.Address), Method: "setup"}})
 	return c, nil
 }
 

@@ -74,7 +74,7 @@ func (o *Operators) finish(ctx context.Context, from Identity, u *user, r store.
 	}
 	u.SignedIn = now()
 	key := store.PrefixUser + u.Name
-	c, err := o.begin(ctx, from, s, in.Agent, in.OldCookie, store.Change{
+	c, err := o.createSession(ctx, from, s, in.Agent, in.OldCookie, store.Change{
 		If: []store.Condition{{Key: key, Revision: r}}, Put: []store.Entry{entry(key, u)},
 	})
 	if err == nil {
@@ -143,13 +143,13 @@ func (o *Operators) Verify(ctx context.Context, by Identity, text string) error 
 // refused tells of a sign-in that was refused.
 func (o *Operators) refused(a event.Auth) {
 	if o.throttle.tellable() {
-		o.tell(event.AuthFailed{Auth: a})
+		o.publish(event.AuthFailed{Auth: a})
 	}
 }
 
 // throttled tells of a sign-in that was not looked at.
 func (o *Operators) throttled(a event.Auth) {
 	if o.throttle.tellable() {
-		o.tell(event.AuthThrottled{Auth: a})
+		o.publish(event.AuthThrottled{Auth: a})
 	}
 }

@@ -54,9 +54,9 @@ func (p *Port) Advertise(listens bool) {
 	p.alternative.Set(fmt.Sprintf(`h3=":%d"; ma=%d`, p.quic.Address().Port(), alternativeAge))
 }
 
-// tells returns what the routes of a proxy on a port tell clients: of the http3
+// alternativeOf returns what the routes of a proxy on a port tell clients: of the http3
 // port, if the proxy is there too.
-func (p *Port) tells(proxy *config.Proxy) *exchange.Alternative {
+func (p *Port) alternativeOf(proxy *config.Proxy) *exchange.Alternative {
 	if p.quic == nil || len(proxy.Ports) > 0 && !slices.Contains(proxy.Ports, p.quic.Name()) {
 		return nil
 	}

@@ -227,7 +227,7 @@ func (l *loosePaths) stricter(ex *exchange.Exchange, path string, r *Route) stri
 	}
 	all := readings.Get().(*uri.Readings)
 	defer readings.Put(all)
-	for all.Begin(path); ; {
+	for all.Reset(path); ; {
 		reading, ok := all.Next()
 		if !ok {
 			return ""
@@ -237,7 +237,7 @@ func (l *loosePaths) stricter(ex *exchange.Exchange, path string, r *Route) stri
 		}
 		routes := l.longest(ex, reading)
 		for i, other := range routes {
-			if !takes(ex, routes, i) {
+			if !winsPath(ex, routes, i) {
 				continue
 			}
 			if feature := l.fewer[[2]*gate{other.gate, r.gate}]; feature != "" && other.body != r.body {
@@ -247,9 +247,9 @@ func (l *loosePaths) stricter(ex *exchange.Exchange, path string, r *Route) stri
 	}
 }
 
-// takes reports whether the i-th of routes with one loose path, of which those with the
+// winsPath reports whether the i-th of routes with one loose path, of which those with the
 // most matchers come first, is the one of its path that takes a request.
-func takes(ex *exchange.Exchange, routes []*Route, i int) bool {
+func winsPath(ex *exchange.Exchange, routes []*Route, i int) bool {
 	r := routes[i]
 	for _, first := range routes[:i] {
 		if first.prefix == r.prefix && first.matchers.Match(ex) {

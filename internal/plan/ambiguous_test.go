@@ -69,8 +69,8 @@ func TestPathsThatReadAsOnesOfStricterRoutesAreRefused(t *testing.T) {
 	} {
 		for _, host := range []string{"shop.example", "a.shop.example", "shop7.example"} {
 			ex := &exchange.Exchange{}
-			begin(ex, port, &sent{}, "GET", host, c.path)
-			_, answer := port.take(ex)
+			prepare(ex, port, &sent{}, "GET", host, c.path)
+			_, answer := port.selectRoute(ex)
 			switch {
 			case c.stricter == "" && answer != nil:
 				t.Errorf("%s on %s: refused: %s", c.path, host, answer.Cause)
@@ -117,8 +117,8 @@ func TestStricterGates(t *testing.T) {
       - {path: /in, servers: [{url: "http://127.0.0.1:3000"}]`+comma(c.inner)+`}
 `).Port("web")
 		ex := &exchange.Exchange{}
-		begin(ex, port, &sent{}, "GET", "a.example", "/IN")
-		_, answer := port.take(ex)
+		prepare(ex, port, &sent{}, "GET", "a.example", "/IN")
+		_, answer := port.selectRoute(ex)
 		got := ""
 		if answer != nil {
 			got = answer.Cause
@@ -145,8 +145,8 @@ func TestAmbiguousPathsCostLittle(t *testing.T) {
 	ex := &exchange.Exchange{}
 	for _, path := range []string{"/some/file.js", "/Some/File.js", "/x;y/%2Fz"} {
 		if n := testing.AllocsPerRun(100, func() {
-			begin(ex, port, nil, "GET", "shop.example", path)
-			if _, answer := port.take(ex); answer != nil {
+			prepare(ex, port, nil, "GET", "shop.example", path)
+			if _, answer := port.selectRoute(ex); answer != nil {
 				t.Fatal(answer.Cause)
 			}
 		}); n > 1 { // begin makes a connection

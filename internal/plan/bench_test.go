@@ -43,7 +43,7 @@ func TestServeAllocatesNothing(t *testing.T) {
 			ex.Request.Method, ex.Request.Scheme, ex.Request.Host, ex.Request.Path = "GET", "http", c.host, c.path
 			ex.Request.Header.AddField("X_Forwarded_For", "10.0.0.1")
 			ex.Request.Header.AddField("Via", "1.1 other")
-			if r, _ := p.take(ex); r != nil {
+			if r, _ := p.selectRoute(ex); r != nil {
 				for _, f := range r.pipeline.Filters {
 					if f.Request != nil {
 						f.Request(ex)
@@ -78,7 +78,7 @@ func BenchmarkMatch(b *testing.B) {
 				if i++; i == len(hosts) {
 					i = 0
 				}
-				if r, _ := p.take(ex); r == nil {
+				if r, _ := p.selectRoute(ex); r == nil {
 					b.Fatal("no route")
 				}
 			}

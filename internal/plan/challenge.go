@@ -17,8 +17,8 @@ type Challenges interface {
 	HTTP(token string) (answer string, ok bool)
 	// TLS returns the certificate that answers tls-alpn-01 for a name, or nil.
 	TLS(name string) *tls.Certificate
-	// Asked reports whether there is any answer to http-01 now.
-	Asked() bool
+	// Pending reports whether there is any answer to http-01 now.
+	Pending() bool
 }
 
 // challengePath is where authorities ask for the answers of http-01 (RFC 8555, section

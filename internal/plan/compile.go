@@ -102,7 +102,7 @@ func Compile(cfg *config.Config, prev *Plan, house House, report *schema.Report)
 		c.plan.Retire(prev)
 		return nil, report.Problems()
 	}
-	c.plan.begin = c.keeper.begin
+	c.plan.unstarted = c.keeper.unstarted
 	return c.plan, nil
 }
 

@@ -48,7 +48,7 @@ func (p *Port) Decide(q Question) Decision {
 		d.answered("http", answer)
 		return d
 	}
-	r, answer := p.take(ex)
+	r, answer := p.selectRoute(ex)
 	if r != nil {
 		d.Proxy, d.Route = r.proxy.Name, r.path()
 	}

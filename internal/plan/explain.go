@@ -174,7 +174,7 @@ func (p *Plan) explain(q Question) Explanation {
 		return e
 	}
 	e.Host = hostName(ex.Request.Host, &ex.Text)
-	r, answer := port.take(ex)
+	r, answer := port.selectRoute(ex)
 	e.Host = hostName(ex.Request.Host, &ex.Text)
 	if answer == nil || answer.Reason == exchange.NoRoute || answer.Reason == exchange.AmbiguousPath || answer.Reason == exchange.MethodRefused {
 		e.Path = strings.Clone(ex.Request.Path)

@@ -110,7 +110,7 @@ func (p *Plan) hop(at *url.URL) string {
 	if answer != nil {
 		return ""
 	}
-	r, answer := port.take(ex)
+	r, answer := port.selectRoute(ex)
 	if answer != nil {
 		return ""
 	}

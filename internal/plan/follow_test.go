@@ -21,7 +21,7 @@ proxies:
 	cfg, doc, problems := config.Load("f", []byte(text))
 	if len(problems) == 0 {
 		var p *Plan
-		if p, problems = Compile(cfg, nil, house(cfg), doc.Report()); p != nil {
+		if p, problems = Compile(cfg, nil, testEnvironment(cfg), doc.Report()); p != nil {
 			p.Retire(nil)
 		}
 	}

@@ -33,8 +33,8 @@ func compile(t testing.TB, text string) *Plan {
 	return compileIn(t, text, House{})
 }
 
-// house returns a house with what a configuration needs from outside.
-func house(cfg *config.Config) House {
+// testEnvironment returns a house with what a configuration needs from outside.
+func testEnvironment(cfg *config.Config) House {
 	return House{Inputs: inputs.NewLoader(inputs.Options{}).Prepare(cfg, "")}
 }
 
@@ -43,7 +43,7 @@ func compileIn(t testing.TB, text string, with House) *Plan {
 	t.Helper()
 	cfg := load(t, text)
 	if with.Inputs == nil {
-		with.Inputs = house(cfg).Inputs
+		with.Inputs = testEnvironment(cfg).Inputs
 	}
 	p, problems := Compile(cfg, nil, with, nil)
 	for _, problem := range problems {
@@ -72,16 +72,16 @@ func (s *sent) Gone() bool                                         { return fals
 
 var client = &exchange.Conn{Remote: netip.MustParseAddrPort("192.0.2.7:1234"), Peer: "192.0.2.7", Scheme: "http"}
 
-// ask lets a port serve a request.
-func ask(p *Port, method, host, target string) sent {
+// request has a port serve a request.
+func request(p *Port, method, host, target string) sent {
 	var s sent
 	ex := &exchange.Exchange{}
-	begin(ex, p, &s, method, host, target)
+	prepare(ex, p, &s, method, host, target)
 	p.Front().Serve(ex)
 	return s
 }
 
-func begin(ex *exchange.Exchange, p *Port, front exchange.Front, method, host, target string) {
+func prepare(ex *exchange.Exchange, p *Port, front exchange.Front, method, host, target string) {
 	conn := *client
 	ex.Begin(&conn, front)
 	ex.Place, ex.Limits, ex.ClientIP = p.Front().Place, p.Front().Limits, conn.Remote.Addr()

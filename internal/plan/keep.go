@@ -100,8 +100,8 @@ type keeper struct {
 	parts parts
 	// unit is what is being compiled.
 	unit *unit
-	// begin are the parts opened now that wait for their plan to be used.
-	begin []beginner
+	// unstarted are the parts opened now that wait for their plan to be used.
+	unstarted []starter
 	// opening are the parts that are being opened, the innermost last.
 	opening []*held
 	buffer  []byte
@@ -126,16 +126,16 @@ func (k *keeper) keep(text string, open func() exchange.Kept) exchange.Kept {
 		h.part = open()
 		k.opening = k.opening[:len(k.opening)-1]
 		k.parts[key] = h
-		if b, ok := h.part.(beginner); ok {
-			k.begin = append(k.begin, b)
+		if b, ok := h.part.(starter); ok {
+			k.unstarted = append(k.unstarted, b)
 		}
 	}
 	k.use(h)
 	return h.part
 }
 
-// beginner is a part that does nothing of its own before its plan is used.
-type beginner interface{ Begin() }
+// starter is a part that does nothing of its own before its plan is used.
+type starter interface{ Start() }
 
 // carry returns the part with this key if there is one.
 func (k *keeper) carry(key []byte) exchange.Kept {

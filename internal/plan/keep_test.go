@@ -301,7 +301,7 @@ func TestRequestsGoOnWhilePlansChange(t *testing.T) {
 					return
 				default:
 				}
-				if s := ask(current.Load().Port("web"), "GET", "H.example:80", "/a//b/c"); !wanted[s.text] {
+				if s := request(current.Load().Port("web"), "GET", "H.example:80", "/a//b/c"); !wanted[s.text] {
 					t.Errorf("answer %d %q", s.status, s.text)
 					return
 				}
@@ -338,11 +338,11 @@ func TestDoneHearsOfEveryExchange(t *testing.T) {
 	if problems != nil {
 		t.Fatal(problems)
 	}
-	ask(p.Port("web"), "GET", "a.example", "/x/y")
-	ask(p.Port("web"), "GET", "a.example", "/y")
-	ask(p.Port("web"), "GET", "q.example", "/y")
-	ask(p.Port("web"), "GET", "o.example", "/y")
-	ask(p.Port("web"), "GET", "a.example", "/%")
+	request(p.Port("web"), "GET", "a.example", "/x/y")
+	request(p.Port("web"), "GET", "a.example", "/y")
+	request(p.Port("web"), "GET", "q.example", "/y")
+	request(p.Port("web"), "GET", "o.example", "/y")
+	request(p.Port("web"), "GET", "a.example", "/%")
 	want := []string{"web a /x 200 ", "web   404 no_route", "own/logweb own / 204 ", "web   400 bad_request"}
 	if !slices.Equal(lines, want) {
 		t.Errorf("got %q, want %q", lines, want)
@@ -370,7 +370,7 @@ func TestRateLimitsOutliveChanges(t *testing.T) {
 		first      int
 		second     int
 	}{{"x", "/", 204, over}, {"x", "/a", over, over}, {"x", "/own", 204, over}, {"x", "/off", 204, 204}} {
-		if got := ask(first.Port("web"), "GET", c.host, c.path); got.status != c.first {
+		if got := request(first.Port("web"), "GET", c.host, c.path); got.status != c.first {
 			t.Errorf("%s: %d, want %d", c.path, got.status, c.first)
 		}
 		first.Explain(Question{Method: "GET", Scheme: "http", Authority: "x:8080", Target: "/own"})
@@ -381,15 +381,15 @@ func TestRateLimitsOutliveChanges(t *testing.T) {
 	}
 	first.Retire(second)
 	for path, want := range map[string]int{"/": over, "/a": over, "/own": over, "/off": 204} {
-		if got := ask(second.Port("web"), "GET", "x", path); got.status != want {
+		if got := request(second.Port("web"), "GET", "x", path); got.status != want {
 			t.Errorf("after a change %s: %d, want %d", path, got.status, want)
 		}
 	}
-	if got := ask(second.Port("web"), "GET", "o.example", "/"); got.status != 204 {
+	if got := request(second.Port("web"), "GET", "o.example", "/"); got.status != 204 {
 		t.Errorf("the bucket of a new proxy is not full: %d", got.status)
 	}
 	third, _ := Compile(load(t, strings.ReplaceAll(other, "requests: 1,", "requests: 2,")), second, House{}, nil)
-	if got := ask(third.Port("web"), "GET", "x", "/"); got.status != 204 {
+	if got := request(third.Port("web"), "GET", "x", "/"); got.status != 204 {
 		t.Errorf("a limit with other numbers: %d, want a full bucket", got.status)
 	}
 }

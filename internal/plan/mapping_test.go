@@ -73,7 +73,7 @@ func TestOptionsForTheServerAsAWhole(t *testing.T) {
 	if got := requestLine(t, p, "OPTIONS", "*"); got != "OPTIONS * HTTP/1.1" {
 		t.Errorf("got %s", got)
 	}
-	if s := ask(compile(t, "proxies:\n"+named("a", "", "/x")).Port("web"), "OPTIONS", "h", "*"); s.status != 404 {
+	if s := request(compile(t, "proxies:\n"+named("a", "", "/x")).Port("web"), "OPTIONS", "h", "*"); s.status != 404 {
 		t.Errorf("without a route for all paths: %d, want 404", s.status)
 	}
 }
@@ -81,7 +81,7 @@ func TestOptionsForTheServerAsAWhole(t *testing.T) {
 func TestPathThatIsNoneIsRefused(t *testing.T) {
 	port := compile(t, "proxies:\n"+named("a", "", "/")).Port("web")
 	for _, target := range []string{"/a\\b", "/%", "/%00", "/%0c", "/%zz", "/..;/a", "/a\x01", "/\xff", "*", "a", ""} {
-		if s := ask(port, "GET", "h", target); s.status != 400 || s.reason.String() != "bad_request" {
+		if s := request(port, "GET", "h", target); s.status != 400 || s.reason.String() != "bad_request" {
 			t.Errorf("%q: %d %v, want 400 bad_request", target, s.status, s.reason)
 		}
 	}

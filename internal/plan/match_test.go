@@ -53,7 +53,7 @@ func TestHostClassComesBeforePath(t *testing.T) {
 		{"nobody.example", "/all/x", "all /all"},
 		{"nobody.example", "//%61ll/.", "all /all"},
 	} {
-		s := ask(p, "GET", c.host, c.path)
+		s := request(p, "GET", c.host, c.path)
 		got := s.text
 		if s.status == 404 {
 			got = "404"
@@ -67,7 +67,7 @@ func TestHostClassComesBeforePath(t *testing.T) {
 func TestNoRouteIs404(t *testing.T) {
 	port := compile(t, "proxies:\n"+named("a", "a.example", "/x")).Port("web")
 	for _, c := range [][2]string{{"b.example", "/x"}, {"a.example", "/"}, {"a.example", "/xy"}, {"", "/x"}} {
-		if s := ask(port, "GET", c[0], c[1]); s.status != 404 || s.reason != exchange.NoRoute {
+		if s := request(port, "GET", c[0], c[1]); s.status != 404 || s.reason != exchange.NoRoute {
 			t.Errorf("%s%s: %d %v, want 404 no_route", c[0], c[1], s.status, s.reason)
 		}
 	}
@@ -91,7 +91,7 @@ proxies:
 	for _, c := range []struct{ port, path, want string }{
 		{"a", "/", "a"}, {"b", "/", "b"}, {"a", "/x", "both"}, {"b", "/x/y", "both"},
 	} {
-		if s := ask(p.Port(c.port), "GET", "h", c.path); s.text != c.want {
+		if s := request(p.Port(c.port), "GET", "h", c.path); s.text != c.want {
 			t.Errorf("%s%s: %q, want %q", c.port, c.path, s.text, c.want)
 		}
 	}
@@ -189,7 +189,7 @@ func TestTablesAgreeWithASearch(t *testing.T) {
 			if found := search(cfg, hostName(host, &exchange.Text{}), path, false); len(found) > 0 {
 				want = found[0]
 			}
-			s := ask(plan.Port("web"), "GET", host, path)
+			s := request(plan.Port("web"), "GET", host, path)
 			got := s.text
 			if s.status == 404 {
 				got = "404"

@@ -33,7 +33,7 @@ func TestMatchersDecideAfterThePath(t *testing.T) {
 		{"GET", "/only/deep/x", "/"},
 		{"GET", "/only/deep/x?beta", "/only/deep ?beta"},
 	} {
-		if got := ask(p, c.method, "shop.example", c.target); got.text != c.want {
+		if got := request(p, c.method, "shop.example", c.target); got.text != c.want {
 			t.Errorf("%s %s went to %q, want %q", c.method, c.target, got.text, c.want)
 		}
 	}
@@ -86,12 +86,12 @@ func TestMatchersThatTieMayMeetInAThirdRoute(t *testing.T) {
 	}
 	for _, c := range []struct{ method, a, want string }{{"GET", "", "/api GET"}, {"POST", "1", "/api x-a=1"}, {"GET", "1", "/api GET x-a=1"}, {"POST", "2", ""}} {
 		ex := &exchange.Exchange{}
-		begin(ex, plan.Port("web"), &sent{}, c.method, "x.example", "/api")
+		prepare(ex, plan.Port("web"), &sent{}, c.method, "x.example", "/api")
 		if c.a != "" {
 			ex.Request.Header.AddField("X-A", c.a)
 		}
 		got := ""
-		if r, _ := plan.Port("web").take(ex); r != nil {
+		if r, _ := plan.Port("web").selectRoute(ex); r != nil {
 			got = r.label
 		}
 		if got != c.want {
@@ -109,8 +109,8 @@ func TestAmbiguousPathsRespectMatchers(t *testing.T) {
 		"      - {path: /admin, matchers: {methods: [POST]}, ip_filter: {deny: [192.0.2.0/24]}, "+server).Port("web")
 	take := func(method, path string) *exchange.Answer {
 		ex := &exchange.Exchange{}
-		begin(ex, p, &sent{}, method, "shop.example", path)
-		_, answer := p.take(ex)
+		prepare(ex, p, &sent{}, method, "shop.example", path)
+		_, answer := p.selectRoute(ex)
 		return answer
 	}
 	for _, path := range []string{"/ADMIN", "/admin;x", "/x/..%2fadmin"} {
@@ -135,7 +135,7 @@ func TestMatchersAllocateNothing(t *testing.T) {
 			ex.Place = p.Front().Place
 			ex.Request.Method, ex.Request.Host, ex.Request.Path, ex.Request.Query = "GET", "shop.example", "/api/x", query
 			ex.Request.Header.AddField("X-A", "bc")
-			if r, _ := p.take(ex); r == nil || (r.matchers != nil) != (query != "") {
+			if r, _ := p.selectRoute(ex); r == nil || (r.matchers != nil) != (query != "") {
 				t.Fatal("another route")
 			}
 		}); n != 0 {

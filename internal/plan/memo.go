@@ -54,8 +54,8 @@ type filterLists struct {
 // longestShared is how many filters a list has at most that routes share.
 const longestShared = 8
 
-// begin begins the list of another route.
-func (l *filterLists) begin() { l.of, l.own, l.all = [longestShared]*shareable{}, false, l.all[:0] }
+// reset prepares the list for another route.
+func (l *filterLists) reset() { l.of, l.own, l.all = [longestShared]*shareable{}, false, l.all[:0] }
 
 // share adds a filter that other routes have too, unless it does nothing.
 func (l *filterLists) share(f *shareable) {

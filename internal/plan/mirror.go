@@ -75,7 +75,7 @@ func (c *compiler) keptMirror(b *body, m *config.Mirror) (*keptMirror, error) {
 		}
 		if c.house.Metrics != nil {
 			counter := c.house.Metrics.Mirror(b.proxy.Name, b.label)
-			k.counter, k.told = counter, func(result upstream.Copied) { counter.Told(uint8(result)) }
+			k.counter, k.told = counter, func(result upstream.Copied) { counter.Count(uint8(result)) }
 		}
 		policy := upstream.Policy{Host: hostField(b.proxy.HostHeader), Proxy: b.proxy.Name, Route: "mirror of " + b.label, Expand: true}
 		k.to = upstream.New(list, c.shared.upstream, policy, c.env)

@@ -31,13 +31,13 @@ import (
 
 // Plan is the compiled form of a configuration.
 type Plan struct {
-	config  *config.Config
-	ports   []*Port // those that speak HTTP, by name
-	streams []*Port // those of TCP proxies, by name
-	house   House
-	parts   parts
-	begin   []beginner
-	notes   []exchange.Note
+	config    *config.Config
+	ports     []*Port // those that speak HTTP, by name
+	streams   []*Port // those of TCP proxies, by name
+	house     House
+	parts     parts
+	unstarted []starter
+	notes     []exchange.Note
 	// proxies are those of the configuration, by name, also the inactive ones; names
 	// are theirs.
 	proxies []*proxy
@@ -154,15 +154,15 @@ func (p *Plan) AtQUIC(address netip.AddrPort) *Port {
 	return nil
 }
 
-// Begin lets what p has opened do its work, such as health checks, and logs the
+// Start lets what p has opened do its work, such as health checks, and logs the
 // notes. It is called once, when the plan is taken into use. A plan that is only
 // looked at sends nothing to anybody.
-func (p *Plan) Begin() {
+func (p *Plan) Start() {
 	for _, n := range p.notes {
 		p.house.Log.Log(context.Background(), n.Level, n.Text, n.Attrs...)
 	}
-	for _, part := range p.begin {
-		part.Begin()
+	for _, part := range p.unstarted {
+		part.Start()
 	}
 }
 

@@ -25,10 +25,10 @@ func TestRecentRequestsAreKept(t *testing.T) {
 		ring := recent.New(recent.Config{Size: recent.MinSize})
 		p := compileIn(t, c.text, House{Recent: ring})
 		web := p.Port("web")
-		ask(web, "GET", "a.example", "/x/y")
-		ask(web, "GET", "q.example", "/y")
-		ask(web, "GET", "other.example", "/y")
-		ask(web, "GET", "a.example", "/%")
+		request(web, "GET", "a.example", "/x/y")
+		request(web, "GET", "q.example", "/y")
+		request(web, "GET", "other.example", "/y")
+		request(web, "GET", "a.example", "/%")
 		got := ring.Find(recent.Query{}, recent.Cursor{}, 10).Requests
 		if len(got) != c.want {
 			t.Errorf("%d requests are kept, want %d: %+v", len(got), c.want, got)
@@ -49,8 +49,8 @@ func TestAnotherRingIsHeardOf(t *testing.T) {
 	first, _ := Compile(cfg, nil, House{Recent: one}, nil)
 	second, _ := Compile(cfg, first, House{Recent: two}, nil)
 	third, _ := Compile(cfg, second, House{}, nil)
-	ask(second.Port("web"), "GET", "a.example", "/x")
-	ask(third.Port("web"), "GET", "a.example", "/x")
+	request(second.Port("web"), "GET", "a.example", "/x")
+	request(third.Port("web"), "GET", "a.example", "/x")
 	count := func(r *recent.Ring) int { return len(r.Find(recent.Query{}, recent.Cursor{}, 10).Requests) }
 	if count(one) != 0 || count(two) != 1 {
 		t.Errorf("the old ring has %d, the new %d, want 0 and 1", count(one), count(two))
@@ -75,9 +75,9 @@ func BenchmarkDone(b *testing.B) {
 				ex.Begin(&conn, front)
 				ex.Place = web.Front().Place
 				ex.Request.Method, ex.Request.Scheme, ex.Request.Host, ex.Request.Path = "GET", "http", "a.example", "/x"
-				r, _ := web.take(ex)
+				r, _ := web.selectRoute(ex)
 				ex.Place = &r.place
-				r.pipeline.Tell(ex)
+				r.pipeline.Finish(ex)
 			}
 		})
 	}
@@ -95,9 +95,9 @@ func TestDoneAllocatesNothing(t *testing.T) {
 	one := func() {
 		ex.Begin(&conn, front)
 		ex.Request.Method, ex.Request.Scheme, ex.Request.Host, ex.Request.Path = "GET", "http", "a.example", "/x"
-		r, _ := web.take(ex)
+		r, _ := web.selectRoute(ex)
 		ex.Place = &r.place
-		r.pipeline.Tell(ex)
+		r.pipeline.Finish(ex)
 	}
 	for range 20_000 {
 		one() // until all memory is there

@@ -105,7 +105,7 @@ func (c *compiler) bodies(p *config.Proxy, at schema.Place) []*body {
 		if err := c.body(b); err != nil {
 			place := at.Field("routes").Index(i).Called("route", r.Label())
 			if fault := (*serverFault)(nil); errors.As(err, &fault) {
-				fault.tell(place, r.Servers)
+				fault.report(place, r.Servers)
 			} else {
 				place.Problem(err.Error(), "")
 			}
@@ -126,7 +126,7 @@ func (c *compiler) routes(port *Port, p *config.Proxy, bodies []*body) []*Route 
 		r := &all[i]
 		r.body, r.connect = b, b.settings.Timeouts.Connect.D()
 		r.place = exchange.Place{Port: port.Name(), Proxy: p.Name, Route: b.label}
-		r.pipeline = exchange.Pipeline{Filters: b.filters, Source: b.source, Log: c.house.Log, Tunnels: c.house.Tunnels, Alternative: port.tells(p), Counter: c.counter(r.place), Done: done}
+		r.pipeline = exchange.Pipeline{Filters: b.filters, Source: b.source, Log: c.house.Log, Tunnels: c.house.Tunnels, Alternative: port.alternativeOf(p), Counter: c.counter(r.place), Done: done}
 		if record {
 			r.pipeline.Logged = c.config.AccessLog.ResponseHeaders
 		}
@@ -231,7 +231,7 @@ func (c *compiler) body(b *body) error {
 	if err != nil {
 		return err
 	}
-	c.shared.lists.begin()
+	c.shared.lists.reset()
 	err = c.rooms(b)
 	b.filters = c.shared.lists.end()
 	return err

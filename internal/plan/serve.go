@@ -15,13 +15,13 @@ func (p *Port) serve(ex *exchange.Exchange) {
 	if p.locator != nil {
 		ex.Locator = p.locator
 	}
-	if p.challenges != nil && p.challenges.Asked() {
+	if p.challenges != nil && p.challenges.Pending() {
 		if answer := p.answerChallenge(ex); answer != nil {
 			p.refuse(ex, answer)
 			return
 		}
 	}
-	r, answer := p.take(ex)
+	r, answer := p.selectRoute(ex)
 	if answer != nil {
 		p.refuse(ex, answer)
 		return
@@ -32,9 +32,9 @@ func (p *Port) serve(ex *exchange.Exchange) {
 	r.pipeline.Serve(ex)
 }
 
-// take finds the route of an exchange and gives the exchange to it. With an answer
+// selectRoute finds the route of an exchange and gives the exchange to it. With an answer
 // that says the path is ambiguous, the route is that which would have taken it.
-func (p *Port) take(ex *exchange.Exchange) (*Route, *exchange.Answer) {
+func (p *Port) selectRoute(ex *exchange.Exchange) (*Route, *exchange.Answer) {
 	if answer := normalise(ex); answer != nil {
 		return nil, answer
 	}

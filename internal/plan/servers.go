@@ -76,7 +76,7 @@ func (c *compiler) servers(b *body) error {
 		if policy.Retry != nil && c.house.Metrics != nil {
 			counter := c.house.Metrics.Retries(b.proxy.Name, b.label)
 			kept.counters = append(kept.counters, counter)
-			policy.Retried = counter.Told
+			policy.Retried = counter.Count
 		}
 		kept.Servers = upstream.New(list, c.shared.upstream, policy, c.env)
 		c.showServers(b, kept)
@@ -92,7 +92,7 @@ func (c *compiler) showServers(b *body, kept *keptServers) {
 		return
 	}
 	for i := range kept.List() {
-		kept.counters[i].(*metrics.Server).Stands(kept.Place(i))
+		kept.counters[i].(*metrics.Server).SetStatusSource(kept.Place(i))
 	}
 	if kept.Bounded() {
 		kept.counters = append(kept.counters, c.house.Metrics.Queue(b.proxy.Name, b.label, kept.Waiting))

@@ -41,8 +41,8 @@ type serverFault struct {
 // Error returns the text of the error below.
 func (f *serverFault) Error() string { return f.err.Error() }
 
-// tell tells of the fault at its place below the route's.
-func (f *serverFault) tell(route schema.Place, servers []*config.Server) {
+// report reports the fault at its place below the route's.
+func (f *serverFault) report(route schema.Place, servers []*config.Server) {
 	route.Field("servers").Index(f.server).Called("server", servers[f.server].URL).Field("tls").Field(f.field).Problem(f.err.Error(), f.remedy)
 }
 

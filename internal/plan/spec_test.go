@@ -54,7 +54,7 @@ func planOf(t *testing.T, name string, data []byte) *Plan {
 	if cfg == nil {
 		return nil // more than one server, or one that is down: not for us
 	}
-	p, problems := Compile(cfg, nil, house(cfg), nil)
+	p, problems := Compile(cfg, nil, testEnvironment(cfg), nil)
 	if problems != nil {
 		t.Errorf("%s: %v", name, problems)
 	}

@@ -149,7 +149,7 @@ func (s *ProxyState) count(r *RouteState, failClosed bool) {
 			s.Unknown++
 		}
 	}
-	r.Verdict = judge(all, failClosed)
+	r.Verdict = evaluate(all, failClosed)
 	switch r.State {
 	case RouteFailingOpen:
 		s.FailingOpen++

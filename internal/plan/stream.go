@@ -156,7 +156,7 @@ func (c *compiler) tcpProxy(settings *config.TCPProxy, at schema.Place) (*tcp.Pr
 	}
 	out.Group = group
 	for i, s := range list {
-		server := &tcp.Server{Address: s.Address, Dial: s.name.Dial, Gauge: &s.Live.Gauge, Told: s.told, Fault: upstream.Fault}
+		server := &tcp.Server{Address: s.Address, Dial: s.name.Dial, Gauge: &s.Live.Gauge, Told: s.count, Fault: upstream.Fault}
 		if settings.Servers[i].TLS != nil {
 			if server.TLS = c.secureStream(settings.Name, i, settings.Servers[i], at); server.TLS == nil {
 				return nil, nil

@@ -101,7 +101,7 @@ func (p *Plan) explainUDP(q StreamQuestion, e *StreamExplanation) {
 			continue
 		}
 		e.Listener, e.Proxy, e.Address = u.Settings.Name, u.Settings.Name, u.Settings.Address.String()
-		e.take(q, u.Proxy.Filters, u.Settings.LoadBalancing, u.Servers, u.Proxy.Group)
+		e.decide(q, u.Proxy.Filters, u.Settings.LoadBalancing, u.Servers, u.Proxy.Group)
 		return
 	}
 	e.Notes = append(e.Notes, fmt.Sprintf("no active UDP proxy listens on %d", q.Port))
@@ -136,13 +136,13 @@ func (p *Plan) explainTCP(q StreamQuestion, e *StreamExplanation) {
 			if v := t.Settings.ProxyProtocol; v != config.SendOff {
 				e.Header = string(v)
 			}
-			e.take(q, proxy.Filters, t.Settings.LoadBalancing, t.Servers, proxy.Group)
+			e.decide(q, proxy.Filters, t.Settings.LoadBalancing, t.Servers, proxy.Group)
 		}
 	}
 }
 
-// take tells whether the client is let in, and who would serve it.
-func (e *StreamExplanation) take(q StreamQuestion, filters exchange.StreamFilters, how string, servers []*StreamServer, group *balance.Group) {
+// decide returns whether the client is let in, and which server would serve it.
+func (e *StreamExplanation) decide(q StreamQuestion, filters exchange.StreamFilters, how string, servers []*StreamServer, group *balance.Group) {
 	for i := range filters {
 		e.Filters = append(e.Filters, filters[i].Name)
 	}

@@ -30,8 +30,8 @@ type StreamServer struct {
 	turn  atomic.Uint32 // whose turn it is among the addresses of a name
 }
 
-// told hears how an attempt at the server went, of its whole length where it was taken.
-func (s *StreamServer) told(reason exchange.Reason, err error) {
+// count counts an attempt at the server: over its whole length where the server accepted it.
+func (s *StreamServer) count(reason exchange.Reason, err error) {
 	if s.tried != nil {
 		s.tried(reason, 0)
 	}

@@ -25,7 +25,7 @@ func TestEveryRequestHasATrace(t *testing.T) {
 	first.Retire(second)
 	defer second.Retire(nil)
 	for _, path := range []string{"/x/y", "/y", "/%"} {
-		ask(second.Port("web"), "GET", "a.example", path)
+		request(second.Port("web"), "GET", "a.example", path)
 	}
 	if len(ids) != 3 {
 		t.Fatalf("%d lines, want 3", len(ids))

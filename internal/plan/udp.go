@@ -63,7 +63,7 @@ func (c *compiler) udpProxy(settings *config.UDPProxy, at schema.Place) *UDPProx
 	}
 	out.Group = group
 	for _, s := range list {
-		out.Servers = append(out.Servers, &udp.Server{Address: s.Address, Resolve: s.addresses, Gauge: &s.Live.Gauge, Told: s.told})
+		out.Servers = append(out.Servers, &udp.Server{Address: s.Address, Resolve: s.addresses, Gauge: &s.Live.Gauge, Told: s.count})
 	}
 	out.Record = c.recordSession(settings.AccessLog)
 	out.Tally = c.env.Keep("udp proxy\x00"+settings.Name, func() exchange.Kept { return udp.NewTally() }).(*udp.Tally)

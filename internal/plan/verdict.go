@@ -27,9 +27,9 @@ type judged struct {
 	*health.Status
 }
 
-// judge says what servers make of whoever has them. With failClosed unhealthy servers
+// evaluate says what servers make of whoever has them. With failClosed unhealthy servers
 // are never asked.
-func judge(servers []judged, failClosed bool) Verdict {
+func evaluate(servers []judged, failClosed bool) Verdict {
 	usable, clients, open, answering := 0, 0, 0, 0
 	var first, last *judged // to go, of those that take no requests
 	for i := range servers {
@@ -116,5 +116,5 @@ func JudgeStream(servers []*StreamServer) Verdict {
 		status := s.Live.Status(false)
 		all[i] = judged{s.Address, s.Weight, status.State.String(), &status}
 	}
-	return judge(all, false)
+	return evaluate(all, false)
 }

@@ -21,9 +21,9 @@ type drains struct {
 	running sync.WaitGroup
 }
 
-// begin lets what is open on a listener end, in the background, and closes it. since is
+// start lets what is open on a listener end, in the background, and closes it. since is
 // when that began. done is called when it has ended, with how many connections were cut.
-func (d *drains) begin(l *listener, since time.Time, done func(cut int)) {
+func (d *drains) start(l *listener, since time.Time, done func(cut int)) {
 	d.mu.Lock()
 	if d.mu.listeners == nil {
 		d.mu.listeners = map[*listener]time.Time{}
@@ -105,6 +105,6 @@ func (d *drains) cut(address netip.AddrPort) {
 // follow brings the listeners to a new plan, so that none holds on to an old one.
 func (d *drains) follow(p *plan.Plan) {
 	for l := range d.all() {
-		l.view.Store(l.look(p))
+		l.view.Store(l.viewIn(p))
 	}
 }

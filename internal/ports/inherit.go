@@ -131,9 +131,9 @@ func (s *Set) Connections() (n int) {
 	return n
 }
 
-// Begin accepts connections, and what else clients send, on the sockets of a set that was
+// Start accepts connections, and what else clients send, on the sockets of a set that was
 // made with Hold.
-func (s *Set) Begin() {
+func (s *Set) Start() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.mu.held = false

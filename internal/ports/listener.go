@@ -79,8 +79,8 @@ func wanted(p *plan.Plan) []*plan.Port {
 type socket interface {
 	// serve begins to take clients. It is called once.
 	serve() error
-	// settle brings the socket to the plan in which its listener was settled.
-	settle(p *plan.Plan)
+	// setPlan brings the socket to the plan in which its listener was settled.
+	setPlan(p *plan.Plan)
 	// Renew makes what is open end soon, as something else is spoken from now on.
 	Renew()
 	// drain lets what is open end. It does not wait; what it returns does, and says
@@ -150,9 +150,9 @@ type view struct {
 // name returns the name of the listener's port.
 func (l *listener) name() string { return l.view.Load().on.Name() }
 
-// settle gives a listener its place in a plan. What it returns, unless it is nil,
+// setPlan gives a listener its place in a plan. What it returns, unless it is nil,
 // is retired when all listeners have theirs: the counter under the port's old name.
-func (l *listener) settle(p *plan.Plan, port *plan.Port, m *metrics.Registry) (old *metrics.Port) {
+func (l *listener) setPlan(p *plan.Plan, port *plan.Port, m *metrics.Registry) (old *metrics.Port) {
 	was := l.view.Load()
 	if was == nil || was.on.Name() != port.Name() {
 		if l.key.kind != udpKind {
@@ -161,18 +161,18 @@ func (l *listener) settle(p *plan.Plan, port *plan.Port, m *metrics.Registry) (o
 		}
 	}
 	l.view.Store(&view{p, front(port, was), port})
-	l.socket.settle(p)
+	l.socket.setPlan(p)
 	return old
 }
 
 // port returns the listener's port in the current plan: the one on its address;
 // else, while it drains, the one that has its address among others; else the one
 // with its name, which has moved; else the one it last had.
-func (l *listener) port(p *plan.Plan) *exchange.Port { return l.look(p).port }
+func (l *listener) port(p *plan.Plan) *exchange.Port { return l.viewIn(p).port }
 
-// look returns what the listener is in a plan. Only changes keep the result: a
+// viewIn returns what the listener is in a plan. Only changes keep the result: a
 // request that has held on to an old plan is not to bring it back.
-func (l *listener) look(p *plan.Plan) *view {
+func (l *listener) viewIn(p *plan.Plan) *view {
 	v := l.view.Load()
 	if v.plan == p || p == nil {
 		return v
@@ -220,7 +220,7 @@ func (s *Set) open(p *plan.Plan, port *plan.Port) (*listener, error) {
 	k := keyOf(port)
 	if l, since := s.drains.resume(k); l != nil {
 		l.resumed = &resumed{l.view.Load(), since}
-		if old := l.settle(p, port, s.metrics); old != nil {
+		if old := l.setPlan(p, port, s.metrics); old != nil {
 			old.Retire()
 		}
 		return l, nil
@@ -240,7 +240,7 @@ func (s *Set) open(p *plan.Plan, port *plan.Port) (*listener, error) {
 		l.share.Leave()
 		return nil, err
 	}
-	l.settle(p, port, s.metrics)
+	l.setPlan(p, port, s.metrics)
 	return l, nil
 }
 
@@ -286,7 +286,7 @@ func (s *Set) abandon(l *listener) {
 // handOver gives up a listener beside a port that listens on its address among others: the
 // system has given it the clients that came meanwhile, and they are the port's.
 func (s *Set) handOver(l *listener, p *plan.Plan, port *plan.Port) {
-	if old := l.settle(p, port, s.metrics); old != nil {
+	if old := l.setPlan(p, port, s.metrics); old != nil {
 		old.Retire()
 	}
 	l.serving = true
@@ -309,7 +309,7 @@ func (s *Set) drain(l *listener) {
 // drainQuietly is drain without a word in the log, of what drains since then.
 func (s *Set) drainQuietly(l *listener, since time.Time) {
 	name := l.name()
-	s.drains.begin(l, since, func(cut int) {
+	s.drains.start(l, since, func(cut int) {
 		if c := l.counter.Load(); c != nil {
 			c.Retire()
 		}

@@ -176,7 +176,7 @@ func (s *Set) settleLocked(p *plan.Plan) {
 	var counters []*metrics.Port
 	for k, l := range s.mu.open {
 		was, port := l.view.Load().on, k.in(p)
-		if old := l.settle(p, port, s.metrics); old != nil {
+		if old := l.setPlan(p, port, s.metrics); old != nil {
 			counters = append(counters, old)
 		}
 		if !port.Continues(was) {

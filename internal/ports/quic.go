@@ -32,7 +32,7 @@ var errNotSecure = errors.New("the port has no TLS")
 
 // openQUIC opens the socket of a port.
 func (s *Set) openQUIC(l *listener, p *plan.Plan) (socket, error) {
-	look := func() *view { return l.look(s.current.Load()) }
+	look := func() *view { return l.viewIn(s.current.Load()) }
 	front := &h3.Front{Port: func() *exchange.Port { return look().port }, Clients: clients.New(), Log: s.log, Flooded: s.metrics.Flooded}
 	front.Clients.Refused = l.refusals(s.log)
 	settings := listen.QUICSettings{
@@ -74,7 +74,7 @@ func (q *quicSocket) serve() error {
 	})
 }
 
-func (q *quicSocket) settle(*plan.Plan) {}
+func (q *quicSocket) setPlan(*plan.Plan) {}
 
 func (q *quicSocket) drain(within time.Duration) func() (int, bool) { return q.Drain(within) }
 

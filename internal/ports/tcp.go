@@ -53,7 +53,7 @@ func (t *tcpSocket) serve() error {
 // accept returns what serves a new connection: what is spoken is looked up in the
 // plan, so a port changes its protocol and keeps its socket.
 func (t *tcpSocket) accept(nc net.Conn, waited bool) listen.Conn {
-	port := t.of.look(t.set.current.Load()).on
+	port := t.of.viewIn(t.set.current.Load()).on
 	counter := t.of.counter.Load()
 	if waited && port.Stream() == nil && netconn.HasLeft(nc) {
 		// Its client gave up while it stood in the queue. To take its request to a
@@ -71,9 +71,9 @@ func (t *tcpSocket) accept(nc net.Conn, waited bool) listen.Conn {
 	return &counted{t.fronts.Conn(nc, port, t.set.serials.Add(1), counter), counter}
 }
 
-// settle has clients taken when they have said something, unless the server of a TCP
+// setPlan has clients taken when they have said something, unless the server of a TCP
 // proxy may have to speak first.
-func (t *tcpSocket) settle(*plan.Plan) { t.DeferAccept(t.of.view.Load().on.Stream() == nil) }
+func (t *tcpSocket) setPlan(*plan.Plan) { t.DeferAccept(t.of.view.Load().on.Stream() == nil) }
 
 // drain closes the socket, which takes a moment, and lets the connections end.
 func (t *tcpSocket) drain(within time.Duration) func() (int, bool) {

@@ -42,9 +42,9 @@ func (u *udpSocket) serve() error {
 	return nil
 }
 
-// settle goes on by the proxy of the plan, and ends sessions at servers that it has
+// setPlan goes on by the proxy of the plan, and ends sessions at servers that it has
 // not.
-func (u *udpSocket) settle(p *plan.Plan) { u.Use(p.AtUDP(u.of.key.address).Proxy) }
+func (u *udpSocket) setPlan(p *plan.Plan) { u.Use(p.AtUDP(u.of.key.address).Proxy) }
 
 // Renew does nothing: there is one way to carry datagrams.
 func (u *udpSocket) Renew() {}

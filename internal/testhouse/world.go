@@ -220,17 +220,17 @@ func (w *World) takeOf(ex *exchange.Exchange, b *scripted) {
 	}
 	switch b.Takes {
 	case TakesAll:
-		w.take(b.Seed, body, length, -1)
+		w.readUpload(b.Seed, body, length, -1)
 	case TakesSome:
-		w.take(b.Seed, body, length, b.random.IntN(30_000))
+		w.readUpload(b.Seed, body, length, b.random.IntN(30_000))
 	case TakesBeside:
-		b.beside.Go(func() { w.take(b.Seed, body, length, -1) })
+		b.beside.Go(func() { w.readUpload(b.Seed, body, length, -1) })
 	}
 }
 
-// take reads at most limit bytes of an upload, all if that is negative. It has to be what
+// readUpload reads at most limit bytes of an upload, all if that is negative. It has to be what
 // the client sends, and to end where that does.
-func (w *World) take(seed uint64, body exchange.Body, length int64, limit int) {
+func (w *World) readUpload(seed uint64, body exchange.Body, length int64, limit int) {
 	p := make([]byte, 5000)
 	for at := 0; limit < 0 || at < limit; {
 		n, err := body.Read(p[:1+(at*13+7)%len(p)])
@@ -312,8 +312,8 @@ type Got struct {
 	Ended  bool   // in order
 }
 
-// Judge holds a response against its script, and returns what is wrong.
-func (s *Script) Judge(got *Got, head bool) error {
+// Check holds a response against its script, and returns what is wrong.
+func (s *Script) Check(got *Got, head bool) error {
 	bodiless := head || s.Status != 200
 	switch {
 	case strings.HasPrefix(got.Status, "5"):

@@ -111,10 +111,10 @@ func encode(out, in []byte) {
 // newID fills an id of a span or half of one of a trace with random bits, never zero.
 func newID(id []byte) { binary.BigEndian.PutUint64(id, rand.Uint64()|1) }
 
-// begin begins a trace and its first span, whose id is made of the trace's: it has to
+// newTrace starts a trace and its first span, whose id is made of the trace's: it has to
 // differ from those of no other trace. reject is the part of 2^56 below which it is not
 // sampled.
-func begin(reject uint64) (c traceContext) {
+func newTrace(reject uint64) (c traceContext) {
 	high, low := rand.Uint64(), rand.Uint64()|1
 	binary.BigEndian.PutUint64(c.trace[:8], high)
 	binary.BigEndian.PutUint64(c.trace[8:], low)

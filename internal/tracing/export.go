@@ -107,22 +107,22 @@ func (e *exporter) add(span []byte) {
 	first, full := e.mu.spans == 1, len(e.mu.buf) >= maxBatch
 	e.mu.Unlock()
 	if first {
-		tell(e.wake)
+		notify(e.wake)
 	}
 	if full {
-		tell(e.full)
+		notify(e.full)
 	}
 }
 
-func tell(c chan struct{}) {
+func notify(c chan struct{}) {
 	select {
 	case c <- struct{}{}:
 	default:
 	}
 }
 
-// take takes all spans that wait, and how many were dropped since.
-func (e *exporter) take(empty []byte) (buf []byte, spans, dropped int) {
+// takeAll removes and returns all spans that wait, and how many were dropped since.
+func (e *exporter) takeAll(empty []byte) (buf []byte, spans, dropped int) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	buf, spans, dropped = e.mu.buf, e.mu.spans, e.mu.dropped
@@ -130,7 +130,7 @@ func (e *exporter) take(empty []byte) (buf []byte, spans, dropped int) {
 	return buf, spans, dropped
 }
 
-func (e *exporter) begin() {
+func (e *exporter) start() {
 	var ctx context.Context
 	ctx, e.stop = context.WithCancel(context.Background())
 	e.counts.sending.Go(func() { e.run(ctx) })
@@ -178,7 +178,7 @@ func (e *exporter) gather(ctx context.Context) {
 
 // flush sends what waits, and returns memory for what comes.
 func (e *exporter) flush(ctx context.Context, empty []byte) []byte {
-	buf, spans, dropped := e.take(empty)
+	buf, spans, dropped := e.takeAll(empty)
 	if dropped > 0 {
 		e.log.Warn("spans dropped: the collector is slower than they come", "endpoint", e.url, "spans", dropped)
 	}

@@ -52,10 +52,10 @@ func Open(c *Config, env exchange.Env, counts *Counts) *Tracer {
 	})
 }
 
-// Begin begins to send spans.
-func (t *Tracer) Begin() {
+// Start starts sending spans.
+func (t *Tracer) Start() {
 	if t.out != nil {
-		t.out.begin()
+		t.out.start()
 	}
 }
 
@@ -94,7 +94,7 @@ func (t *Tracer) Trace(ex *exchange.Exchange) {
 		list.DeleteFunc(isParent)
 		newID(s.span[:])
 	} else {
-		s.traceContext = begin(t.reject)
+		s.traceContext = newTrace(t.reject)
 		if hasContext(list) {
 			list.DeleteFunc(isContext)
 		}

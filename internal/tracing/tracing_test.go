@@ -124,7 +124,7 @@ func TestSampleTakesItsPart(t *testing.T) {
 	for percent, want := range map[int][2]int{0: {0, 0}, 1: {30, 230}, 50: {4600, 5400}, 100: {10000, 10000}} {
 		tracer, taken := open(t, &Config{Sample: percent}, nil), 0
 		for range 10000 {
-			if c := begin(tracer.reject); c.flags&flagSampled != 0 {
+			if c := newTrace(tracer.reject); c.flags&flagSampled != 0 {
 				taken++
 			}
 		}
@@ -259,7 +259,7 @@ func served(t testing.TB, tracer *Tracer, filter exchange.Filter, code int, fiel
 func TestSpansAreWhatTheConventionsSay(t *testing.T) {
 	c := newCollector(t)
 	tracer := open(t, &Config{Enabled: true, Sample: 100, ServiceName: "edge", Endpoint: c.URL + "/v1/traces"}, nil)
-	tracer.Begin()
+	tracer.Start()
 	filter := tracer.Filter()
 	served(t, tracer, filter, 200, "traceparent: "+parent, "tracestate: a=b")
 	served(t, tracer, filter, 503)
@@ -292,7 +292,7 @@ func TestSpansAreWhatTheConventionsSay(t *testing.T) {
 func TestWhatNoRouteTakesHasASpan(t *testing.T) {
 	c := newCollector(t)
 	tracer := open(t, &Config{Enabled: true, Sample: 100, Endpoint: c.URL + "/v1/traces"}, nil)
-	tracer.Begin()
+	tracer.Start()
 	ex := exchangetest.New(t, exchangetest.Head("BREW", "/x", "traceparent: "+parent))
 	ex.Place = &exchange.Place{Port: "web"}
 	tracer.Trace(ex)
@@ -314,7 +314,7 @@ func TestCollectorsGetTheirToken(t *testing.T) {
 	at := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { got <- r.Header }))
 	defer at.Close()
 	tracer := open(t, &Config{Enabled: true, Sample: 100, Endpoint: at.URL, Headers: []Header{{"Authorization", "Bearer secret"}, {"x-org", "a"}}}, nil)
-	tracer.Begin()
+	tracer.Start()
 	served(t, tracer, tracer.Filter(), 200)
 	retire(tracer)
 	if h := <-got; h.Get("Authorization") != "Bearer secret" || h.Get("X-Org") != "a" {
@@ -377,7 +377,7 @@ func TestBatchIsTriedAgainUnlessItIsRefused(t *testing.T) {
 			at := newCollector(t, c.answers...)
 			log := &testhouse.Log{}
 			tracer := open(t, &Config{Enabled: true, Sample: 100, Endpoint: at.URL + "/v1/traces"}, slog.New(slog.NewTextHandler(log, nil)))
-			tracer.Begin()
+			tracer.Start()
 			served(t, tracer, tracer.Filter(), 200)
 			testhouse.Eventually(t, "the attempts", func() bool { at.Lock(); defer at.Unlock(); return at.attempts >= c.attempts })
 			retire(tracer)
@@ -404,7 +404,7 @@ func TestRetireDoesNotWaitForAStalledCollector(t *testing.T) {
 	}))
 	defer at.Close()
 	tracer := open(t, &Config{Enabled: true, Sample: 100, Endpoint: at.URL}, nil)
-	tracer.Begin()
+	tracer.Start()
 	served(t, tracer, tracer.Filter(), 200)
 	<-reached
 	tracer.Retire()

@@ -76,7 +76,7 @@ func (a *actor) serveOne(c net.Conn, r *bufio.Reader) bool {
 	if err != nil {
 		return false
 	}
-	a.judge(id, sent, rq.ContentLength < 0)
+	a.checkBody(id, sent, rq.ContentLength < 0)
 	switch do.how {
 	case silent:
 		io.Copy(io.Discard, r)
@@ -125,8 +125,8 @@ func (a *actor) serveOne(c net.Conn, r *bufio.Reader) bool {
 	return err == nil && do.how != lastOne
 }
 
-// judge looks at a body that a server takes for whole.
-func (a *actor) judge(id int, sent []byte, some bool) {
+// checkBody checks a body that a server took for whole.
+func (a *actor) checkBody(id int, sent []byte, some bool) {
 	if want := contentOf(fmt.Sprint("body", id), len(sent)); !bytes.Equal(sent, want) {
 		a.w.fault("request %d: a server got other bytes", id)
 	}
@@ -196,7 +196,7 @@ func (a *actor) serveTwo(c net.Conn) {
 			decoder.Close()
 			if s == nil && !away {
 				s = now
-				if goesOn := a.begins(c, f.Stream, s); !goesOn {
+				if goesOn := a.handleHead(c, f.Stream, s); !goesOn {
 					return
 				}
 				calls[f.Stream], last = s, f.Stream
@@ -214,7 +214,7 @@ func (a *actor) serveTwo(c net.Conn) {
 			if s.do.how == early || s.do.how == refusedStream {
 				continue
 			}
-			a.judge(s.id, s.body, s.some)
+			a.checkBody(s.id, s.body, s.some)
 			away = away || s.do.how == goAway
 			if !a.answers(c, f.Stream, last, s) {
 				return
@@ -238,8 +238,8 @@ func part(c net.Conn, r io.Reader) {
 	}
 }
 
-// begins meets the head of a request. It reports whether the connection goes on.
-func (a *actor) begins(c net.Conn, stream uint32, s *call) bool {
+// handleHead meets the head of a request. It reports whether the connection goes on.
+func (a *actor) handleHead(c net.Conn, stream uint32, s *call) bool {
 	s.do, s.attempt = a.w.meets(s.id, fmt.Sprint(a.address, " stream ", stream))
 	switch s.do.how {
 	case refusedStream:

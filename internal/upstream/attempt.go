@@ -17,7 +17,7 @@ func (s *Servers) attempt(ex *exchange.Exchange, srv *Server) *exchange.Error {
 // attemptPlain makes one attempt over HTTP/1.1.
 func (s *Servers) attemptPlain(ex *exchange.Exchange, srv *Server) *exchange.Error {
 	for {
-		c := srv.pool.take(ex.Times.Tried, mustBeQuiet(ex))
+		c := srv.pool.get(ex.Times.Tried, mustBeQuiet(ex))
 		fresh := c == nil
 		if fresh {
 			var err error
@@ -36,13 +36,13 @@ func (s *Servers) attemptPlain(ex *exchange.Exchange, srv *Server) *exchange.Err
 		if !fresh && errors.Is(err, errStale) && mayRepeat(ex) {
 			continue // the server had closed it; nothing was answered
 		}
-		return settle(ex, classify(err), true)
+		return finalError(ex, classify(err), true)
 	}
 }
 
-// settle takes from a failure that it was one to connect, if another server could
+// finalError takes from a failure that it was one to connect, if another server could
 // not get all of the request any more. kept says that the body was not given up.
-func settle(ex *exchange.Exchange, e *exchange.Error, kept bool) *exchange.Error {
+func finalError(ex *exchange.Exchange, e *exchange.Error, kept bool) *exchange.Error {
 	if !connectFailed(e) || kept && afresh(ex) {
 		return e
 	}

@@ -23,8 +23,8 @@ type budget struct {
 // request counts a request of a client.
 func (b *budget) request(now int64) { b.requests.add(now) }
 
-// take counts a retry if there may be one.
-func (b *budget) take(now int64) bool {
+// spend counts a retry if there may be one.
+func (b *budget) spend(now int64) bool {
 	// It is counted before the look, so that two at once cannot both be the last.
 	b.retries.add(now)
 	if b.retries.sum(now) <= freeRetries+b.requests.sum(now)*b.share/100 {

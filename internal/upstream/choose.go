@@ -31,7 +31,7 @@ func (s *Servers) chooseWithin(ex *exchange.Exchange, tried tried, patience time
 	if s.by != balance.ByNothing {
 		ask.Key = s.key(ex)
 	}
-	at, outcome := s.group.Take(&ask)
+	at, outcome := s.group.Choose(&ask)
 	if outcome == balance.Full {
 		at, outcome = s.group.Wait(&ask, patience, ex.Front.Gone)
 		ask.Now = exchange.Now()

@@ -88,7 +88,7 @@ func TestAProbeThatCameBeforeTheCircuitHalfOpenedCounts(t *testing.T) {
 					t.Fatal("no server")
 				}
 				ex.Response.Status, ex.Times.Head = 200, exchange.Now()
-				srv.tell(ex, nil)
+				srv.countAttempt(ex, nil)
 				srv.released()
 				equal(t, "circuit after the probe", c.State(), health.CircuitClosed)
 			})

@@ -47,7 +47,7 @@ func TestAnswerBeforeTheBody(t *testing.T) {
 			}
 			_, _ = io.Copy(io.Discard, c)
 		})
-		good := newOdd(t, says(fine))
+		good := newOdd(t, respondText(fine))
 		s, _ := withRetry(t, on("503"), &odd{address: address}, good)
 		body := &awaited{Body: exchangetest.Body("some text"), come: make(chan struct{}), gone: make(chan struct{})}
 		ex := exchangetest.New(t, exchangetest.Head("PUT", "/"), func(ex *exchange.Exchange) {

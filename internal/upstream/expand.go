@@ -159,8 +159,8 @@ func (e *expansion) newMembers(targets []Target, before map[string]exchange.Kept
 		}
 		if kept == nil {
 			kept = open()
-			if b, ok := kept.(interface{ Begin() }); ok {
-				b.Begin() // the route is in use
+			if b, ok := kept.(interface{ Start() }); ok {
+				b.Start() // the route is in use
 			}
 		}
 		now[key] = kept

@@ -33,10 +33,10 @@ func named(t *testing.T, zone *resolvetest.Zone, policy Policy, targets ...Targe
 // twins are servers of one port on several addresses of loopback.
 func twins(t *testing.T, n int) (all []*odd, port int) {
 	t.Helper()
-	all = append(all, newOdd(t, says(fine)))
+	all = append(all, newOdd(t, respondText(fine)))
 	port = int(netip.MustParseAddrPort(all[0].address).Port())
 	for i := 2; i <= n; i++ {
-		all = append(all, newOddAt(t, fmt.Sprintf("127.0.0.%d:%d", i, port), says(fine)))
+		all = append(all, newOddAt(t, fmt.Sprintf("127.0.0.%d:%d", i, port), respondText(fine)))
 	}
 	return all, port
 }
@@ -51,7 +51,7 @@ func countsOf(all []*odd, before []int) []int {
 	return out
 }
 
-func ask(t *testing.T, s *Servers, options ...exchangetest.Option) *exchange.Exchange {
+func request(t *testing.T, s *Servers, options ...exchangetest.Option) *exchange.Exchange {
 	t.Helper()
 	ex := exchangetest.New(t, options...)
 	ex.Limits.ConnectTimeout = 5 * time.Second
@@ -63,7 +63,7 @@ func ask(t *testing.T, s *Servers, options ...exchangetest.Option) *exchange.Exc
 func until(t *testing.T, s *Servers, want int) {
 	t.Helper()
 	for begun := time.Now(); ; <-time.After(5 * time.Millisecond) {
-		ask(t, s)
+		request(t, s)
 		if got := len(s.current(exchange.Now()).list); got == want {
 			return
 		} else if time.Since(begun) > time.Minute {
@@ -88,7 +88,7 @@ func TestANameWithSeveralAddressesIsSeveralServers(t *testing.T) {
 	until(t, s, 2)
 	countsOf(all, before)
 	for range 20 {
-		equal(t, "server", ask(t, s).Server, "http://"+address)
+		equal(t, "server", request(t, s).Server, "http://"+address)
 	}
 	equal(t, "requests of two servers", fmt.Sprint(countsOf(all, before)), "[10 10 0]")
 
@@ -96,7 +96,7 @@ func TestANameWithSeveralAddressesIsSeveralServers(t *testing.T) {
 	until(t, s, 3)
 	countsOf(all, before)
 	for range 30 {
-		ask(t, s)
+		request(t, s)
 	}
 	equal(t, "requests of three servers", fmt.Sprint(countsOf(all, before)), "[10 10 10]")
 	equal(t, "standing", s.Standing(false)[2].Address, fmt.Sprintf("127.0.0.3:%d", port))
@@ -108,7 +108,7 @@ func TestANameWithSeveralAddressesIsSeveralServers(t *testing.T) {
 	equal(t, "connections to an address that is gone", pool.Idle(), 0)
 	zone.Be(false, true, false) // the name server cannot tell: what is known stays
 	for range 5 {
-		equal(t, "reason", ask(t, s).Reason, exchange.None)
+		equal(t, "reason", request(t, s).Reason, exchange.None)
 	}
 }
 
@@ -127,7 +127,7 @@ func TestRecordsOfAServiceHaveWeights(t *testing.T) {
 	until(t, s, 3)
 	countsOf(all, before)
 	for range 40 {
-		ask(t, s)
+		request(t, s)
 	}
 	equal(t, "requests", fmt.Sprint(countsOf(all, before)), "[30 10 0]")
 }
@@ -186,7 +186,7 @@ func TestAddressesMayChangeUnderLoad(t *testing.T) {
 					return
 				default:
 				}
-				if ex := ask(t, s); ex.Reason != exchange.None {
+				if ex := request(t, s); ex.Reason != exchange.None {
 					t.Errorf("%v: %s", ex.Reason, ex.Cause)
 					return
 				}
@@ -220,7 +220,7 @@ func TestMembersAreKeptOverAChange(t *testing.T) {
 	first := New([]Target{to}, set, Policy{Expand: true}, env)
 	until(t, first, 2)
 	for range 4 {
-		ask(t, first)
+		request(t, first)
 	}
 	pool := first.current(exchange.Now()).list[0].pool
 	equal(t, "kept connections", pool.Idle() > 0, true)
@@ -232,7 +232,7 @@ func TestMembersAreKeptOverAChange(t *testing.T) {
 	second.expansion.held.Retire()
 	first.list[0].pool.Retire()
 	equal(t, "kept connections when it was retired", pool.Idle(), 0)
-	equal(t, "reason", ask(t, second).Reason, exchange.None) // exchanges under way go on
+	equal(t, "reason", request(t, second).Reason, exchange.None) // exchanges under way go on
 }
 
 // A name that comes to stand for another address takes no connection along.
@@ -244,15 +244,15 @@ func TestANameThatMovesIsFollowed(t *testing.T) {
 	to := []Target{{URL: "http://" + address, Address: address, Authority: address, Weight: 1}, target(all[0].address, 0)}
 	s := named(t, zone, Policy{}, to...)
 	for s.current(exchange.Now()) == s {
-		ask(t, s)
+		request(t, s)
 	}
-	ask(t, s)
+	request(t, s)
 	equal(t, "the other server is the same", s.current(exchange.Now()).list[1].pool == s.list[1].pool, true)
 	zone.Set("app.test", resolvetest.Record{TTL: 1, IP: "127.0.0.2"})
 	before := make([]int, 2)
 	for begun := time.Now(); ; <-time.After(5 * time.Millisecond) {
 		countsOf(all, before)
-		ask(t, s)
+		request(t, s)
 		if got := countsOf(all, before); got[1] == 1 {
 			break
 		} else if time.Since(begun) > time.Minute {
@@ -260,7 +260,7 @@ func TestANameThatMovesIsFollowed(t *testing.T) {
 		}
 	}
 	for range 5 {
-		ask(t, s)
+		request(t, s)
 	}
 	equal(t, "requests", fmt.Sprint(countsOf(all, before)), "[0 5]")
 }

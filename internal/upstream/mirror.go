@@ -75,18 +75,18 @@ func (m *Mirror) Describe() string {
 
 // Respond answers by the source, and sends a copy of the request.
 func (m *Mirror) Respond(ex *exchange.Exchange) *exchange.Answer {
-	if !m.wants(ex) {
+	if !m.selects(ex) {
 		return m.of.Respond(ex)
 	}
 	rq := &ex.Request
 	if rq.Body == nil {
-		if m.take() {
+		if m.acquire() {
 			go m.run(newCopy(ex))
 		}
 		return m.of.Respond(ex)
 	}
 	if rq.Length > int64(m.settings.MaxBody) {
-		m.tell(CopyTooLong)
+		m.report(CopyTooLong)
 		return m.of.Respond(ex)
 	}
 	// The body is kept as it passes, and copied when all of it has passed. The
@@ -97,33 +97,33 @@ func (m *Mirror) Respond(ex *exchange.Exchange) *exchange.Answer {
 	answer := m.of.Respond(ex)
 	kept, ok := body.all()
 	if !ok {
-		m.tell(CopyTooLong)
+		m.report(CopyTooLong)
 		return answer
 	}
-	if m.take() {
+	if m.acquire() {
 		c.body = append([]byte{}, kept...)
 		go m.run(c)
 	}
 	return answer
 }
 
-// wants reports whether a request is copied. An upgrade is not: its request is only
+// selects reports whether a request is copied. An upgrade is not: its request is only
 // the begin of a talk.
-func (m *Mirror) wants(ex *exchange.Exchange) bool {
+func (m *Mirror) selects(ex *exchange.Exchange) bool {
 	return ex.Request.Upgrade == "" && ex.Request.Method != "CONNECT" && rand.IntN(100) < m.settings.Percent
 }
 
-func (m *Mirror) tell(c Copied) {
+func (m *Mirror) report(c Copied) {
 	if m.settings.Told != nil {
 		m.settings.Told(c)
 	}
 }
 
-// take reports whether one more copy may be under way.
-func (m *Mirror) take() bool {
+// acquire reports whether one more copy may be under way.
+func (m *Mirror) acquire() bool {
 	if m.state.running.Add(1) > int64(m.settings.MaxRequests) {
 		m.state.running.Add(-1)
-		m.tell(CopyDropped)
+		m.report(CopyDropped)
 		return false
 	}
 	return true
@@ -136,20 +136,20 @@ func (m *Mirror) run(c *copied) {
 	defer func() {
 		if v := recover(); v != nil {
 			exchange.Broken(c.log, v, "copy of a request")
-			m.tell(CopyFailed)
+			m.report(CopyFailed)
 		}
 	}()
 	end := exchange.Now() + int64(m.settings.Timeout)
-	c.begin(m.settings.Timeout)
+	c.newSubrequest(m.settings.Timeout)
 	c.subrequest.WhileWanted(func() bool { return m.state.retired.Load() || exchange.Now() > end })
 	outcome := CopySent
-	if c.subrequest.Ask(m.to) != nil {
+	if c.subrequest.Send(m.to) != nil {
 		outcome = CopyFailed
 	} else {
 		m.discard(&c.subrequest.Response, end)
 	}
 	c.subrequest.Close()
-	m.tell(outcome)
+	m.report(outcome)
 }
 
 // maxDiscarded is how much of the answer to a copy is read for nobody, in bytes. A
@@ -216,10 +216,10 @@ func (c *copied) keep(s string) string {
 	return unsafe.String(&c.text[at], len(s))
 }
 
-// begin makes the subrequest of the copy.
-func (c *copied) begin(timeout time.Duration) {
+// newSubrequest makes the subrequest of the copy.
+func (c *copied) newSubrequest(timeout time.Duration) {
 	e := &c.subrequest
-	e.Begin(c.method, c.target, c.query, timeout)
+	e.Start(c.method, c.target, c.query, timeout)
 	rq := &e.Request
 	rq.Host, rq.Scheme, rq.AcceptsTrailers = c.host, c.scheme, c.trailers
 	for i := range c.fields {

@@ -72,7 +72,7 @@ func mute(t *testing.T) *odd {
 var copies = Copies{Percent: 100, MaxBody: 16, MaxRequests: 8}
 
 func TestCopiesHaveBodyAndFields(t *testing.T) {
-	main := newOdd(t, says(fine))
+	main := newOdd(t, respondText(fine))
 	got := make(chan string, 10)
 	second := newOdd(t, func(c net.Conn, r *http.Request) bool {
 		got <- r.Method + " " + r.URL.String() + " " + r.Host + " " + r.Header.Get("X-A")
@@ -94,7 +94,7 @@ func TestCopiesHaveBodyAndFields(t *testing.T) {
 }
 
 func TestBodiesThatAreTooLongAreNotCopied(t *testing.T) {
-	main, second := newOdd(t, says(fine)), newOdd(t, says(fine))
+	main, second := newOdd(t, respondText(fine)), newOdd(t, respondText(fine))
 	m := newMirrored(t, main, second, copies)
 	for _, option := range []exchangetest.Option{exchangetest.Content("more than sixteen bytes"), exchangetest.Chunks("more than ", "sixteen bytes")} {
 		ex := exchangetest.New(t, exchangetest.Head("POST", "/"), option)
@@ -109,7 +109,7 @@ func TestBodiesThatAreTooLongAreNotCopied(t *testing.T) {
 }
 
 func TestAMirrorThatHangsCostsTheClientNothing(t *testing.T) {
-	m := newMirrored(t, newOdd(t, says(fine)), mute(t), copies)
+	m := newMirrored(t, newOdd(t, respondText(fine)), mute(t), copies)
 	for range 20 {
 		ex := exchangetest.New(t)
 		begun := time.Now()
@@ -136,7 +136,7 @@ func TestACopyEndsWithItsTimeout(t *testing.T) {
 	c := copies
 	c.Timeout = 50 * time.Millisecond
 	for _, second := range []*odd{mute(t), drip} {
-		m := newMirrored(t, newOdd(t, says(fine)), second, c)
+		m := newMirrored(t, newOdd(t, respondText(fine)), second, c)
 		begun := time.Now()
 		exchangetest.Run(t, exchangetest.New(t), m)
 		m.next(t)
@@ -160,7 +160,7 @@ func TestAnEndlessAnswerToACopyIsGivenUp(t *testing.T) {
 		}
 		return false
 	})
-	m := newMirrored(t, newOdd(t, says(fine)), endless, copies)
+	m := newMirrored(t, newOdd(t, respondText(fine)), endless, copies)
 	exchangetest.Run(t, exchangetest.New(t), m)
 	if result := m.next(t); result != CopySent || sent.Load() > 4*maxDiscarded {
 		t.Errorf("the copy is %s, and %d bytes of its answer were taken; the bound is %d", result, sent.Load(), maxDiscarded)
@@ -181,14 +181,14 @@ func TestUpgradesAndOtherShareAreNotCopied(t *testing.T) {
 		m := NewMirror(nil, nil, c.set, &MirrorState{})
 		ex := exchangetest.New(t)
 		c.change(ex)
-		equal(t, "copied", m.wants(ex), false)
+		equal(t, "copied", m.selects(ex), false)
 	}
 	half := copies
 	half.Percent = 30
 	m, n := NewMirror(nil, nil, half, &MirrorState{}), 0
 	ex := exchangetest.New(t)
 	for range 10_000 {
-		if m.wants(ex) {
+		if m.selects(ex) {
 			n++
 		}
 	}
@@ -204,7 +204,7 @@ func TestACopyOutlivesItsExchange(t *testing.T) {
 	ex.Request.Header.AddField(unsafeString(line[:3]), unsafeString(line[5:]))
 	c := newCopy(ex)
 	clear(line)
-	c.begin(time.Second)
+	c.newSubrequest(time.Second)
 	field := c.subrequest.Request.Header.All()[0]
 	equal(t, "field", field.Name+": "+field.Value, "X-A: value of a field")
 }

@@ -80,7 +80,7 @@ func (p *Pool) open(ex *exchange.Exchange, alone bool) (opened, error) {
 		}
 		if m.mu.plain {
 			m.mu.Unlock()
-			if c := p.take(ex.Times.Tried, mustBeQuiet(ex)); c != nil {
+			if c := p.get(ex.Times.Tried, mustBeQuiet(ex)); c != nil {
 				return opened{plain: c}, nil
 			}
 			return p.dialEither(ex, end, false)

@@ -64,11 +64,11 @@ func newPool(t *Target, settings Settings, log *slog.Logger) *Pool {
 	return p
 }
 
-// take returns a kept connection, the one used last, or nil. now is about the
+// get returns a kept connection, the one used last, or nil. now is about the
 // present moment. Connections that were closed by the server meanwhile, or on
 // which it said something unasked, are thrown away. look asks for that check in
 // any case.
-func (p *Pool) take(now int64, look bool) *conn {
+func (p *Pool) get(now int64, look bool) *conn {
 	for {
 		c := p.pop()
 		if c == nil {
@@ -95,9 +95,9 @@ func (p *Pool) pop() *conn {
 	return c
 }
 
-// give keeps a connection for the next request, or closes it if enough are
+// put keeps a connection for the next request, or closes it if enough are
 // kept. since is when it began to rest.
-func (p *Pool) give(c *conn, since int64) {
+func (p *Pool) put(c *conn, since int64) {
 	c.since = since
 	p.mu.Lock()
 	if p.mu.retired || len(p.mu.idle) >= p.settings.IdleConnections || p.settings.IdleTimeout <= 0 {

@@ -71,7 +71,7 @@ func TestServerThatTakesNoStreamsGetsNone(t *testing.T) {
 	})
 	full := target(address, 1)
 	full.HTTP2 = true
-	good := newOdd(t, says(fine))
+	good := newOdd(t, respondText(fine))
 	s := newServersWith(t, Policy{}, full, target(good.address, 1))
 	ex := exchangetest.New(t)
 	ex.Limits.ConnectTimeout, ex.Limits.RequestTimeout = 5*time.Second, 5*time.Second
@@ -88,7 +88,7 @@ func TestRefusedBodyReachesTheNextServerWhole(t *testing.T) {
 		"in chunks":         exchangetest.Chunks("some", " text"),
 	} {
 		t.Run(name, func(t *testing.T) {
-			good := newOdd(t, says(fine))
+			good := newOdd(t, respondText(fine))
 			s := newServersWith(t, Policy{Retry: on("503")}, refuses(t), target(good.address, 1))
 			ex := exchangetest.New(t, exchangetest.Head("PUT", "/"), option)
 			ex.Limits.ConnectTimeout, ex.Limits.RequestTimeout = 5*time.Second, 2*time.Second

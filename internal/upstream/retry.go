@@ -151,9 +151,9 @@ func newRetry(c *Retry, told func(bool)) *retry {
 	return r
 }
 
-// begin counts a request as the route's traffic, and sees to it that its body
+// countRequest counts a request as the route's traffic, and sees to it that its body
 // can be sent again.
-func (r *retry) begin(ex *exchange.Exchange) {
+func (r *retry) countRequest(ex *exchange.Exchange) {
 	r.budget.request(ex.Times.Start)
 	if ex.Request.Body != nil && idempotent(ex) && ex.Request.Length <= maxReplay {
 		ex.Request.Body = newReplay(ex.Request.Body, ex.Request.Length, maxReplay)
@@ -182,8 +182,8 @@ func (r *retry) again(ex *exchange.Exchange, failure *exchange.Error, sent int) 
 	if sent >= r.attempts || !r.covers(failure) || !repeatable(ex, failure) {
 		return false
 	}
-	if !r.budget.take(exchange.Now()) {
-		r.tell(false)
+	if !r.budget.spend(exchange.Now()) {
+		r.report(false)
 		return false
 	}
 	pause(sent)
@@ -194,7 +194,7 @@ func (r *retry) again(ex *exchange.Exchange, failure *exchange.Error, sent int) 
 	return true
 }
 
-func (r *retry) tell(sent bool) {
+func (r *retry) report(sent bool) {
 	if r.told != nil {
 		r.told(sent)
 	}

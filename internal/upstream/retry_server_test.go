@@ -70,8 +70,8 @@ func (o *odd) seen() (conns, requests int) {
 	return o.mu.conns, o.mu.requests
 }
 
-// says answers every request with the same text.
-func says(text string) func(net.Conn, *http.Request) bool {
+// respondText answers every request with the same text.
+func respondText(text string) func(net.Conn, *http.Request) bool {
 	return func(c net.Conn, _ *http.Request) bool {
 		_, err := io.WriteString(c, text)
 		return err == nil
@@ -109,7 +109,7 @@ func withRetry(t *testing.T, r *Retry, servers ...*odd) (*Servers, *[2]int) {
 func on(words ...Condition) *Retry { return &Retry{Attempts: 2, On: words, Budget: 20} }
 
 func TestConnectionOfADiscardedResponseIsKept(t *testing.T) {
-	bad, good := newOdd(t, says(busy)), newOdd(t, says(fine))
+	bad, good := newOdd(t, respondText(busy)), newOdd(t, respondText(fine))
 	s, told := withRetry(t, on("503"), bad, good)
 	for range 6 {
 		ex := exchangetest.New(t)
@@ -124,9 +124,9 @@ func TestConnectionOfADiscardedResponseIsKept(t *testing.T) {
 // that fails gets its share of them and no more.
 func TestRetriesTakeNoTurns(t *testing.T) {
 	for n := 2; n <= 4; n++ {
-		servers := []*odd{newOdd(t, says(busy))}
+		servers := []*odd{newOdd(t, respondText(busy))}
 		for len(servers) < n {
-			servers = append(servers, newOdd(t, says(fine)))
+			servers = append(servers, newOdd(t, respondText(fine)))
 		}
 		s, told := withRetry(t, on("503"), servers...)
 		for range 10 * n {
@@ -151,7 +151,7 @@ func TestAServerThatFlapsCostsNoRequest(t *testing.T) {
 	})
 	r := on("reset")
 	r.Budget = 100
-	s, _ := withRetry(t, r, flaps, newOdd(t, says(fine)))
+	s, _ := withRetry(t, r, flaps, newOdd(t, respondText(fine)))
 	for range 100 {
 		ex := exchangetest.New(t)
 		equal(t, "status", exchangetest.Run(t, ex, s).Status, 200)
@@ -169,7 +169,7 @@ func TestAHeadThatDripsIsATimeout(t *testing.T) {
 		}
 		return false
 	})
-	s, _ := withRetry(t, on("timeout"), drips, newOdd(t, says(fine)))
+	s, _ := withRetry(t, on("timeout"), drips, newOdd(t, respondText(fine)))
 	ex := exchangetest.New(t)
 	ex.Limits.RequestTimeout = 50 * time.Millisecond
 	equal(t, "status", exchangetest.Run(t, ex, s).Status, 200)
@@ -223,7 +223,7 @@ func TestSlowResponseIsNotWaitedForWhenItIsDiscarded(t *testing.T) {
 		c.Read(make([]byte, 1)) // until it is given up
 		return false
 	})
-	s, _ := withRetry(t, on("503"), slow, newOdd(t, says(fine)))
+	s, _ := withRetry(t, on("503"), slow, newOdd(t, respondText(fine)))
 	ex := exchangetest.New(t)
 	equal(t, "body", exchangetest.Run(t, ex, s).Body, "ok")
 	equal(t, "attempts", ex.Attempts, 2)
@@ -242,7 +242,7 @@ func TestAServerThatNeverAnswersIsLeftAfterTheTimeout(t *testing.T) {
 		{on("timeout"), 200, 2},
 		{on("reset", "502-504"), exchange.UpstreamTimeout.Status(), 1},
 	} {
-		s, _ := withRetry(t, c.retry, mute, newOdd(t, says(fine)))
+		s, _ := withRetry(t, c.retry, mute, newOdd(t, respondText(fine)))
 		ex := exchangetest.New(t)
 		ex.Limits.RequestTimeout = 30 * time.Millisecond
 		equal(t, "status", exchangetest.Run(t, ex, s).Status, c.status)
@@ -275,7 +275,7 @@ func TestNothingIsRetriedAfterTheHead(t *testing.T) {
 		io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf")
 		return false
 	})
-	good := newOdd(t, says(fine))
+	good := newOdd(t, respondText(fine))
 	s, _ := withRetry(t, on("reset", "timeout", "502-504"), cut, good)
 	ex := exchangetest.New(t)
 	front := exchangetest.Run(t, ex, s)
@@ -286,7 +286,7 @@ func TestNothingIsRetriedAfterTheHead(t *testing.T) {
 }
 
 func TestBudgetStopsRetriesInAnOutage(t *testing.T) {
-	bad1, bad2 := newOdd(t, says(busy)), newOdd(t, says(busy))
+	bad1, bad2 := newOdd(t, respondText(busy)), newOdd(t, respondText(busy))
 	r := on("503")
 	r.Budget = 0
 	s, told := withRetry(t, r, bad1, bad2)
@@ -305,7 +305,7 @@ func TestBudgetStopsRetriesInAnOutage(t *testing.T) {
 
 func TestBodyReachesTheSecondServer(t *testing.T) {
 	for _, option := range []exchangetest.Option{exchangetest.Content("some text"), exchangetest.Chunks("some", " ", "text")} {
-		bad, good := newOdd(t, says(busy)), newOdd(t, says(fine))
+		bad, good := newOdd(t, respondText(busy)), newOdd(t, respondText(fine))
 		s, _ := withRetry(t, on("503"), bad, good)
 		ex := exchangetest.New(t, exchangetest.Head("PUT", "/"), option)
 		equal(t, "status", exchangetest.Run(t, ex, s).Status, 200)
@@ -349,9 +349,9 @@ func TestRetriesDoNotWaitForEachOther(t *testing.T) {
 
 // The bytes of a body that was kept for a retry were received, also when there is none.
 func TestABodyThatIsNotSentAgainWasReceived(t *testing.T) {
-	for name, says := range map[string]func(net.Conn, *http.Request) bool{"status": says(busy), "reset": func(net.Conn, *http.Request) bool { return false }} {
+	for name, says := range map[string]func(net.Conn, *http.Request) bool{"status": respondText(busy), "reset": func(net.Conn, *http.Request) bool { return false }} {
 		s, _ := withRetry(t, on("503", "reset"), newOdd(t, says), newOdd(t, says))
-		for s.retry.budget.take(exchange.Now()) {
+		for s.retry.budget.spend(exchange.Now()) {
 		}
 		s.retry.budget.share = 0
 		ex := exchangetest.New(t, exchangetest.Head("PUT", "/"), exchangetest.Content("some text"))
@@ -363,8 +363,8 @@ func TestABodyThatIsNotSentAgainWasReceived(t *testing.T) {
 
 // The client has left: nobody is asked any more.
 func TestNothingIsRetriedForNobody(t *testing.T) {
-	good := newOdd(t, says(fine))
-	s, _ := withRetry(t, on("503"), newOdd(t, says(busy)), good)
+	good := newOdd(t, respondText(fine))
+	s, _ := withRetry(t, on("503"), newOdd(t, respondText(busy)), good)
 	ex := exchangetest.New(t)
 	ex.Front.(*exchangetest.Front).Left = true
 	s.Respond(ex)
@@ -376,9 +376,9 @@ func TestNothingIsRetriedForNobody(t *testing.T) {
 }
 
 func TestARequestIsCountedWithoutAllocation(t *testing.T) {
-	s, _ := withRetry(t, on("reset", "502-504"), newOdd(t, says(fine)))
+	s, _ := withRetry(t, on("reset", "502-504"), newOdd(t, respondText(fine)))
 	ex := exchangetest.New(t)
-	if n := testing.AllocsPerRun(1000, func() { s.retry.begin(ex) }); n != 0 {
+	if n := testing.AllocsPerRun(1000, func() { s.retry.countRequest(ex) }); n != 0 {
 		t.Errorf("%v allocations, want 0", n)
 	}
 }

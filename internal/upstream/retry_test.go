@@ -66,7 +66,7 @@ func TestBudgetIsAShareOfTheTraffic(t *testing.T) {
 	b := &budget{share: 20}
 	now := 1000 * slotLength
 	taken := func(at int64) (n int) {
-		for b.take(at) {
+		for b.spend(at) {
 			n++
 		}
 		return n
@@ -96,7 +96,7 @@ func TestBudgetHoldsHoweverManyAskAtOnce(t *testing.T) {
 	for range 16 {
 		all.Go(func() {
 			for range 1000 {
-				if b.take(now) {
+				if b.spend(now) {
 					taken.Add(1)
 				}
 			}

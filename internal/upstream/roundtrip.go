@@ -321,7 +321,7 @@ func (w *headWait) read(c *conn) error {
 		return c.nc.Fill(&c.buf)
 	}
 	w.asked = true
-	return c.nc.Ask(&c.buf)
+	return c.nc.RoundTrip(&c.buf)
 }
 
 // goesOn reports whether a wait that timed out is not over because an upload
@@ -357,7 +357,7 @@ func (c *conn) respond(ex *exchange.Exchange) {
 		return
 	}
 	c.keep = c.head.KeepAlive
-	c.body.Begin(c.nc, &c.buf, c.head.Framing, c.head.ContentLength, &c.pool.limits, &rs.Trailer)
+	c.body.Reset(c.nc, &c.buf, c.head.Framing, c.head.ContentLength, &c.pool.limits, &rs.Trailer)
 	c.body.Sole()
 	rs.Body = c
 }
@@ -453,7 +453,7 @@ func (c *conn) Close() error {
 		sure = all // how TLS reads off the socket counts, and not how its records are read
 	}
 	c.doubted = !sure || since-c.answered >= lookAfter
-	c.pool.give(c, since)
+	c.pool.put(c, since)
 	return nil
 }
 

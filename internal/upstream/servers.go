@@ -191,7 +191,7 @@ func New(targets []Target, settings Settings, policy Policy, env exchange.Env) *
 		r.list[i].init(&targets[i], settings, env)
 		s.list = append(s.list, &r.list[i])
 	}
-	s.stand(r, targets, settings, &policy, env)
+	s.addServers(r, targets, settings, &policy, env)
 	s.pins = newPins(policy.Affinity, s.list)
 	if own != nil {
 		s.expand(targets, settings, policy, env, own)
@@ -274,7 +274,7 @@ func (s *Servers) Respond(ex *exchange.Exchange) *exchange.Answer {
 		s = s.current(ex.Times.Start)
 	}
 	if s.retry != nil {
-		s.retry.begin(ex)
+		s.retry.countRequest(ex)
 	}
 	var held *Server // whose place is given back here if something panics
 	defer func() {
@@ -294,7 +294,7 @@ func (s *Servers) Respond(ex *exchange.Exchange) *exchange.Answer {
 		ex.Attempts++
 		failure := s.attempt(ex, srv)
 		held = nil
-		srv.tell(ex, failure)
+		srv.countAttempt(ex, failure)
 		if failure == nil {
 			ex.ServerStatus = ex.Response.Status
 		}
@@ -352,7 +352,7 @@ func (s *Servers) next(ex *exchange.Exchange, failure *exchange.Error, tried tri
 
 // again readies ex for a server that gets what another one has seen.
 func (s *Servers) again(ex *exchange.Exchange) {
-	s.retry.tell(true)
+	s.retry.report(true)
 	untell(ex)
 	discard(ex)
 	afresh(ex) // nobody reads the body any more

@@ -56,7 +56,7 @@ func (s *Servers) attemptShared(ex *exchange.Exchange, srv *Server) *exchange.Er
 			continue
 		}
 		if err != nil {
-			return settle(ex, refusal(err), end())
+			return finalError(ex, refusal(err), end())
 		}
 		if o.plain != nil {
 			return s.fallBack(ex, srv, end(), o)
@@ -86,7 +86,7 @@ func (s *Servers) attemptShared(ex *exchange.Exchange, srv *Server) *exchange.Er
 		if errors.Is(err, h2.ErrUnprocessed) {
 			known = &exchange.Error{Reason: known.Reason, Err: &unseen{known.Reason, known.Err}}
 		}
-		return settle(ex, known, kept)
+		return finalError(ex, known, kept)
 	}
 }
 
@@ -125,7 +125,7 @@ func (s *Servers) fallBack(ex *exchange.Exchange, srv *Server, kept bool, o open
 	if !o.fresh && errors.Is(err, errStale) && mayRepeat(ex) {
 		return s.attemptPlain(ex, srv)
 	}
-	return settle(ex, classify(err), true)
+	return finalError(ex, classify(err), true)
 }
 
 var blocks = sync.Pool{New: func() any { b := make([]byte, 0, 1<<10); return &b }}

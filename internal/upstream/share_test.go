@@ -123,7 +123,7 @@ func TestSharedConnectionCarriesManyAtOnce(t *testing.T) {
 }
 
 func TestServerThatSpeaksNoHTTP2IsTold(t *testing.T) {
-	server := newOdd(t, says(fine))
+	server := newOdd(t, respondText(fine))
 	to := Target{URL: "h2c://x", Address: server.address, Authority: "x", Weight: 1, HTTP2: true}
 	s := newServers(t, settings, to)
 	ex := exchangetest.New(t)

@@ -19,10 +19,10 @@ type Health struct {
 	Breaker *health.Breaker
 }
 
-// stand gives the servers of a route their run-time state and the group that
+// addServers gives the servers of a route their run-time state and the group that
 // chooses among them. State is kept under env by the route's name and the server's
 // URL: a change that leaves those alone leaves it alone.
-func (s *Servers) stand(r *room, targets []Target, settings Settings, p *Policy, env exchange.Env) {
+func (s *Servers) addServers(r *room, targets []Target, settings Settings, p *Policy, env exchange.Env) {
 	queue := newQueue(targets, p, env)
 	r.judge.Ejection, r.judge.SlowStart = p.Health.Ejection, p.SlowStart
 	for i := range targets {
@@ -168,10 +168,10 @@ func (p *Pool) try(timeout time.Duration) error {
 	return err
 }
 
-// tell counts an attempt of ex: failure is nil when a response head came. A client that
+// countAttempt counts an attempt of ex: failure is nil when a response head came. A client that
 // went away says nothing about the server, nor how long a call took that the server has
 // canceled. An attempt that failed is over.
-func (s *Server) tell(ex *exchange.Exchange, failure *exchange.Error) {
+func (s *Server) countAttempt(ex *exchange.Exchange, failure *exchange.Error) {
 	reason := exchange.None
 	if failure == nil {
 		s.live.Answered()

@@ -60,8 +60,8 @@ type scene struct {
 
 func (h *house) scene(seen *answers) *scene { return &scene{h, seen.of(h.api), seen} }
 
-// ask sends a request by an admin and returns the answer. Fields are those of house.ask.
-func (s *scene) ask(method, path, body string, fields ...string) (*httptest.ResponseRecorder, map[string]any) {
+// call sends a request by an admin and returns the answer. Fields are those of house.ask.
+func (s *scene) call(method, path, body string, fields ...string) (*httptest.ResponseRecorder, map[string]any) {
 	s.h.t.Helper()
 	rq := httptest.NewRequestWithContext(s.h.t.Context(), method, "http://localhost"+Prefix+path, strings.NewReader(body))
 	rq.RemoteAddr = fmt.Sprintf("127.0.%d.%d:1", s.seen.asked.Add(1)/250%250, s.seen.asked.Load()%250+1) // nobody is throttled
@@ -97,7 +97,7 @@ func (s *scene) does(status int, method, path, body string, fields ...string) (*
 	s.h.t.Helper()
 	dry := s.tries(method, path, body, fields...)
 	before := s.h.audited()
-	w, out := s.ask(method, path, body, fields...)
+	w, out := s.call(method, path, body, fields...)
 	if w.Code != status {
 		s.h.t.Errorf("%s %s %.200q: got %d %v, want %d", method, path, body, w.Code, out, status)
 	}
@@ -322,7 +322,7 @@ func (s *scene) broken() {
 	s.does(503, "DELETE", "/session", "", mine...)
 	for _, r := range s.h.api.rows {
 		body := map[string]string{"/setup": `{"token":"x","name":"eve","password":"` + good + `"}`, "/session": `{"user":"nina","password":"x"}`}[r.path]
-		w, out := s.ask(r.method, r.at(), cmp.Or(body, "{}"), always)
+		w, out := s.call(r.method, r.at(), cmp.Or(body, "{}"), always)
 		if w.Code != 503 && !r.steady && r.access != public {
 			s.h.t.Errorf("%s %s without a store: %d %v", r.method, r.path, w.Code, out)
 		}

@@ -133,8 +133,8 @@ type openStreams struct {
 	of map[string]int // by name; guarded by mu
 }
 
-// take counts one more, if somebody may have it.
-func (o *openStreams) take(name string) bool {
+// acquire counts one more, if somebody may have it.
+func (o *openStreams) acquire(name string) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.of == nil {
@@ -147,7 +147,7 @@ func (o *openStreams) take(name string) bool {
 	return true
 }
 
-func (o *openStreams) give(name string) {
+func (o *openStreams) release(name string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.of[name]--; o.of[name] <= 0 {
@@ -315,10 +315,10 @@ func (a *API) run(c *call) (any, error) {
 		return nil, refuse(operator.CodeOverloaded, "", "too many streams are open", "close some")
 	}
 	defer a.streams.Add(-1)
-	if !a.open.take(c.who.Name) {
+	if !a.open.acquire(c.who.Name) {
 		return nil, refuse(operator.CodeOverloaded, "", "you have too many streams open", "close some; others need theirs")
 	}
-	defer a.open.give(c.who.Name)
+	defer a.open.release(c.who.Name)
 	if err := c.row.stream(c); !errors.Is(err, errHeadOnly) {
 		return nil, err
 	}

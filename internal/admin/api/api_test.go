@@ -106,8 +106,8 @@ func startWith(t testing.TB, text string) *house {
 	return h
 }
 
-// ask sends a request. Fields are "Name: value". A field "as" names a token.
-func (h *house) ask(method, path, body string, fields ...string) (*http.Response, map[string]any) {
+// call sends a request. Fields are "Name: value". A field "as" names a token.
+func (h *house) call(method, path, body string, fields ...string) (*http.Response, map[string]any) {
 	h.t.Helper()
 	var reader io.Reader
 	if body != "" {
@@ -151,8 +151,8 @@ func (h *house) ask(method, path, body string, fields ...string) (*http.Response
 	return rs, out
 }
 
-// want fails unless the answer has a status and a code, "" for none.
-func (h *house) want(what string, rs *http.Response, out map[string]any, status int, code string) {
+// expect fails unless the answer has a status and a code, "" for none.
+func (h *house) expect(what string, rs *http.Response, out map[string]any, status int, code string) {
 	h.t.Helper()
 	got, _ := out["code"].(string)
 	if rs.StatusCode != status || got != code {
@@ -212,97 +212,97 @@ func TestOpenAPIIsValid(t *testing.T) {
 
 func TestSessionsOfBrowsers(t *testing.T) {
 	h := start(t)
-	rs, out := h.ask("POST", "/session", `{"user":"ann","password":"`+good+`"}`)
-	h.want("sign in", rs, out, 201, "")
+	rs, out := h.call("POST", "/session", `{"user":"ann","password":"`+good+`"}`)
+	h.expect("sign in", rs, out, 201, "")
 	cookie := rs.Cookies()[0]
 	if cookie.Name != Cookie || !cookie.HttpOnly || !cookie.Secure || cookie.SameSite != http.SameSiteStrictMode || cookie.Path != "/" || cookie.Domain != "" {
 		t.Errorf("the cookie is %v", cookie)
 	}
 	carry := "Cookie: " + cookie.Name + "=" + cookie.Value
 	secret := Header + ": " + out["secret"].(string)
-	rs, out = h.ask("GET", "/session", "", carry, secret)
-	h.want("who am I", rs, out, 200, "")
+	rs, out = h.call("GET", "/session", "", carry, secret)
+	h.expect("who am I", rs, out, 200, "")
 	if out["name"] != "ann" || out["role"] != "admin" {
 		t.Errorf("got %v", out)
 	}
-	rs, out = h.ask("GET", "/session", "", carry)
-	h.want("a page at another port of the host has the cookie and not the secret", rs, out, 401, "signed_out")
-	rs, out = h.ask("GET", "/session", "", secret)
-	h.want("the secret alone", rs, out, 401, "signed_out")
-	rs, out = h.ask("PUT", "/session/password", `{"current_password":"wrong","password":"another good one"}`, carry, secret)
-	h.want("a new password without the old one", rs, out, 400, "invalid")
-	_, out = h.ask("GET", "/sessions", "", carry, secret)
+	rs, out = h.call("GET", "/session", "", carry)
+	h.expect("a page at another port of the host has the cookie and not the secret", rs, out, 401, "signed_out")
+	rs, out = h.call("GET", "/session", "", secret)
+	h.expect("the secret alone", rs, out, 401, "signed_out")
+	rs, out = h.call("PUT", "/session/password", `{"current_password":"wrong","password":"another good one"}`, carry, secret)
+	h.expect("a new password without the old one", rs, out, 400, "invalid")
+	_, out = h.call("GET", "/sessions", "", carry, secret)
 	if items := out["items"].([]any); len(items) != 1 || items[0].(map[string]any)["current"] != true {
 		t.Errorf("sessions: %v", out)
 	}
-	rs, out = h.ask("DELETE", "/session", "", carry)
-	h.want("sign out with the cookie only", rs, out, 204, "")
-	rs, out = h.ask("GET", "/session", "", carry, secret)
-	h.want("still signed in", rs, out, 200, "")
-	rs, out = h.ask("DELETE", "/session", "", carry, secret)
-	h.want("sign out", rs, out, 204, "")
-	rs, out = h.ask("GET", "/session", "", carry, secret)
-	h.want("signed out", rs, out, 401, "signed_out")
+	rs, out = h.call("DELETE", "/session", "", carry)
+	h.expect("sign out with the cookie only", rs, out, 204, "")
+	rs, out = h.call("GET", "/session", "", carry, secret)
+	h.expect("still signed in", rs, out, 200, "")
+	rs, out = h.call("DELETE", "/session", "", carry, secret)
+	h.expect("sign out", rs, out, 204, "")
+	rs, out = h.call("GET", "/session", "", carry, secret)
+	h.expect("signed out", rs, out, 401, "signed_out")
 }
 
 func TestSetUpMakesTheFirstAdmin(t *testing.T) {
 	h := start(t)
-	rs, out := h.ask("GET", "/setup", "")
-	if h.want("state", rs, out, 200, ""); out["needed"] != false {
+	rs, out := h.call("GET", "/setup", "")
+	if h.expect("state", rs, out, 200, ""); out["needed"] != false {
 		t.Errorf("got %v", out)
 	}
-	rs, out = h.ask("POST", "/setup", `{"token":"x","name":"eve","password":"`+good+`"}`)
-	h.want("with a wrong token", rs, out, 403, "forbidden")
+	rs, out = h.call("POST", "/setup", `{"token":"x","name":"eve","password":"`+good+`"}`)
+	h.expect("with a wrong token", rs, out, 403, "forbidden")
 }
 
 func TestObjectsAreChangedByTheirETag(t *testing.T) {
 	h := start(t)
-	rs, out := h.ask("POST", "/users", `{"name":"eve","role":"viewer","password":"`+good+`"}`, "as: admin")
-	h.want("make", rs, out, 201, "")
+	rs, out := h.call("POST", "/users", `{"name":"eve","role":"viewer","password":"`+good+`"}`, "as: admin")
+	h.expect("make", rs, out, 201, "")
 	etag := rs.Header.Get("ETag")
 	if rs.Header.Get("Location") != "/api/v1/users/eve" || etag == "" || out["etag"] != etag || out["password"] != nil || out["password_set"] != true {
 		t.Errorf("got %v, %v", rs.Header, out)
 	}
-	rs, out = h.ask("POST", "/users", `{"name":"eve","role":"viewer","password":"`+good+`"}`, "as: admin")
-	h.want("make twice", rs, out, 409, "exists")
-	rs, _ = h.ask("GET", "/users/eve", "", "as: admin", "If-None-Match: "+etag)
+	rs, out = h.call("POST", "/users", `{"name":"eve","role":"viewer","password":"`+good+`"}`, "as: admin")
+	h.expect("make twice", rs, out, 409, "exists")
+	rs, _ = h.call("GET", "/users/eve", "", "as: admin", "If-None-Match: "+etag)
 	if rs.StatusCode != 304 {
 		t.Errorf("not changed: got %d", rs.StatusCode)
 	}
-	rs, out = h.ask("PATCH", "/users/eve", `{"description":"on call"}`, "as: admin", "If-Match: "+etag, "Content-Type: application/merge-patch+json")
-	h.want("patch", rs, out, 200, "")
+	rs, out = h.call("PATCH", "/users/eve", `{"description":"on call"}`, "as: admin", "If-Match: "+etag, "Content-Type: application/merge-patch+json")
+	h.expect("patch", rs, out, 200, "")
 	if out["description"] != "on call" || out["role"] != "viewer" {
 		t.Errorf("got %v", out)
 	}
-	rs, out = h.ask("PATCH", "/users/eve", `{"description":"late"}`, "as: admin", "If-Match: "+etag)
-	h.want("stale", rs, out, 412, "stale")
+	rs, out = h.call("PATCH", "/users/eve", `{"description":"late"}`, "as: admin", "If-Match: "+etag)
+	h.expect("stale", rs, out, 412, "stale")
 	if now, _ := out["current"].(map[string]any); now["description"] != "on call" {
 		t.Errorf("it does not tell what changed: %v", out)
 	}
 	// What was read can be written back as it is, with the secret masked.
-	rs, out = h.ask("GET", "/users/eve", "", "as: admin")
+	rs, out = h.call("GET", "/users/eve", "", "as: admin")
 	out["password"], out["role"] = masked, "editor"
 	whole, _ := json.Marshal(out)
-	rs, out = h.ask("PUT", "/users/eve", string(whole), "as: admin", "If-Match: "+rs.Header.Get("ETag"))
-	h.want("write back", rs, out, 200, "")
+	rs, out = h.call("PUT", "/users/eve", string(whole), "as: admin", "If-Match: "+rs.Header.Get("ETag"))
+	h.expect("write back", rs, out, 200, "")
 	if _, err := h.ops.SignIn(t.Context(), operator.Identity{}, operator.SignIn{User: "eve", Password: good}); err != nil {
 		t.Errorf("the masked password did not stay: %v", err)
 	}
-	rs, out = h.ask("PATCH", "/users/eve", `{"description":null}`, "as: admin", "If-Match: *")
-	if h.want("null resets", rs, out, 200, ""); out["description"] != nil {
+	rs, out = h.call("PATCH", "/users/eve", `{"description":null}`, "as: admin", "If-Match: *")
+	if h.expect("null resets", rs, out, 200, ""); out["description"] != nil {
 		t.Errorf("got %v", out)
 	}
-	rs, out = h.ask("PUT", "/users/eve", `{"name":"other","role":"viewer"}`, "as: admin", "If-Match: *")
-	h.want("rename", rs, out, 400, "invalid")
-	rs, out = h.ask("DELETE", "/users/eve?dry_run=true", "", "as: admin", "If-Match: *")
-	h.want("dry", rs, out, 204, "")
-	rs, out = h.ask("DELETE", "/users/eve", "", "as: admin", "If-Match: *")
-	h.want("remove", rs, out, 204, "")
-	rs, out = h.ask("DELETE", "/users/eve", "", "as: admin", "If-Match: *")
-	h.want("remove again", rs, out, 404, "not_found")
-	rs, out = h.ask("DELETE", "/users/ann", "", "as: admin", "If-Match: *")
-	h.want("the last admin", rs, out, 409, "last_admin")
-	_, out = h.ask("GET", "/audit?object=user%20eve&limit=2", "", "as: admin")
+	rs, out = h.call("PUT", "/users/eve", `{"name":"other","role":"viewer"}`, "as: admin", "If-Match: *")
+	h.expect("rename", rs, out, 400, "invalid")
+	rs, out = h.call("DELETE", "/users/eve?dry_run=true", "", "as: admin", "If-Match: *")
+	h.expect("dry", rs, out, 204, "")
+	rs, out = h.call("DELETE", "/users/eve", "", "as: admin", "If-Match: *")
+	h.expect("remove", rs, out, 204, "")
+	rs, out = h.call("DELETE", "/users/eve", "", "as: admin", "If-Match: *")
+	h.expect("remove again", rs, out, 404, "not_found")
+	rs, out = h.call("DELETE", "/users/ann", "", "as: admin", "If-Match: *")
+	h.expect("the last admin", rs, out, 409, "last_admin")
+	_, out = h.call("GET", "/audit?object=user%20eve&limit=2", "", "as: admin")
 	items := out["items"].([]any)
 	if first := items[0].(map[string]any); len(items) != 2 || first["action"] != "user.delete" || first["who"] != "token:admin" || out["next"] == nil {
 		t.Errorf("audit: %v", out)
@@ -314,7 +314,7 @@ func TestListsHavePages(t *testing.T) {
 	var got []string
 	cursor := ""
 	for range 5 {
-		_, out := h.ask("GET", "/tokens?limit=2&sort=-name&cursor="+cursor, "", "as: admin")
+		_, out := h.call("GET", "/tokens?limit=2&sort=-name&cursor="+cursor, "", "as: admin")
 		for _, e := range out["items"].([]any) {
 			got = append(got, e.(map[string]any)["name"].(string))
 		}
@@ -325,36 +325,36 @@ func TestListsHavePages(t *testing.T) {
 	if strings.Join(got, " ") != "viewer reader narrow editor admin" {
 		t.Errorf("got %q", got)
 	}
-	if _, out := h.ask("GET", "/tokens?q=EDI", "", "as: admin"); len(out["items"].([]any)) != 1 {
+	if _, out := h.call("GET", "/tokens?q=EDI", "", "as: admin"); len(out["items"].([]any)) != 1 {
 		t.Errorf("got %v", out)
 	}
-	rs, out := h.ask("GET", "/tokens?cursor=eHh4", "", "as: admin")
-	h.want("a cursor of nothing", rs, out, 400, "invalid")
-	rs, out = h.ask("GET", "/tokens?sort=secret", "", "as: admin")
-	h.want("sort by nothing", rs, out, 400, "invalid")
-	rs, out = h.ask("GET", "/tokens?limit=-1", "", "as: admin")
-	h.want("a negative limit", rs, out, 400, "invalid")
+	rs, out := h.call("GET", "/tokens?cursor=eHh4", "", "as: admin")
+	h.expect("a cursor of nothing", rs, out, 400, "invalid")
+	rs, out = h.call("GET", "/tokens?sort=secret", "", "as: admin")
+	h.expect("sort by nothing", rs, out, 400, "invalid")
+	rs, out = h.call("GET", "/tokens?limit=-1", "", "as: admin")
+	h.expect("a negative limit", rs, out, 400, "invalid")
 }
 
 func TestTokensAreShownOnce(t *testing.T) {
 	h := start(t)
-	rs, out := h.ask("POST", "/tokens", `{"name":"ci","role":"viewer","scopes":["logs:read"],"addresses":["127.0.0.0/8"],"expires":"2100-01-01T00:00:00Z"}`, "as: admin")
-	h.want("make", rs, out, 201, "")
+	rs, out := h.call("POST", "/tokens", `{"name":"ci","role":"viewer","scopes":["logs:read"],"addresses":["127.0.0.0/8"],"expires":"2100-01-01T00:00:00Z"}`, "as: admin")
+	h.expect("make", rs, out, 201, "")
 	h.tokens["ci"] = out["token"].(string)
-	_, out = h.ask("GET", "/tokens/ci", "", "as: admin")
+	_, out = h.call("GET", "/tokens/ci", "", "as: admin")
 	if out["token"] != nil || out["created_by"] != "token:admin" {
 		t.Errorf("got %v", out)
 	}
-	rs, out = h.ask("GET", "/logs/access", "", "as: ci")
-	h.want("in its scope", rs, out, 200, "")
-	rs, out = h.ask("GET", "/events/history", "", "as: ci")
-	h.want("out of its scope", rs, out, 403, "forbidden")
-	rs, out = h.ask("POST", "/tokens", `{"name":"more","role":"admin"}`, "as: reader")
-	h.want("with a scope to read", rs, out, 403, "forbidden")
-	rs, out = h.ask("DELETE", "/tokens/ci", "", "as: admin", "If-Match: *")
-	h.want("revoke", rs, out, 204, "")
-	rs, out = h.ask("GET", "/logs/access", "", "as: ci")
-	h.want("revoked", rs, out, 401, "signed_out")
+	rs, out = h.call("GET", "/logs/access", "", "as: ci")
+	h.expect("in its scope", rs, out, 200, "")
+	rs, out = h.call("GET", "/events/history", "", "as: ci")
+	h.expect("out of its scope", rs, out, 403, "forbidden")
+	rs, out = h.call("POST", "/tokens", `{"name":"more","role":"admin"}`, "as: reader")
+	h.expect("with a scope to read", rs, out, 403, "forbidden")
+	rs, out = h.call("DELETE", "/tokens/ci", "", "as: admin", "If-Match: *")
+	h.expect("revoke", rs, out, 204, "")
+	rs, out = h.call("GET", "/logs/access", "", "as: ci")
+	h.expect("revoked", rs, out, 401, "signed_out")
 }
 
 // lines reads a stream until each returns false.
@@ -414,10 +414,10 @@ func TestEventsAreStreamedAndReplayed(t *testing.T) {
 	if seen != 2 {
 		t.Errorf("%d events, want 2", seen)
 	}
-	rs, out := h.ask("GET", "/events?types=confg.applied", "", "as: viewer")
-	h.want("an unknown type", rs, out, 400, "invalid")
-	rs, out = h.ask("GET", "/events", "", "as: viewer", "Last-Event-ID: x")
-	h.want("an id that is none", rs, out, 400, "invalid")
+	rs, out := h.call("GET", "/events?types=confg.applied", "", "as: viewer")
+	h.expect("an unknown type", rs, out, 400, "invalid")
+	rs, out = h.call("GET", "/events", "", "as: viewer", "Last-Event-ID: x")
+	h.expect("an id that is none", rs, out, 400, "invalid")
 }
 
 func TestLogsAreQueried(t *testing.T) {
@@ -425,18 +425,18 @@ func TestLogsAreQueried(t *testing.T) {
 	for i := range 5 {
 		h.ring.Record(request(uint64(i+1), fmt.Sprint("/p", i), 200+i%2*304))
 	}
-	rs, out := h.ask("GET", "/logs/access?status=5xx&host=shop.example.com&client=192.0.2.0/24&limit=1", "", "as: viewer")
-	h.want("query", rs, out, 200, "")
+	rs, out := h.call("GET", "/logs/access?status=5xx&host=shop.example.com&client=192.0.2.0/24&limit=1", "", "as: viewer")
+	h.expect("query", rs, out, 200, "")
 	items := out["items"].([]any)
 	if len(items) != 1 || items[0].(map[string]any)["path"] != "/p3" {
 		t.Fatalf("got %v", out)
 	}
-	_, out = h.ask("GET", "/logs/access?status=5xx&cursor="+out["next"].(string), "", "as: viewer")
+	_, out = h.call("GET", "/logs/access?status=5xx&cursor="+out["next"].(string), "", "as: viewer")
 	if items = out["items"].([]any); len(items) != 1 || items[0].(map[string]any)["path"] != "/p1" || out["next"] != nil {
 		t.Errorf("the next page: %v", out)
 	}
 	for _, bad := range []string{"status=abc", "status=6xx", "status=500-400", "client=x", "slower_than=-1s", "since=yesterday", "cursor=*", "nonsense=1", "host=a&host=b"} {
-		rs, out := h.ask("GET", "/logs/access?"+bad, "", "as: viewer")
+		rs, out := h.call("GET", "/logs/access?"+bad, "", "as: viewer")
 		if rs.StatusCode != 400 {
 			t.Errorf("%s: got %d %v", bad, rs.StatusCode, out)
 		}
@@ -462,8 +462,8 @@ func TestAStreamEndsWithTheRightToIt(t *testing.T) {
 	h := start(t)
 	h.api.heartbeat = 200 * time.Millisecond
 	for _, path := range []string{"/events", "/logs/access/stream"} {
-		rs, out := h.ask("POST", "/tokens", `{"name":"spy","role":"viewer"}`, "as: admin")
-		h.want("make", rs, out, 201, "")
+		rs, out := h.call("POST", "/tokens", `{"name":"spy","role":"viewer"}`, "as: admin")
+		h.expect("make", rs, out, 201, "")
 		rq, err := http.NewRequestWithContext(t.Context(), "GET", h.server.URL+Prefix+path, nil)
 		if err != nil {
 			t.Fatal(err)
@@ -476,8 +476,8 @@ func TestAStreamEndsWithTheRightToIt(t *testing.T) {
 		if stream.StatusCode != 200 {
 			t.Fatalf("%s: got %d", path, stream.StatusCode)
 		}
-		rs, out = h.ask("DELETE", "/tokens/spy", "", "as: admin", "If-Match: *")
-		h.want("revoke", rs, out, 204, "")
+		rs, out = h.call("DELETE", "/tokens/spy", "", "as: admin", "If-Match: *")
+		h.expect("revoke", rs, out, 204, "")
 		ended := make(chan struct{})
 		go func() { io.Copy(io.Discard, stream.Body); close(ended) }()
 		for i, over := 0, time.After(time.Minute); ended != nil; i++ {
@@ -507,20 +507,20 @@ func waitABit(t *testing.T) {
 
 func TestWebhooksTellHowTheyStand(t *testing.T) {
 	h := start(t)
-	rs, out := h.ask("POST", "/webhooks/chat/test", "{}", "as: editor")
-	if h.want("test", rs, out, 200, ""); out["taken"] != false || out["status"] != 404.0 || out["error"] != "answered with 404" {
+	rs, out := h.call("POST", "/webhooks/chat/test", "{}", "as: editor")
+	if h.expect("test", rs, out, 200, ""); out["taken"] != false || out["status"] != 404.0 || out["error"] != "answered with 404" {
 		t.Errorf("got %v", out)
 	}
 	h.events.Send(event.ProcessStarted{})
 	for letters := 0; letters == 0 && t.Context().Err() == nil; waitABit(t) {
-		rs, out = h.ask("GET", "/webhooks/chat/state", "", "as: viewer")
-		h.want("state", rs, out, 200, "")
+		rs, out = h.call("GET", "/webhooks/chat/state", "", "as: viewer")
+		h.expect("state", rs, out, 200, "")
 		letters = len(out["waiting"].([]any))
 	}
-	rs, out = h.ask("POST", "/webhooks/chat/resend", `{"event":1}`, "as: editor")
-	h.want("a letter that is not there", rs, out, 404, "not_found")
-	rs, out = h.ask("GET", "/webhooks/none/state", "", "as: viewer")
-	h.want("a webhook that is not there", rs, out, 404, "not_found")
+	rs, out = h.call("POST", "/webhooks/chat/resend", `{"event":1}`, "as: editor")
+	h.expect("a letter that is not there", rs, out, 404, "not_found")
+	rs, out = h.call("GET", "/webhooks/none/state", "", "as: viewer")
+	h.expect("a webhook that is not there", rs, out, 404, "not_found")
 }
 
 func TestAdminSocketIsForOurOwnUser(t *testing.T) {

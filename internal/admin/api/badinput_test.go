@@ -70,7 +70,7 @@ func TestForgedForwardedFieldsGiveNoOtherAddress(t *testing.T) {
 		{"by the proxy, with what is no address", 403, []string{proxy, "X-Forwarded-For: 10.1.2.3, unknown"}},
 		{"by the proxy, in another field", 403, []string{proxy, "Forwarded: for=10.1.2.3"}},
 	} {
-		if w, out := s.ask("GET", "/version", "", c.fields...); w.Code != c.status {
+		if w, out := s.call("GET", "/version", "", c.fields...); w.Code != c.status {
 			t.Errorf("%s: got %d %v, want %d", c.what, w.Code, out, c.status)
 		}
 	}
@@ -117,7 +117,7 @@ func TestNothingInARequestWritesALineOfTheLog(t *testing.T) {
 func TestAHeadOfAStreamEnds(t *testing.T) {
 	h := start(t)
 	for _, path := range []string{"/events", "/logs/access/stream"} {
-		rs, _ := h.ask("HEAD", path, "", "as: viewer")
+		rs, _ := h.call("HEAD", path, "", "as: viewer")
 		if rs.StatusCode != 200 || rs.Header.Get("Content-Type") != "text/event-stream" {
 			t.Errorf("HEAD %s: %d %v", path, rs.StatusCode, rs.Header)
 		}
@@ -133,18 +133,18 @@ func TestAHeadOfAStreamEnds(t *testing.T) {
 func TestOneWhoLooksLeavesStreamsForOthers(t *testing.T) {
 	h := start(t)
 	for range maxStreamsOfOne {
-		if !h.api.open.take("token:viewer") {
+		if !h.api.open.acquire("token:viewer") {
 			t.Fatal("refused too early")
 		}
 	}
 	h.does("GET", "/events", "", 503, "overloaded", "as: viewer")
-	if rs, _ := h.ask("HEAD", "/events", "", "as: admin"); rs.StatusCode != 200 {
+	if rs, _ := h.call("HEAD", "/events", "", "as: admin"); rs.StatusCode != 200 {
 		t.Errorf("another: %d", rs.StatusCode)
 	}
 	for range maxStreamsOfOne {
-		h.api.open.give("token:viewer")
+		h.api.open.release("token:viewer")
 	}
-	if rs, _ := h.ask("HEAD", "/events", "", "as: viewer"); rs.StatusCode != 200 || len(h.api.open.of) > 1 {
+	if rs, _ := h.call("HEAD", "/events", "", "as: viewer"); rs.StatusCode != 200 || len(h.api.open.of) > 1 {
 		t.Errorf("after it has let go: %d, %v", rs.StatusCode, h.api.open.of)
 	}
 }

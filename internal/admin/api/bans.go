@@ -20,9 +20,9 @@ func (a *API) banRows() []row {
 	return []row{
 		{method: get, path: "/banned", access: viewer, area: areaBans, out: of[bans.Shown](), list: true, query: paging("since", "network", "until"), handle: a.banned,
 			about: "Lists the bans in force, with how often each refused a request on this node."},
-		{method: post, path: "/banned", access: editor, area: areaBans, in: of[banInput](), out: of[bans.Shown](), status: http.StatusCreated, may: []int{409}, dry: true, handle: takes(a.addBan),
+		{method: post, path: "/banned", access: editor, area: areaBans, in: of[banInput](), out: of[bans.Shown](), status: http.StatusCreated, may: []int{409}, dry: true, handle: withBody(a.addBan),
 			about: "Bans an address or a network at all proxies for a while. An IPv6 address is banned with its /64."},
-		{method: post, path: "/banned/lift", access: editor, area: areaBans, in: of[liftInput](), out: of[liftBody](), may: []int{404}, dry: true, handle: takes(a.liftBan),
+		{method: post, path: "/banned/lift", access: editor, area: areaBans, in: of[liftInput](), out: of[liftBody](), may: []int{404}, dry: true, handle: withBody(a.liftBan),
 			about: "Lifts all bans that have an address, or a network and those within it."},
 		{method: get, path: "/banned/rules", access: viewer, area: areaBans, out: of[banRulesBody](), handle: a.banRules,
 			about: "Shows what each ban rule has done since it was written: whom it banned, or would have banned; and the networks that are never banned."},

@@ -107,8 +107,8 @@ type call struct {
 	dryRun bool
 }
 
-// takes makes a handler of one that wants its body.
-func takes[In any](h func(*call, *In) (any, error)) func(*call) (any, error) {
+// withBody makes a handler of one that wants its body.
+func withBody[In any](h func(*call, *In) (any, error)) func(*call) (any, error) {
 	return func(c *call) (any, error) { return h(c, c.in.(*In)) }
 }
 

@@ -79,7 +79,7 @@ func (a *API) staleProblem(e *edit, docs config.Documents, now *config.Config) e
 		return p
 	}
 	p.Current = jsonOf(map[string]string{"etag": control.ETag(docs)})
-	if since, ok := a.said(e.call.ifMatch); ok {
+	if since, ok := a.configurationOf(e.call.ifMatch); ok {
 		p.Current = jsonOf(changedSince{control.ETag(docs), config.Compare(since, now)})
 	}
 	return p
@@ -94,8 +94,8 @@ type changedSince struct {
 // maxLookedAt is how many revisions are looked at for one with an entity tag.
 const maxLookedAt = 100
 
-// said returns the configuration of the kept revision with an entity tag.
-func (a *API) said(tag string) (*config.Config, bool) {
+// configurationOf returns the configuration of the kept revision with an entity tag.
+func (a *API) configurationOf(tag string) (*config.Config, bool) {
 	for _, r := range a.Control.Revisions(0, maxLookedAt) {
 		if control.ETagOf(r) != tag {
 			continue

@@ -22,7 +22,7 @@ import (
 func (a *API) compareRows() []row {
 	const path = "/compare"
 	return []row{
-		{method: http.MethodPost, path: path, access: admin, area: areaCutover, in: of[compareInput](), out: of[comparisonBody](), status: http.StatusAccepted, may: []int{409}, maxBody: maxList + maxBody, dry: true, handle: takes(a.startComparison),
+		{method: http.MethodPost, path: path, access: admin, area: areaCutover, in: of[compareInput](), out: of[comparisonBody](), status: http.StatusAccepted, may: []int{409}, maxBody: maxList + maxBody, dry: true, handle: withBody(a.startComparison),
 			about: "Begins to ask two proxies the same requests. Link-local addresses and those of cloud metadata are refused."},
 		{method: http.MethodGet, path: path, access: admin, area: areaCutover, out: of[comparisonBody](), may: []int{404}, handle: a.comparison,
 			about: "Tells how far the comparison is, and when it has ended its report."},

@@ -37,8 +37,8 @@ func side(t testing.TB, text string, gate chan struct{}) *httptest.Server {
 func (h *house) until(state string) map[string]any {
 	h.t.Helper()
 	for end := time.Now().Add(time.Minute); ; time.Sleep(5 * time.Millisecond) {
-		rs, out := h.ask("GET", "/compare", "", "as: admin")
-		h.want("GET /compare", rs, out, 200, "")
+		rs, out := h.call("GET", "/compare", "", "as: admin")
+		h.expect("GET /compare", rs, out, 200, "")
 		if out["state"] == state {
 			return out
 		}
@@ -52,8 +52,8 @@ func TestCompare(t *testing.T) {
 	h := start(t)
 	t.Cleanup(h.api.Close)
 	for _, method := range []string{"GET", "DELETE"} {
-		rs, out := h.ask(method, "/compare", "", "as: admin")
-		h.want(method+" before the first", rs, out, 404, "not_found")
+		rs, out := h.call(method, "/compare", "", "as: admin")
+		h.expect(method+" before the first", rs, out, 404, "not_found")
 	}
 	old, ours := side(t, "old", nil), side(t, "new", nil)
 	body := func(fields map[string]any) string {
@@ -64,8 +64,8 @@ func TestCompare(t *testing.T) {
 		return string(data)
 	}
 	list := "http://shop.example.com/a\nhttp://shop.example.com/other\nPOST http://shop.example.com/b\n"
-	rs, out := h.ask("POST", "/compare", body(map[string]any{"old": []string{old.Listener.Addr().String()}, "new": []string{ours.Listener.Addr().String()}, "list": list, "rate": 1000, "no_dns": true}), "as: admin")
-	if h.want("POST", rs, out, 202, ""); out["state"] == nil || out["who"] != "token:admin" && out["who"] == "" {
+	rs, out := h.call("POST", "/compare", body(map[string]any{"old": []string{old.Listener.Addr().String()}, "new": []string{ours.Listener.Addr().String()}, "list": list, "rate": 1000, "no_dns": true}), "as: admin")
+	if h.expect("POST", rs, out, 202, ""); out["state"] == nil || out["who"] != "token:admin" && out["who"] == "" {
 		t.Errorf("got %v", out)
 	}
 	out = h.until("done")
@@ -76,14 +76,14 @@ func TestCompare(t *testing.T) {
 	if text := fmt.Sprint(report["results"]); !strings.Contains(text, "/other") || !strings.Contains(text, "proxy:main") {
 		t.Errorf("got %s", text)
 	}
-	rs, out = h.ask("POST", "/compare", body(map[string]any{"old": []string{old.Listener.Addr().String()}, "domains": []string{"https://example.com/"}}), "as: admin")
-	h.want("POST what is no domain", rs, out, 400, "invalid")
+	rs, out = h.call("POST", "/compare", body(map[string]any{"old": []string{old.Listener.Addr().String()}, "domains": []string{"https://example.com/"}}), "as: admin")
+	h.expect("POST what is no domain", rs, out, 400, "invalid")
 	// A list that is longer than other texts.
 	long := strings.Repeat("# "+strings.Repeat("x", 1000)+"\n", 200) + "http://a.example/\n"
-	rs, out = h.ask("POST", "/compare", body(map[string]any{"old": []string{old.Listener.Addr().String()}, "new": []string{ours.Listener.Addr().String()}, "list": long, "no_dns": true}), "as: admin")
-	h.want("POST a long list", rs, out, 202, "")
+	rs, out = h.call("POST", "/compare", body(map[string]any{"old": []string{old.Listener.Addr().String()}, "new": []string{ours.Listener.Addr().String()}, "list": long, "no_dns": true}), "as: admin")
+	h.expect("POST a long list", rs, out, 202, "")
 	h.until("done")
-	_, audit := h.ask("GET", "/audit", "", "as: admin")
+	_, audit := h.call("GET", "/audit", "", "as: admin")
 	if !strings.Contains(fmt.Sprint(audit), "compare.start") {
 		t.Errorf("the audit does not tell it: %v", audit)
 	}
@@ -95,21 +95,21 @@ func TestCompareStops(t *testing.T) {
 	t.Cleanup(func() { close(gate) })
 	old, ours := side(t, "old", gate), side(t, "new", nil)
 	input := fmt.Sprintf(`{"old":[%q],"new":[%q],"list":"http://a.example/1\nhttp://a.example/2","rate":1000,"no_dns":true}`, old.Listener.Addr(), ours.Listener.Addr())
-	rs, out := h.ask("POST", "/compare", input, "as: admin")
-	h.want("POST", rs, out, 202, "")
-	rs, out = h.ask("POST", "/compare", input, "as: admin")
-	h.want("a second one", rs, out, 409, "compare_running")
-	rs, out = h.ask("DELETE", "/compare", "", "as: admin")
-	h.want("DELETE", rs, out, 204, "")
+	rs, out := h.call("POST", "/compare", input, "as: admin")
+	h.expect("POST", rs, out, 202, "")
+	rs, out = h.call("POST", "/compare", input, "as: admin")
+	h.expect("a second one", rs, out, 409, "compare_running")
+	rs, out = h.call("DELETE", "/compare", "", "as: admin")
+	h.expect("DELETE", rs, out, 204, "")
 	if out := h.until("stopped"); !strings.Contains(fmt.Sprint(out), "stopped before its end") {
 		t.Errorf("got %v", out)
 	}
-	rs, out = h.ask("POST", "/compare", input, "as: admin")
-	h.want("another one", rs, out, 202, "")
+	rs, out = h.call("POST", "/compare", input, "as: admin")
+	h.expect("another one", rs, out, 202, "")
 	h.api.Close()
 	h.until("stopped")
-	rs, out = h.ask("POST", "/compare", input, "as: admin")
-	h.want("after the end", rs, out, 503, "unavailable")
+	rs, out = h.call("POST", "/compare", input, "as: admin")
+	h.expect("after the end", rs, out, 503, "unavailable")
 }
 
 func TestCompareRefuses(t *testing.T) {
@@ -124,8 +124,8 @@ func TestCompareRefuses(t *testing.T) {
 		"routes":         {`{"old":["127.0.0.1:1"],"new":["127.0.0.1:1"]}`, "/list"},
 		"too fast":       {`{"old":["127.0.0.1:1"],"rate":100000}`, "/rate"},
 	} {
-		rs, out := h.ask("POST", "/compare", c.body, "as: admin")
-		if h.want(name, rs, out, 400, "invalid"); out["pointer"] != c.pointer {
+		rs, out := h.call("POST", "/compare", c.body, "as: admin")
+		if h.expect(name, rs, out, 400, "invalid"); out["pointer"] != c.pointer {
 			t.Errorf("%s: at %v, want %s: %v", name, out["pointer"], c.pointer, out)
 		}
 	}
@@ -147,20 +147,20 @@ func TestCompareDialsNothingThatIsRefused(t *testing.T) {
 
 func TestImport(t *testing.T) {
 	h := start(t)
-	rs, out := h.ask("POST", "/import", `{"source":"nginx","files":[
+	rs, out := h.call("POST", "/import", `{"source":"nginx","files":[
 		{"name":"/etc/nginx/nginx.conf","text":"http { include sites/*.conf; include /etc/passwd; server { listen 80; server_name b.example; location / { lua_code 1; } } }"},
 		{"name":"/etc/nginx/sites/a.conf","included":true,"text":"server { listen 80; server_name a.example; location / { proxy_pass http://127.0.0.1:9000; } }"}]}`, "as: admin")
 	if rs.StatusCode != 200 {
-		if h.want("include of a file that was not given", rs, out, 400, "invalid"); !strings.Contains(fmt.Sprint(out["detail"]), "/etc/passwd") {
+		if h.expect("include of a file that was not given", rs, out, 400, "invalid"); !strings.Contains(fmt.Sprint(out["detail"]), "/etc/passwd") {
 			t.Errorf("got %v", out)
 		}
 	} else if strings.Contains(fmt.Sprint(out), "root:") {
 		t.Error("a file of this machine was read")
 	}
-	rs, out = h.ask("POST", "/import", `{"source":"nginx","ports":["80=8080"],"files":[
+	rs, out = h.call("POST", "/import", `{"source":"nginx","ports":["80=8080"],"files":[
 		{"name":"/etc/nginx/nginx.conf","text":"http { include sites/*.conf; }"},
 		{"name":"/etc/nginx/sites/a.conf","included":true,"data":"c2VydmVyIHsgbGlzdGVuIDgwOyBzZXJ2ZXJfbmFtZSBhLmV4YW1wbGU7IGZvbyBiYXI7IGxvY2F0aW9uIC8geyBwcm94eV9wYXNzIGh0dHA6Ly8xMjcuMC4wLjE6OTAwMDsgfSB9"}]}`, "as: admin")
-	h.want("files", rs, out, 200, "")
+	h.expect("files", rs, out, 200, "")
 	if !strings.Contains(fmt.Sprint(out["document"]), "virtual_hosts: [a.example]") || fmt.Sprint(out["problems"]) != "[]" {
 		t.Errorf("got %v", out)
 	}
@@ -182,8 +182,8 @@ func TestImport(t *testing.T) {
 		"as a URL": {`{"source":"npm","files":[{"name":"http://127.0.0.1:81","text":"x"}]}`, "an address for its name"},
 		"metadata": {`{"source":"npm","address":"http://169.254.169.254","token":"x"}`, "not allowed"},
 	} {
-		rs, out := h.ask("POST", "/import", c.body, "as: admin")
-		if h.want(name, rs, out, 400, "invalid"); !strings.Contains(fmt.Sprint(out["detail"]), c.want) {
+		rs, out := h.call("POST", "/import", c.body, "as: admin")
+		if h.expect(name, rs, out, 400, "invalid"); !strings.Contains(fmt.Sprint(out["detail"]), c.want) {
 			t.Errorf("%s: got %v, want %q", name, out["detail"], c.want)
 		}
 	}

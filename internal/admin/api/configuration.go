@@ -25,15 +25,15 @@ func (a *API) configRows() []row {
 	rows := []row{
 		{method: get, path: "/config", access: admin, out: of[configBody](), handle: a.config,
 			about: "Gives the documents as they are, with their secrets. Accept: application/yaml gives the text of one."},
-		{method: put, path: "/config", access: admin, in: of[configInput](), out: of[changeBody](), match: true, write: true, maxBody: maxConfig, handle: takes(a.putConfig),
+		{method: put, path: "/config", access: admin, in: of[configInput](), out: of[changeBody](), match: true, write: true, maxBody: maxConfig, handle: withBody(a.putConfig),
 			about: "Replaces the texts of documents, in one change. If-Match names the ETag of the configuration."},
 		{method: get, path: "/config/schema", access: viewer, free: true, handle: a.configSchema,
 			about: "Gives the JSON Schema of the configuration: every field with its help, default and bounds."},
-		{method: post, path: "/config/edits", access: editor, in: of[editsInput](), out: of[changeBody](), match: true, write: true, maxBody: maxConfig, handle: takes(a.edits),
+		{method: post, path: "/config/edits", access: editor, in: of[editsInput](), out: of[changeBody](), match: true, write: true, maxBody: maxConfig, handle: withBody(a.edits),
 			about: "Makes several edits in one change. If-Match names the ETag of the configuration."},
-		{method: post, path: "/config/plan", access: editor, in: of[planInput](), out: of[changeBody](), maxBody: maxConfig, dry: true, may: []int{http.StatusConflict}, handle: takes(a.planEdits),
+		{method: post, path: "/config/plan", access: editor, in: of[planInput](), out: of[changeBody](), maxBody: maxConfig, dry: true, may: []int{http.StatusConflict}, handle: withBody(a.planEdits),
 			about: "Tells what edits, or other texts of documents, would change, after all checks, and changes nothing. Documents need not be writable for it. Texts of documents are taken from admins only."},
-		{method: post, path: "/config/validate", access: admin, in: of[configInput](), out: of[validation](), maxBody: maxConfig, dry: true, handle: takes(a.validate),
+		{method: post, path: "/config/validate", access: admin, in: of[configInput](), out: of[validation](), maxBody: maxConfig, dry: true, handle: withBody(a.validate),
 			about: "Tells every problem of documents, which are not applied."},
 	}
 	rows = append(append(rows, a.revisionRows()...), a.seriesRows()...)
@@ -188,11 +188,11 @@ func (a *API) putConfig(c *call, in *configInput) (any, error) {
 	e := &edit{call: c, make: func(docs config.Documents, _ *config.Config) (config.Documents, error) {
 		return a.replaced(docs, in.Documents)
 	}}
-	return e.tell()
+	return e.apply()
 }
 
-// tell makes the change and tells what became of it.
-func (e *edit) tell() (any, error) {
+// apply makes the change and tells what became of it.
+func (e *edit) apply() (any, error) {
 	ev, err := e.do()
 	if err != nil {
 		return nil, err
@@ -276,7 +276,7 @@ func objectAt(path string) (k *config.Kind, name string, ok bool) {
 }
 
 // edits makes edits in one change.
-func (a *API) edits(c *call, in *editsInput) (any, error) { return c.editing(in).tell() }
+func (a *API) edits(c *call, in *editsInput) (any, error) { return c.editing(in).apply() }
 
 // planInput is what is planned: edits, or documents.
 type planInput struct {
@@ -302,7 +302,7 @@ func (a *API) planEdits(c *call, in *planInput) (any, error) {
 		}
 	}
 	e.planned = true
-	return e.tell()
+	return e.apply()
 }
 
 // validation is what a check of documents has found.

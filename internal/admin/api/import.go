@@ -16,7 +16,7 @@ import (
 
 // importRows is the row of the import.
 func (a *API) importRows() []row {
-	return []row{{method: http.MethodPost, path: "/import", access: admin, area: areaCutover, in: of[importInput](), out: of[importBody](), maxBody: maxSource, dry: true, handle: takes(a.importSource),
+	return []row{{method: http.MethodPost, path: "/import", access: admin, area: areaCutover, in: of[importInput](), out: of[importBody](), maxBody: maxSource, dry: true, handle: withBody(a.importSource),
 		about: "Translates the configuration of another proxy. It writes nothing and applies nothing."}}
 }
 

@@ -54,7 +54,7 @@ func TestImportReadsNothingOfThisMachine(t *testing.T) {
 		"traefik certificate": {"traefik", "t.yml", "tls: {certificates: [{certFile: SECRET, keyFile: SECRET}]}"},
 	} {
 		in := map[string]any{"source": c.source, "files": []map[string]string{{"name": c.file, "text": strings.ReplaceAll(c.text, "SECRET", secret)}}}
-		rs, out := h.ask("POST", "/import", wireOf(t, in), "as: admin")
+		rs, out := h.call("POST", "/import", wireOf(t, in), "as: admin")
 		if rs.StatusCode != 200 && rs.StatusCode != 400 {
 			t.Errorf("%s: %s %v", name, rs.Status, out)
 		}
@@ -83,7 +83,7 @@ func TestImportOfHostileFiles(t *testing.T) {
 		"another source":               {"source": "nginx", "files": []map[string]string{{"name": "n.conf", "text": "services: {a: {}}"}}},
 	} {
 		began := time.Now()
-		rs, out := h.ask("POST", "/import", wireOf(t, in), "as: admin")
+		rs, out := h.call("POST", "/import", wireOf(t, in), "as: admin")
 		if rs.StatusCode != 200 && rs.StatusCode != 400 {
 			t.Errorf("%s: %s %v", name, rs.Status, out)
 		}
@@ -109,8 +109,8 @@ func TestImportOfHostileFiles(t *testing.T) {
 		t.Errorf("%d MiB were taken", read>>20)
 	}
 	for _, who := range []string{"viewer", "editor"} {
-		rs, out := h.ask("POST", "/import", `{"source":"nginx","files":[{"name":"a","text":"server { listen 80; }"}]}`, "as: "+who)
-		h.want(who, rs, out, 403, "forbidden")
+		rs, out := h.call("POST", "/import", `{"source":"nginx","files":[{"name":"a","text":"server { listen 80; }"}]}`, "as: "+who)
+		h.expect(who, rs, out, 403, "forbidden")
 	}
 }
 

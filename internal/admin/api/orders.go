@@ -160,13 +160,13 @@ func (a *API) orderRows() []row {
 			about: "Lists the certificates that come by ACME, with their states and why there is none."},
 		{method: get, path: "/orders/{name}", access: viewer, area: areaCertificates, out: of[orderBody](), handle: a.order,
 			about: "Gives one certificate by ACME with the timeline of its last orders. The name is its own, or a host that it is for."},
-		{method: post, path: "/orders/{name}/order", may: []int{409}, access: editor, area: areaCertificates, in: of[empty](), out: of[orderBody](), status: http.StatusAccepted, dry: true, handle: takes(a.placeOrder),
+		{method: post, path: "/orders/{name}/order", may: []int{409}, access: editor, area: areaCertificates, in: of[empty](), out: of[orderBody](), status: http.StatusAccepted, dry: true, handle: withBody(a.placeOrder),
 			about: "Orders a certificate now, without waiting for the next try. One that is valid is left alone."},
-		{method: post, path: "/orders/{name}/renew", may: []int{409}, access: editor, area: areaCertificates, in: of[empty](), out: of[orderBody](), status: http.StatusAccepted, dry: true, handle: takes(a.renewOrder),
+		{method: post, path: "/orders/{name}/renew", may: []int{409}, access: editor, area: areaCertificates, in: of[empty](), out: of[orderBody](), status: http.StatusAccepted, dry: true, handle: withBody(a.renewOrder),
 			about: "Renews a certificate now, even if it is still valid. It counts against the authority's limits."},
-		{method: post, path: "/orders/{name}/preflight", access: editor, area: areaCertificates, in: of[empty](), out: of[preflightBody](), dry: true, handle: takes(a.preflightOrder),
+		{method: post, path: "/orders/{name}/preflight", access: editor, area: areaCertificates, in: of[empty](), out: of[preflightBody](), dry: true, handle: withBody(a.preflightOrder),
 			about: "Looks whether an order can succeed, and places none."},
-		{method: post, path: "/acme/{name}/rollover", may: []int{409}, access: admin, area: areaCertificates, in: of[empty](), dry: true, handle: takes(a.rollOver),
+		{method: post, path: "/acme/{name}/rollover", may: []int{409}, access: admin, area: areaCertificates, in: of[empty](), dry: true, handle: withBody(a.rollOver),
 			about: "Gives the account of an acme entry a new key (RFC 8555, section 7.3.5)."},
 	}
 }
@@ -210,15 +210,15 @@ func (a *API) order(c *call) (any, error) {
 }
 
 func (a *API) placeOrder(c *call, _ *empty) (any, error) {
-	return a.begin(c, "acme.order", false)
+	return a.startOrder(c, "acme.order", false)
 }
 
 func (a *API) renewOrder(c *call, _ *empty) (any, error) {
-	return a.begin(c, "acme.renew", true)
+	return a.startOrder(c, "acme.renew", true)
 }
 
-// begin has a certificate ordered.
-func (a *API) begin(c *call, action string, renew bool) (any, error) {
+// startOrder has a certificate ordered.
+func (a *API) startOrder(c *call, action string, renew bool) (any, error) {
 	r, err := a.orderOf(c)
 	if err != nil {
 		return nil, err

@@ -32,8 +32,8 @@ func TestOrdersAreToldAndBegun(t *testing.T) {
 	}
 	get := func(path string) {
 		t.Helper()
-		rs, out := h.ask("GET", path, "", "as: viewer")
-		h.want(path, rs, out, 200, "")
+		rs, out := h.call("GET", path, "", "as: viewer")
+		h.expect(path, rs, out, 200, "")
 		if err := json.Unmarshal([]byte(text(t, out)), &o); err != nil {
 			t.Fatal(err)
 		}
@@ -49,31 +49,31 @@ func TestOrdersAreToldAndBegun(t *testing.T) {
 			t.Errorf("%s is %+v", host, o)
 		}
 	}
-	rs, out := h.ask("GET", "/orders?sort=-entry&state=valid", "", "as: viewer")
-	h.want("valid ones", rs, out, 200, "")
+	rs, out := h.call("GET", "/orders?sort=-entry&state=valid", "", "as: viewer")
+	h.expect("valid ones", rs, out, 200, "")
 	if !strings.HasPrefix(text(t, out), `{"items":[]`) {
 		t.Errorf("got %s", out)
 	}
-	rs, out = h.ask("GET", "/orders", "", "as: viewer")
-	h.want("all", rs, out, 200, "")
+	rs, out = h.call("GET", "/orders", "", "as: viewer")
+	h.expect("all", rs, out, 200, "")
 	if !strings.Contains(text(t, out), `"shop.example.com"`) || strings.Contains(text(t, out), `"timeline"`) {
 		t.Errorf("got %s", out)
 	}
-	rs, out = h.ask("GET", "/orders/other.example.com", "", "as: viewer")
-	h.want("another host", rs, out, 404, "not_found")
-	rs, out = h.ask("POST", "/orders/shop.example.com/preflight", "{}", "as: admin")
-	h.want("preflight", rs, out, 200, "")
+	rs, out = h.call("GET", "/orders/other.example.com", "", "as: viewer")
+	h.expect("another host", rs, out, 404, "not_found")
+	rs, out = h.call("POST", "/orders/shop.example.com/preflight", "{}", "as: admin")
+	h.expect("preflight", rs, out, 200, "")
 	if !strings.Contains(text(t, out), `"blocked":true`) || !strings.Contains(text(t, out), "authority_away") {
 		t.Errorf("got %s", out)
 	}
-	rs, out = h.ask("POST", "/orders/shop.example.com/renew", "{}", "as: admin")
+	rs, out = h.call("POST", "/orders/shop.example.com/renew", "{}", "as: admin")
 	if rs.StatusCode != 202 && rs.StatusCode != 409 { // it is under way already
 		t.Errorf("renew: %d %s", rs.StatusCode, out)
 	}
-	rs, out = h.ask("POST", "/acme/none/rollover", "{}", "as: admin")
-	h.want("an entry that is not there", rs, out, 404, "not_found")
-	rs, out = h.ask("GET", "/status", "", "as: viewer")
-	h.want("the status", rs, out, 200, "")
+	rs, out = h.call("POST", "/acme/none/rollover", "{}", "as: admin")
+	h.expect("an entry that is not there", rs, out, 404, "not_found")
+	rs, out = h.call("GET", "/status", "", "as: viewer")
+	h.expect("the status", rs, out, 200, "")
 	if !strings.Contains(text(t, out), "authority_away") || strings.Contains(text(t, out), `"timeline"`) {
 		t.Errorf("the status tells %s", out)
 	}

@@ -52,7 +52,7 @@ func TestProblemsOfTheConfigurationArePointedAt(t *testing.T) {
 		{"what a document says", "PUT", "/config", `{"documents":[{"name":"headgate.yaml","text":"version: 1\nproxies: {shop: {routes: [{path: x}]}}\n"}]}`, "admin", "/proxies/shop/routes/0"},
 		{"a mask", "PATCH", "/proxies/main", `{"basic_auth":{"users":[{"name":"eve","password_hash":"********"}]}}`, "editor", "/basic_auth/users/0/password_hash"},
 	} {
-		rs, out := h.ask(c.method, c.path, c.body, "as: "+c.as, always)
+		rs, out := h.call(c.method, c.path, c.body, "as: "+c.as, always)
 		if rs.StatusCode < 400 || c.want != "" && out["pointer"] != c.want {
 			t.Errorf("%s: %d at %v, want %s: %v", c.what, rs.StatusCode, out["pointer"], c.want, out["detail"])
 		}
@@ -61,7 +61,7 @@ func TestProblemsOfTheConfigurationArePointedAt(t *testing.T) {
 		"/users?cursor=x": "cursor", "/events?types=x": "types", "/logs/access?client=x": "client", "/status?proxy=none": "proxy", "/users?a%2Fb=1": "a/b",
 		"/series?period=x": "period", "/users?limit=x": "limit",
 	} {
-		if rs, out := h.ask("GET", path, "", "as: admin"); rs.StatusCode < 400 || out["parameter"] != want || out["pointer"] != nil {
+		if rs, out := h.call("GET", path, "", "as: admin"); rs.StatusCode < 400 || out["parameter"] != want || out["pointer"] != nil {
 			t.Errorf("%s: %d %v", path, rs.StatusCode, out)
 		}
 	}

@@ -13,7 +13,7 @@ import (
 func (a *API) portRows() []row {
 	reset := func(kind, about string) row {
 		return row{method: http.MethodPost, path: "/" + kind + "/{name}/reset", access: editor, area: areaPorts, in: of[resetInput](), out: of[resetBody](), dry: true, may: []int{409}, about: about,
-			handle: takes(func(c *call, in *resetInput) (any, error) { return a.resetPort(c, in, config.KindOf(kind)) })}
+			handle: withBody(func(c *call, in *resetInput) (any, error) { return a.resetPort(c, in, config.KindOf(kind)) })}
 	}
 	return []row{
 		reset("ports", "Closes all open connections of a port at once, those of sockets that drain too, and tries at once to open it if it waits. New clients are served as before. No document is touched."),

@@ -67,10 +67,10 @@ func (a *API) restore(c *call) (any, error) {
 		}
 		return out, nil
 	}
-	if err := archive.Begin(ctx); err != nil {
+	if err := archive.RestoreCertificates(ctx); err != nil {
 		return nil, err
 	}
-	out, err := e.tell()
+	out, err := e.apply()
 	if err != nil || c.dryRun {
 		if failed := archive.Undo(context.WithoutCancel(ctx)); failed != nil {
 			a.Log.Error("certificates of an archive that was not restored stay", "error", failed)

@@ -33,21 +33,21 @@ func (a *API) revisionRows() []row {
 			about: "Gives one revision with its documents."},
 		{method: get, path: "/revisions/{number}/diff/{other}", may: []int{409}, access: viewer, out: of[differenceBody](), handle: a.difference,
 			about: "Tells what another revision has otherwise than this one. The other may be current."},
-		{method: post, path: "/revisions/{number}/rollback", access: editor, in: of[empty](), out: of[changeBody](), match: true, write: true, handle: takes(a.rollBack),
+		{method: post, path: "/revisions/{number}/rollback", access: editor, in: of[empty](), out: of[changeBody](), match: true, write: true, handle: withBody(a.rollBack),
 			about: "Puts the documents of a revision in force again, as a new revision."},
-		{method: post, path: "/confirm", may: []int{409}, access: editor, in: of[confirmInput](), out: of[confirmBody](), dry: true, handle: takes(a.confirm),
+		{method: post, path: "/confirm", may: []int{409}, access: editor, in: of[confirmInput](), out: of[confirmBody](), dry: true, handle: withBody(a.confirm),
 			about: "Makes the change that waits to be confirmed stay."},
-		{method: post, path: "/revert", may: []int{409}, access: editor, in: of[confirmInput](), out: of[confirmBody](), dry: true, handle: takes(a.revert),
+		{method: post, path: "/revert", may: []int{409}, access: editor, in: of[confirmInput](), out: of[confirmBody](), dry: true, handle: withBody(a.revert),
 			about: "Takes the change back at once that waits to be confirmed."},
 		{method: get, path: "/status", access: viewer, area: areaStatus, query: statusQuery, out: of[statusBody](), handle: a.status,
 			about: "Tells how everything stands: ports, proxies, servers, certificates, sources, and what waits to be confirmed."},
 		{method: get, path: "/summary", access: viewer, area: areaStatus, out: of[summaryBody](), handle: a.summary,
 			about: "Counts the proxies by state and their servers by health, and names the proxies that need attention."},
-		{method: post, path: "/explain/stream", access: viewer, area: areaStatus, in: of[explainStreamInput](), out: of[plan.StreamExplanation](), dry: true, handle: takes(a.explainStream),
+		{method: post, path: "/explain/stream", access: viewer, area: areaStatus, in: of[explainStreamInput](), out: of[plan.StreamExplanation](), dry: true, handle: withBody(a.explainStream),
 			about: "Tells which TCP or UDP proxy takes a connection, why, and which server it would go to. Nothing is sent."},
-		{method: post, path: "/explain", access: viewer, area: areaStatus, in: of[explainInput](), out: of[plan.Explanation](), dry: true, handle: takes(a.explain),
+		{method: post, path: "/explain", access: viewer, area: areaStatus, in: of[explainInput](), out: of[plan.Explanation](), dry: true, handle: withBody(a.explain),
 			about: "Tells what becomes of a request: the route that takes it, the filters, the server. Nothing is sent. The head that servers get is told to admins only."},
-		{method: post, path: "/cache/purge", may: []int{404}, access: editor, area: areaCache, in: of[purgeInput](), out: of[purgeBody](), dry: true, handle: takes(a.purge),
+		{method: post, path: "/cache/purge", may: []int{404}, access: editor, area: areaCache, in: of[purgeInput](), out: of[purgeBody](), dry: true, handle: withBody(a.purge),
 			about: "Takes responses out of the caches, and tells how many."},
 	}
 }
@@ -227,7 +227,7 @@ func (a *API) rollBack(c *call, _ *empty) (any, error) {
 	if c.text("why") == "" {
 		e.why = fmt.Sprintf("back to revision %d", r.Number)
 	}
-	return e.tell()
+	return e.apply()
 }
 
 // confirmInput says which change is confirmed.

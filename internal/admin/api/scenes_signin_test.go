@@ -88,7 +88,7 @@ func (s *scene) provider() {
 	}
 	_, out := s.does(200, "POST", "/session/oidc", "{}")
 	for full := 200; full != 503; { // somebody goes there and never comes back
-		w, _ := s.ask("POST", "/session/oidc", "{}")
+		w, _ := s.call("POST", "/session/oidc", "{}")
 		if full = w.Code; full != 200 && full != 503 {
 			s.h.t.Fatalf("another one who signs in: %d", full)
 		}
@@ -116,7 +116,7 @@ func (s *scene) throttled() {
 	} {
 		status := 0
 		for range 40 {
-			w, _ := s.ask(c[0], c[1], c[2], append(mine, "From: 192.0.2.9:1")...)
+			w, _ := s.call(c[0], c[1], c[2], append(mine, "From: 192.0.2.9:1")...)
 			if status = w.Code; status == 429 {
 				if w.Header().Get("Retry-After") == "" {
 					h.t.Errorf("%s %s tells no Retry-After", c[0], c[1])

@@ -237,7 +237,7 @@ proxies:
 		s.does(404, "POST", "/orders/none.example.com/"+verb, "{}")
 	}
 	eventually("the order is under way", func() bool {
-		w, _ := s.ask("POST", one+"/renew", "{}")
+		w, _ := s.call("POST", one+"/renew", "{}")
 		return w.Code == 409
 	})
 	release()
@@ -254,14 +254,14 @@ proxies:
 	s.does(409, "POST", "/acme/main/rollover", "{}")
 	s.does(200, "PATCH", "/proxies/main", `{"virtual_hosts":["new.example.com"]}`, always)
 	eventually("the order has failed", func() bool {
-		_, out := s.ask("GET", "/orders/new.example.com", "")
+		_, out := s.call("GET", "/orders/new.example.com", "")
 		return out["state"] == "failed"
 	})
 	eventually("it is ordered again", func() bool {
-		if w, _ := s.ask("POST", "/orders/new.example.com/order?dry_run=true", "{}"); w.Code != 200 {
+		if w, _ := s.call("POST", "/orders/new.example.com/order?dry_run=true", "{}"); w.Code != 200 {
 			return false
 		}
-		w, _ := s.ask("POST", "/orders/new.example.com/order", "{}")
+		w, _ := s.call("POST", "/orders/new.example.com/order", "{}")
 		return w.Code == 202
 	})
 }

@@ -16,12 +16,12 @@ func (a *API) serverRows() []row {
 	const get, post = http.MethodGet, http.MethodPost
 	decide := func(path, about string, hold exchange.Hold, may ...int) row {
 		return row{method: post, path: "/servers/" + path, access: editor, area: areaServers, in: of[holdInput](), out: of[heldBody](), may: may, dry: true,
-			about: about, handle: takes(func(c *call, in *holdInput) (any, error) { return a.hold(c, in, hold, path) })}
+			about: about, handle: withBody(func(c *call, in *holdInput) (any, error) { return a.hold(c, in, hold, path) })}
 	}
 	return []row{
 		{method: get, path: "/servers/held", access: viewer, area: areaServers, out: of[heldBody](), list: true, query: paging("name"), handle: a.held,
 			about: "Lists the servers that operators drain or have disabled."},
-		{method: post, path: "/servers/test", access: editor, area: areaServers, in: of[probeInput](), out: of[probed](), noDry: "a test request that is not sent tests nothing", handle: takes(a.probe),
+		{method: post, path: "/servers/test", access: editor, area: areaServers, in: of[probeInput](), out: of[probed](), noDry: "a test request that is not sent tests nothing", handle: withBody(a.probe),
 			about: "Sends a GET to a server that need not be configured yet, and returns what came back. Link-local addresses and those of cloud metadata are refused."},
 		decide("drain", "Gives a server no new clients; those whose sticky cookie names it go on. No document is touched. It lasts over changes and restarts.", exchange.HeldDraining, 404),
 		decide("disable", "Gives a server nobody at all. What runs on it ends by itself. No document is touched. It lasts over changes and restarts.", exchange.HeldDisabled, 404),

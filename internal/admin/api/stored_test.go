@@ -42,8 +42,8 @@ proxies:
 	}
 	must := func(what string, status int, code, method, path, body string, fields ...string) string {
 		t.Helper()
-		rs, out := h.ask(method, path, body, append([]string{"as: admin"}, fields...)...)
-		h.want(what, rs, out, status, code)
+		rs, out := h.call(method, path, body, append([]string{"as: admin"}, fields...)...)
+		h.expect(what, rs, out, status, code)
 		return text(t, out)
 	}
 	must("a dry run", 200, "", "POST", "/certificates/upload?dry_run=true", input("shop", leaf))

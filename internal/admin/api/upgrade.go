@@ -13,9 +13,9 @@ func (a *API) upgradeRows() []row {
 	return []row{
 		{method: http.MethodGet, path: "/upgrade", access: viewer, area: areaStatus, out: of[upgrade.State](), handle: a.upgradeState,
 			about: "Shows the version and the generation of the process, whether an upgrade is in progress, and how many connections the process has that was replaced."},
-		{method: http.MethodPost, path: "/upgrade", access: admin, area: areaStatus, in: of[upgradeInput](), out: of[upgrade.Result](), noDry: "It starts another process.", may: []int{409, 503}, handle: takes(a.upgradeNow),
+		{method: http.MethodPost, path: "/upgrade", access: admin, area: areaStatus, in: of[upgradeInput](), out: of[upgrade.Result](), noDry: "It starts another process.", may: []int{409, 503}, handle: withBody(a.upgradeNow),
 			about: "Replaces the process by one that runs the binary now on disk. No connection is closed. The response comes when the new process serves, or when it is clear that it does not; then everything is as before."},
-		{method: http.MethodPost, path: "/upgrade/check", access: admin, area: areaStatus, in: of[empty](), out: of[upgrade.Check](), noDry: "It changes nothing.", may: []int{409}, handle: takes(a.checkUpgrade),
+		{method: http.MethodPost, path: "/upgrade/check", access: admin, area: areaStatus, in: of[empty](), out: of[upgrade.Check](), noDry: "It changes nothing.", may: []int{409}, handle: withBody(a.checkUpgrade),
 			about: "Checks whether the binary now on disk can take over: it runs it against the present configuration and compares versions. Nothing is changed."},
 	}
 }

@@ -47,8 +47,8 @@ func TestEveryRowRefuses(t *testing.T) {
 		with := func(fields ...string) []string { return append(append([]string{}, match...), fields...) }
 		refused := func(name string, status int, code, body string, fields ...string) {
 			t.Helper()
-			rs, out := h.ask(r.method, r.at(), body, fields...)
-			h.want(what+" "+name, rs, out, status, code)
+			rs, out := h.call(r.method, r.at(), body, fields...)
+			h.expect(what+" "+name, rs, out, status, code)
 		}
 		refused("asked for another host", 421, "misdirected", body, with("as: admin", "Host: evil.example.com")...)
 		if r.method != "GET" {
@@ -69,10 +69,10 @@ func TestEveryRowRefuses(t *testing.T) {
 				}
 			}
 		}
-		rs, out := h.ask(r.method, r.at()+"?token="+h.tokens["admin"], body, match...)
-		h.want(what+" with a token in the address", rs, out, 400, "token_in_url")
-		rs, out = h.ask(r.method, r.at()+"?nonsense=1", body, with("as: admin")...)
-		h.want(what+" with an unknown parameter", rs, out, 400, "unknown_parameter")
+		rs, out := h.call(r.method, r.at()+"?token="+h.tokens["admin"], body, match...)
+		h.expect(what+" with a token in the address", rs, out, 400, "token_in_url")
+		rs, out = h.call(r.method, r.at()+"?nonsense=1", body, with("as: admin")...)
+		h.expect(what+" with an unknown parameter", rs, out, 400, "unknown_parameter")
 		if r.match {
 			refused("without If-Match", 428, "precondition_required", body, "as: admin")
 			if r.method != "PATCH" && r.in == nil {
@@ -84,7 +84,7 @@ func TestEveryRowRefuses(t *testing.T) {
 			as := with("as: admin")
 			refused("with an unknown field", 400, "unknown_field", `{"nonsense":1}`, as...)
 			refused("with no object", 400, "invalid", `[]`, as...)
-			if rs, out := h.ask(r.method, r.at(), "", as...); r.method == "POST" && (rs.StatusCode == 415 || out["code"] == "invalid_json") {
+			if rs, out := h.call(r.method, r.at(), "", as...); r.method == "POST" && (rs.StatusCode == 415 || out["code"] == "invalid_json") {
 				t.Errorf("%s without a body: %d %v", what, rs.StatusCode, out)
 			}
 			refused("with no JSON", 400, "invalid_json", `{"a":`, as...)
@@ -98,16 +98,16 @@ func TestEveryRowRefuses(t *testing.T) {
 		}
 	}
 	for _, path := range []string{"/nothing", "/users/", "/users/a/b", "//users", "/users/../users"} {
-		rs, out := h.ask("GET", path, "", "as: admin")
-		h.want(path, rs, out, 404, "not_found")
+		rs, out := h.call("GET", path, "", "as: admin")
+		h.expect(path, rs, out, 404, "not_found")
 	}
-	rs, out := h.ask("DELETE", "/users", "", "as: admin")
-	if h.want("a method that is not there", rs, out, 405, "method_not_allowed"); rs.Header.Get("Allow") != "GET, POST" {
+	rs, out := h.call("DELETE", "/users", "", "as: admin")
+	if h.expect("a method that is not there", rs, out, 405, "method_not_allowed"); rs.Header.Get("Allow") != "GET, POST" {
 		t.Errorf("Allow is %q", rs.Header.Get("Allow"))
 	}
 	for _, host := range []string{"gate.example.com", "GATE.example.com.:9080", "localhost", "[::1]:1", "192.0.2.1"} {
-		rs, out := h.ask("GET", "/version", "", "as: viewer", "Host: "+host)
-		h.want(host, rs, out, 200, "")
+		rs, out := h.call("GET", "/version", "", "as: viewer", "Host: "+host)
+		h.expect(host, rs, out, 200, "")
 	}
 }
 
@@ -203,7 +203,7 @@ func TestRandomBodiesNeverBreakAnything(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			rs, out := h.ask(row.method, row.at(), string(body), "as: admin", "If-Match: *")
+			rs, out := h.call(row.method, row.at(), string(body), "as: admin", "If-Match: *")
 			if rs.StatusCode >= 500 && rs.StatusCode != 503 {
 				t.Errorf("%s %s with %s: %d %v", row.method, row.path, body, rs.StatusCode, out)
 			}

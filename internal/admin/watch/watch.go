@@ -238,20 +238,20 @@ func (w *Watch) run() {
 	for {
 		select {
 		case <-w.wake:
-			w.look()
+			w.publishChanges()
 		case now := <-tick.C:
 			w.lookAtCertificates(now)
 		case <-drains(w.draining, drained):
 			w.lookAtDraining()
 		case <-w.stop:
-			w.look()
+			w.publishChanges()
 			return
 		}
 	}
 }
 
-// look tells of what was noted.
-func (w *Watch) look() {
+// publishChanges publishes what was noted.
+func (w *Watch) publishChanges() {
 	w.notes.Lock()
 	banned, listed := w.notes.bans, w.notes.lists
 	w.notes.bans, w.notes.lists = nil, nil

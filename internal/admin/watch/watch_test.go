@@ -24,8 +24,8 @@ type told []event.Payload
 
 func (t *told) Send(p event.Payload) { *t = append(*t, p) }
 
-// take returns the texts of what was sent since.
-func (t *told) take(tb testing.TB) (types []string) {
+// drain returns the texts of what was sent since.
+func (t *told) drain(tb testing.TB) (types []string) {
 	tb.Helper()
 	for _, p := range *t {
 		e, err := event.Draft(p)
@@ -72,15 +72,15 @@ func TestPortsAreToldWhenTheyStandOtherwise(t *testing.T) {
 		return ports.State{Name: name, Address: "127.0.0.1:1", Protocol: "http", State: state, Reason: reason, AtLimit: full}
 	}
 	w.lookAtPorts([]ports.State{port("a", "listening", "", false), port("b", "waiting", "address_in_use", false)})
-	same(t, events.take(t), "port.listening port a", "port.waiting port b")
+	same(t, events.drain(t), "port.listening port a", "port.waiting port b")
 	w.lookAtPorts([]ports.State{port("a", "listening", "", true), port("b", "waiting", "address_in_use", false)})
-	same(t, events.take(t), "limit.reached port a limit max_connections")
+	same(t, events.drain(t), "limit.reached port a limit max_connections")
 	w.lookAtPorts([]ports.State{port("a", "listening", "", true), port("b", "listening", "", false)})
-	same(t, events.take(t), "port.listening port b")
+	same(t, events.drain(t), "port.listening port b")
 	w.lookAtPorts([]ports.State{port("a", "draining", "", false), port("b", "listening", "", false)})
-	same(t, events.take(t), "port.closed port a")
+	same(t, events.drain(t), "port.closed port a")
 	w.lookAtPorts(nil)
-	same(t, events.take(t), "port.closed port b")
+	same(t, events.drain(t), "port.closed port b")
 }
 
 func TestServersAreToldWhenTheyStandOtherwise(t *testing.T) {
@@ -93,17 +93,17 @@ func TestServersAreToldWhenTheyStandOtherwise(t *testing.T) {
 		w.tellServers("shop", s)
 	}
 	look(well, health.Healthy, health.Unknown)
-	same(t, events.take(t))
+	same(t, events.drain(t))
 	look(degraded, health.Unhealthy, health.Unknown)
-	same(t, events.take(t), "server.unhealthy proxy shop, route /, server a", "proxy.degraded proxy shop")
+	same(t, events.drain(t), "server.unhealthy proxy shop, route /, server a", "proxy.degraded proxy shop")
 	look(down, health.Unhealthy, health.Ejected)
-	same(t, events.take(t), "server.ejected proxy shop, route /, server b", "proxy.down proxy shop")
+	same(t, events.drain(t), "server.ejected proxy shop, route /, server b", "proxy.down proxy shop")
 	look(degraded, health.SlowStart, health.Ejected)
-	same(t, events.take(t), "server.healthy proxy shop, route /, server a", "proxy.degraded proxy shop")
+	same(t, events.drain(t), "server.healthy proxy shop, route /, server a", "proxy.degraded proxy shop")
 	look(well, health.Healthy, health.Healthy)
-	same(t, events.take(t), "server.healthy proxy shop, route /, server b", "proxy.recovered proxy shop")
+	same(t, events.drain(t), "server.healthy proxy shop, route /, server b", "proxy.recovered proxy shop")
 	look(well, health.Healthy, health.Healthy)
-	same(t, events.take(t))
+	same(t, events.drain(t))
 	if len(w.proxies) != 0 {
 		t.Errorf("a proxy that stands well is remembered: %v", w.proxies)
 	}
@@ -118,12 +118,12 @@ func TestCertificatesAreAnnouncedBeforeTheyExpire(t *testing.T) {
 	}
 	w, events := watching(house)
 	w.lookAtCertificates(day(1))
-	same(t, events.take(t), "certificate.failed certificate gone")
+	same(t, events.drain(t), "certificate.failed certificate gone")
 	w.lookAtCertificates(day(5))
-	same(t, events.take(t), "certificate.expiring certificate own")
+	same(t, events.drain(t), "certificate.expiring certificate own")
 	house.issued[0] = &acme.Record{Name: "own", NotBefore: day(5), NotAfter: day(11)}
 	w.lookAtCertificates(day(5))
-	same(t, events.take(t))
+	same(t, events.drain(t))
 	house.issued = nil
 	for n, want := range map[int][]string{
 		76: nil, 77: {"certificate.expiring certificate own"}, 80: nil,
@@ -131,13 +131,13 @@ func TestCertificatesAreAnnouncedBeforeTheyExpire(t *testing.T) {
 	} {
 		w.certificates["own"] = &certificate{notAfter: day(90), stage: stageAt(from, day(90), day(n-1))}
 		w.lookAtCertificates(day(n))
-		if got := events.take(t); !slices.Equal(got, want) {
+		if got := events.drain(t); !slices.Equal(got, want) {
 			t.Errorf("day %d: got %q, want %q", n, got, want)
 		}
 	}
 	house.own[0].NotBefore, house.own[0].NotAfter = day(80), day(170)
 	w.lookAtCertificates(day(92))
-	same(t, events.take(t), "certificate.loaded certificate own")
+	same(t, events.drain(t), "certificate.loaded certificate own")
 	house.own = nil
 	w.lookAtCertificates(day(93))
 	if len(w.certificates) != 0 {
@@ -158,11 +158,11 @@ func TestOrdersAreToldWhenTheyHaveEnded(t *testing.T) {
 	} {
 		w.Order(r)
 	}
-	w.look()
+	w.publishChanges()
 	if got := (*events)[1]; !reflect.DeepEqual(got, event.ACMEBlocked{ACME: event.ACME{Certificate: "d", Cause: "no such name", Hint: "make it"}}) {
 		t.Errorf("got %+v", got)
 	}
-	same(t, events.take(t), "acme.issued certificate c", "acme.blocked certificate d", "acme.failed certificate e")
+	same(t, events.drain(t), "acme.issued certificate c", "acme.blocked certificate d", "acme.failed certificate e")
 }
 
 // TestNotesAreBounded holds that nobody who tells much fills the memory.
@@ -189,24 +189,24 @@ func TestProvidersAndIssuesAreToldWhenTheyComeAndGo(t *testing.T) {
 		return []control.ProviderState{{Name: "local", State: state, Issues: issues}}
 	}
 	w.lookAtDiscovery(provider(discovery.Connecting))
-	same(t, events.take(t))
+	same(t, events.drain(t))
 	w.lookAtDiscovery(provider(discovery.Failed))
-	same(t, events.take(t), "discovery.lost provider local")
+	same(t, events.drain(t), "discovery.lost provider local")
 	w.lookAtDiscovery(provider(discovery.Failed))
-	same(t, events.take(t))
+	same(t, events.drain(t))
 	w.lookAtDiscovery(provider(discovery.Running, issue))
-	same(t, events.take(t), "discovery.connected provider local", "discovery.issue_opened provider local, shop-1")
+	same(t, events.drain(t), "discovery.connected provider local", "discovery.issue_opened provider local, shop-1")
 	w.lookAtDiscovery(provider(discovery.Running, again))
-	same(t, events.take(t))
+	same(t, events.drain(t))
 	w.lookAtDiscovery(provider(discovery.Running))
-	same(t, events.take(t), "discovery.issue_closed provider local, shop-1")
+	same(t, events.drain(t), "discovery.issue_closed provider local, shop-1")
 	if text := log.String(); strings.Count(text, "discovery issue") != 1 || !strings.Contains(text, `object=shop-1 label=headgate.host code=conflict error=m`) {
 		t.Errorf("the log has\n%s", text)
 	}
 	w.lookAtDiscovery(nil)
-	same(t, events.take(t))
+	same(t, events.drain(t))
 	w.lookAtDiscovery(provider(discovery.Running))
-	same(t, events.take(t), "discovery.connected provider local")
+	same(t, events.drain(t), "discovery.connected provider local")
 }
 
 func TestTooManyIssuesAreNotAllTold(t *testing.T) {
@@ -216,7 +216,7 @@ func TestTooManyIssuesAreNotAllTold(t *testing.T) {
 		p.Issues = append(p.Issues, discovery.Issue{Provider: "local", Container: strconv.Itoa(i)})
 	}
 	w.lookAtDiscovery([]control.ProviderState{p})
-	if n := len(events.take(t)); n != maxIssues+1 {
+	if n := len(events.drain(t)); n != maxIssues+1 {
 		t.Errorf("%d events", n)
 	}
 }
@@ -237,7 +237,7 @@ func TestDrainedServersAreTold(t *testing.T) {
 	}
 	house.held = []control.HeldServer{drain}
 	w.Held(drain)
-	w.look()
+	w.publishChanges()
 	states("draining")
 	w.lookAtDraining()
 	states()
@@ -252,7 +252,7 @@ func TestDrainedServersAreTold(t *testing.T) {
 	enabled.Hold = control.Enabled
 	house.held = nil
 	w.Held(enabled)
-	w.look()
+	w.publishChanges()
 	states("disabled", "enabled")
 	if len(w.draining) != 0 {
 		t.Errorf("%v is waited for", w.draining)

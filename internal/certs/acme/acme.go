@@ -281,9 +281,9 @@ func (m *Manager) Set(entries map[string]*Config, wants []Want) {
 	m.wakeUp()
 }
 
-// Look makes the manager look again at once at what is blocked or failed, such as
+// Wake makes the manager look again at once at what is blocked or failed, such as
 // when a port has opened.
-func (m *Manager) Look() {
+func (m *Manager) Wake() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, j := range m.mu.jobs {

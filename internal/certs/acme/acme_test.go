@@ -28,7 +28,7 @@ func TestACertificateByEachChallenge(t *testing.T) {
 			u := a.manager(s)
 			e := a.withDNS()
 			e.Challenge = test.challenge
-			u.want(e, test.names)
+			u.setWanted(e, test.names)
 			if test.names[0] == "127.0.0.1" {
 				r := u.state("127.0.0.1", Valid)
 				if len(r.Has) != 1 {
@@ -68,7 +68,7 @@ func TestAnOrderBeforeThePortSwapIsBlockedAndGoesOnByItself(t *testing.T) {
 	a.ports.httpOpen.Store(false)
 	a.ports.httpsOpen.Store(false)
 	u := a.manager(newStore())
-	u.want(a.entry(), []string{"shop.example.com"})
+	u.setWanted(a.entry(), []string{"shop.example.com"})
 	r := u.state("shop.example.com", Blocked)
 	if r.Trouble.Code != "port_not_open" || !strings.Contains(r.Trouble.Hint, "by itself") {
 		t.Errorf("got %+v", r.Trouble)
@@ -88,7 +88,7 @@ func TestAnotherServerThatAnswersIsTold(t *testing.T) {
 	u := a.manager(newStore())
 	other := &Answers{}
 	a.answers.Store(other) // somebody else serves the port
-	u.want(a.entry(), []string{"shop.example.com"})
+	u.setWanted(a.entry(), []string{"shop.example.com"})
 	r := u.until("shop.example.com", "failed", func(r *Record) bool { return r.State == Failed })
 	if r.Trouble.Code != "unauthorized" && r.Trouble.Code != "connection" || r.Trouble.Problem == nil || r.Trouble.Problem.Detail == "" {
 		t.Errorf("got %+v, want the authority's own words", r.Trouble)
@@ -104,7 +104,7 @@ func TestADeadNameBurnsNoOrder(t *testing.T) {
 	a := start(t, acmetest.Settings{})
 	a.DNS.SetDefaultDNSIPv4("")
 	u := a.manager(newStore())
-	u.want(a.entry(), []string{"gone.example.com"})
+	u.setWanted(a.entry(), []string{"gone.example.com"})
 	r := u.state("gone.example.com", Blocked)
 	if r.Trouble.Code != "address_missing" && r.Trouble.Code != "name_missing" {
 		t.Errorf("got %+v", r.Trouble)
@@ -122,7 +122,7 @@ func TestWhatIsShortIsRenewedInTimeAndNamesWhatItReplaces(t *testing.T) {
 	u := a.manager(s)
 	e := a.entry()
 	e.Renew = ByLifetime
-	u.want(e, []string{"shop.example.com"})
+	u.setWanted(e, []string{"shop.example.com"})
 	first := u.state("shop.example.com", Valid)
 	serial := u.certificate("shop.example.com").Certificate.Leaf.SerialNumber
 	// The certificate is made to have come near its end.
@@ -146,7 +146,7 @@ func TestServerErrorsLeadToTheNextDirectory(t *testing.T) {
 	e.Fallbacks = []string{e.Directory}
 	e.Directory = broken.entry().Directory
 	broken.Fail(1 << 20)
-	u.want(e, []string{"shop.example.com"})
+	u.setWanted(e, []string{"shop.example.com"})
 	r := u.state("shop.example.com", Valid)
 	if r.Directory != e.Fallbacks[0] {
 		t.Errorf("issued by %s", r.Directory)
@@ -159,7 +159,7 @@ func TestARefusalNeverLeadsToAnotherDirectory(t *testing.T) {
 	e := a.entry()
 	e.Fallbacks = []string{"https://127.0.0.1:1/none"}
 	a.answers.Store(&Answers{})
-	u.want(e, []string{"shop.example.com"})
+	u.setWanted(e, []string{"shop.example.com"})
 	r := u.until("shop.example.com", "failed four times", func(r *Record) bool { return r.Failures >= 4 })
 	if r.Server != 0 {
 		t.Errorf("directory %d is asked", r.Server)
@@ -175,13 +175,13 @@ func TestAnAccountIsBoundAndMadeOnce(t *testing.T) {
 	s := newStore()
 	u := a.manager(s)
 	e := a.entry()
-	u.want(e, []string{"a.example.com"})
+	u.setWanted(e, []string{"a.example.com"})
 	if r := u.state("a.example.com", Blocked); r.Trouble.Code != "eab_required" {
 		t.Errorf("got %+v", r.Trouble)
 	}
 	e2 := *e
 	e2.EAB = &EAB{KeyID: "kid-1", HMACKey: key}
-	u.want(&e2, []string{"a.example.com"}, []string{"b.example.com"}, []string{"c.example.com"})
+	u.setWanted(&e2, []string{"a.example.com"}, []string{"b.example.com"}, []string{"c.example.com"})
 	for _, n := range []string{"a.example.com", "b.example.com", "c.example.com"} {
 		u.state(n, Valid)
 	}
@@ -199,13 +199,13 @@ func TestAProfileIsAskedForAndAnUnknownOneIsBlocked(t *testing.T) {
 	u := a.manager(newStore())
 	e := a.entry()
 	e.Profile = "tlsserver"
-	u.want(e, []string{"a.example.com"})
+	u.setWanted(e, []string{"a.example.com"})
 	if r := u.state("a.example.com", Blocked); r.Trouble.Code != "bad_profile" || !strings.Contains(r.Trouble.Hint, "shortlived") {
 		t.Errorf("got %+v", r.Trouble)
 	}
 	e2 := *e
 	e2.Profile = "shortlived"
-	u.want(&e2, []string{"a.example.com"})
+	u.setWanted(&e2, []string{"a.example.com"})
 	r := u.state("a.example.com", Valid)
 	if life := r.NotAfter.Sub(r.NotBefore); life > 161*time.Hour {
 		t.Errorf("it lives for %v", life)
@@ -220,7 +220,7 @@ func TestCAAThatForbidsBurnsNoOrder(t *testing.T) {
 	a.DNS.AddDNSCAARecord("example.com.", nil)
 	a.forbid("example.com.")
 	u := a.manager(newStore())
-	u.want(a.entry(), []string{"a.example.com"})
+	u.setWanted(a.entry(), []string{"a.example.com"})
 	r := u.state("a.example.com", Blocked)
 	if r.Trouble.Code != "caa_forbids" || !strings.Contains(r.Trouble.Hint, "pebble.example") {
 		t.Errorf("got %+v", r.Trouble)
@@ -233,12 +233,12 @@ func TestCAAThatForbidsBurnsNoOrder(t *testing.T) {
 func TestAChainIsChosenByItsRoot(t *testing.T) {
 	a := start(t, acmetest.Settings{})
 	u := a.manager(newStore())
-	u.want(a.entry(), []string{"a.example.com"})
+	u.setWanted(a.entry(), []string{"a.example.com"})
 	u.state("a.example.com", Valid)
 	first := lastIssuer(t, u.certificate("a.example.com"))
 	e := a.entry()
 	e.PreferredChain = "no such root"
-	u.want(e, []string{"b.example.com"})
+	u.setWanted(e, []string{"b.example.com"})
 	u.state("b.example.com", Valid)
 	if got := lastIssuer(t, u.certificate("b.example.com")); got != first {
 		t.Errorf("got %q, want the usual chain %q", got, first)

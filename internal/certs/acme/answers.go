@@ -30,8 +30,8 @@ func (a *Answers) HTTP(token string) (answer string, ok bool) {
 	return answer, ok
 }
 
-// Asked reports whether there is any answer of http-01.
-func (a *Answers) Asked() bool { return a.http.Load() != nil }
+// Pending reports whether there is any answer of http-01.
+func (a *Answers) Pending() bool { return a.http.Load() != nil }
 
 // TLS returns the certificate that answers tls-alpn-01 for a name, nil if nobody has
 // asked for one.

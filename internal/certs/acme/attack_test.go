@@ -70,7 +70,7 @@ func TestAClockThatIsAheadOrdersNothingAgainAtOnce(t *testing.T) {
 func TestARevokedCertificateIsReplacedAtOnce(t *testing.T) {
 	a := start(t, acmetest.Settings{Life: 20 * time.Second})
 	u := a.manager(newStore())
-	u.want(a.entry(), []string{"shop.example.com"})
+	u.setWanted(a.entry(), []string{"shop.example.com"})
 	u.state("shop.example.com", Valid)
 	first := u.certificate("shop.example.com").Certificate.Leaf
 	past := time.Now().Add(-time.Hour).UTC()
@@ -101,7 +101,7 @@ func TestAStagingDirectoryIsAskedFirstAfterAFailedCheck(t *testing.T) {
 	e.Directory, e.Challenge = "test", HTTP01
 	// Both authorities ask the ports of the first.
 	staging.ports.http = real.ports.http
-	u.want(e, []string{"shop.example.com"})
+	u.setWanted(e, []string{"shop.example.com"})
 	u.until("shop.example.com", "tried out", func(r *Record) bool { return len(r.Timeline) >= 3 && r.last().Staging })
 	if n := real.Orders(); n != 1 {
 		t.Errorf("%d orders were burnt, want 1", n)
@@ -125,7 +125,7 @@ func TestAStagingDirectoryThatIsAwayHoldsNothingUp(t *testing.T) {
 	real.answers.Store(&Answers{})
 	e := real.entry()
 	e.Directory = "test"
-	u.want(e, []string{"shop.example.com"})
+	u.setWanted(e, []string{"shop.example.com"})
 	u.until("shop.example.com", "failed", func(r *Record) bool { return r.State == Failed })
 	real.answers.Store(u.Answers())
 	u.state("shop.example.com", Valid)
@@ -136,13 +136,13 @@ func TestAStartAgainBurnsNoOrder(t *testing.T) {
 	s := newStore()
 	u := a.patient(s)
 	a.answers.Store(&Answers{})
-	u.want(a.entry(), []string{"shop.example.com"})
+	u.setWanted(a.entry(), []string{"shop.example.com"})
 	u.until("shop.example.com", "failed", func(r *Record) bool { return r.State == Failed })
 	u.Close()
 	orders := a.Orders()
 	for range 3 {
 		v := a.patient(s)
-		v.want(a.entry(), []string{"shop.example.com"})
+		v.setWanted(a.entry(), []string{"shop.example.com"})
 		v.until("shop.example.com", "loaded", func(r *Record) bool { return r.State == Failed && !r.NextTry.IsZero() })
 		runtime.Gosched()
 		v.Close()
@@ -153,7 +153,7 @@ func TestAStartAgainBurnsNoOrder(t *testing.T) {
 	v := a.patient(s)
 	e := a.entry()
 	e.Challenge = TLSALPN01 // somebody has corrected the entry meanwhile
-	v.want(e, []string{"shop.example.com"})
+	v.setWanted(e, []string{"shop.example.com"})
 	v.state("shop.example.com", Valid)
 }
 
@@ -172,7 +172,7 @@ func TestAnOrderThatTheAuthorityCannotFinishIsGivenUp(t *testing.T) {
 		return false
 	}
 	u := a.manager(newStore())
-	u.want(a.entry(), []string{"shop.example.com"})
+	u.setWanted(a.entry(), []string{"shop.example.com"})
 	u.state("shop.example.com", Valid)
 	if n := a.Orders(); n != 2 {
 		t.Errorf("got %d orders, want a second one after the first was given up", n)
@@ -195,7 +195,7 @@ func TestNamesOfAnAuthorityAreBounded(t *testing.T) {
 	u := a.patient(newStore())
 	e := a.entry()
 	e.Profile = "short"
-	u.want(e, []string{"shop.example.com"})
+	u.setWanted(e, []string{"shop.example.com"})
 	r := u.until("shop.example.com", "refused", func(r *Record) bool { return r.Trouble != nil })
 	if r.Trouble.Code != "bad_profile" || len(r.Trouble.Hint) > 2*maxDetail || strings.Contains(r.Trouble.Hint, "\x1b") {
 		t.Errorf("got %s with a hint of %d bytes, %.100q", r.Trouble.Code, len(r.Trouble.Hint), r.Trouble.Hint)
@@ -221,8 +221,8 @@ func TestTwoProcessesDoNotOrderOneCertificateTwice(t *testing.T) {
 	a.answers.Store(&both)
 	e := a.entry()
 	e.Challenge = HTTP01
-	u.want(e, []string{"shop.example.com"})
-	v.want(e, []string{"shop.example.com"})
+	u.setWanted(e, []string{"shop.example.com"})
+	v.setWanted(e, []string{"shop.example.com"})
 	u.state("shop.example.com", Valid)
 	v.state("shop.example.com", Valid)
 	if n := a.Orders(); n != 1 {
@@ -251,7 +251,7 @@ func TestARateLimitIsHeardOnceAndHoldsForAll(t *testing.T) {
 	}
 	u := a.manager(newStore())
 	e := a.entry()
-	u.want(e, []string{"first.example.com"})
+	u.setWanted(e, []string{"first.example.com"})
 	r := u.until("first.example.com", "limited", func(r *Record) bool { return r.Trouble != nil && r.Trouble.Code == "rate_limited" })
 	if wait := time.Until(r.NextTry); wait < 50*time.Minute || r.Trouble.Problem == nil || r.Trouble.Problem.Detail != "too many new orders" {
 		t.Errorf("tried again in %v: %+v", wait, r.Trouble)
@@ -260,7 +260,7 @@ func TestARateLimitIsHeardOnceAndHoldsForAll(t *testing.T) {
 	for i := range 20 {
 		groups = append(groups, []string{fmt.Sprintf("h%d.example.com", i)})
 	}
-	u.want(e, groups...)
+	u.setWanted(e, groups...)
 	for _, g := range groups[1:] {
 		u.until(g[0], "limited", func(r *Record) bool { return r.Trouble != nil && r.Trouble.Code == "rate_limited" })
 	}
@@ -280,7 +280,7 @@ func TestManyNamesAtOnceWaitTheirTurn(t *testing.T) {
 	for i := range 40 {
 		groups = append(groups, []string{fmt.Sprintf("h%d.example.com", i)})
 	}
-	u.want(e, groups...)
+	u.setWanted(e, groups...)
 	valid, waiting := 0, 0
 	for _, g := range groups {
 		r := u.until(g[0], "valid or waiting", func(r *Record) bool {
@@ -354,7 +354,7 @@ func TestAnOrderThatBreaksEndsNothingElse(t *testing.T) {
 	p.broken.Store(true)
 	a.instead = p
 	u := a.manager(newStore())
-	u.want(a.entry(), []string{"shop.example.com"})
+	u.setWanted(a.entry(), []string{"shop.example.com"})
 	u.until("shop.example.com", "broken", func(r *Record) bool { return r.Trouble != nil && r.Trouble.Code == "broken" })
 	p.broken.Store(false)
 	u.state("shop.example.com", Valid)
@@ -374,7 +374,7 @@ func TestWhatNobodyWantsIsForgottenLongAfterItsEnd(t *testing.T) {
 		}
 	}
 	u := a.manager(s)
-	u.want(a.entry(), []string{"shop.example.com"})
+	u.setWanted(a.entry(), []string{"shop.example.com"})
 	u.state("shop.example.com", Valid)
 	u.until("fresh.example.com", "kept", func(*Record) bool { return true })
 	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(time.Millisecond) {
@@ -391,18 +391,18 @@ func TestARestWritesNothingThatIsKnown(t *testing.T) {
 	a := start(t, acmetest.Settings{})
 	s := newStore()
 	u := a.manager(s)
-	u.want(a.entry(), []string{"shop.example.com"})
+	u.setWanted(a.entry(), []string{"shop.example.com"})
 	u.state("shop.example.com", Valid)
 	u.until("shop.example.com", "at rest", func(r *Record) bool { return !r.NextTry.IsZero() })
 	u.Close()
 	v := a.manager(s)
-	v.want(a.entry(), []string{"shop.example.com"}) // asks when to renew
+	v.setWanted(a.entry(), []string{"shop.example.com"}) // asks when to renew
 	v.until("shop.example.com", "asked", func(r *Record) bool { return r.Renewal != nil })
 	v.Close()
 	var writes atomic.Int32
 	s.after = func(store.Change) { writes.Add(1) }
 	w := a.manager(s)
-	w.want(a.entry(), []string{"shop.example.com"})
+	w.setWanted(a.entry(), []string{"shop.example.com"})
 	w.state("shop.example.com", Valid)
 	w.Close()
 	if n := writes.Load(); n != 0 {

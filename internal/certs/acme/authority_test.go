@@ -166,8 +166,8 @@ func (a *authority) managerAt(s store.Store, p pace) *under {
 	return u
 }
 
-// want sets what is wanted: one certificate for each group.
-func (u *under) want(e *Config, groups ...[]string) {
+// setWanted sets what is wanted: one certificate for each group.
+func (u *under) setWanted(e *Config, groups ...[]string) {
 	var wants []Want
 	for _, g := range groups {
 		wants = append(wants, Want{Entry: "main", Settings: e, Names: g})

@@ -68,21 +68,21 @@ func TestBadNamesBurnNoOrder(t *testing.T) {
 	for name := range badNames {
 		groups = append(groups, []string{name})
 	}
-	u.want(a.withDNS(), groups...)
+	u.setWanted(a.withDNS(), groups...)
 	for name, want := range badNames {
 		r := u.state(nameOf([]string{name}), Blocked)
 		if r.Trouble.Code != "bad_name" || !strings.Contains(r.Trouble.Message, want) || r.Trouble.Hint == "" || r.NextTry.IsZero() {
 			t.Errorf("%q: got %+v, the next try at %v", name, r.Trouble, r.NextTry)
 		}
 	}
-	u.want(a.entry(), []string{"*.example.com"}) // without dns
+	u.setWanted(a.entry(), []string{"*.example.com"}) // without dns
 	if r := u.state("_wildcard.example.com", Blocked); r.Trouble.Code != "wildcard_needs_dns" {
 		t.Errorf("a wildcard without dns: got %+v", r.Trouble)
 	}
 	if n := a.Orders(); n != 0 {
 		t.Errorf("%d orders were placed", n)
 	}
-	u.want(a.entry(), Group([]string{"bücher.example.com"})...)
+	u.setWanted(a.entry(), Group([]string{"bücher.example.com"})...)
 	if r := u.state("xn--bcher-kva.example.com", Valid); r.Has[0] != "xn--bcher-kva.example.com" {
 		t.Errorf("got a certificate for %q", r.Has)
 	}
@@ -94,6 +94,6 @@ func TestAnEntryWithoutEmailGetsItsCertificate(t *testing.T) {
 	u := a.manager(newStore())
 	e := a.entry()
 	e.Email = ""
-	u.want(e, []string{"shop.example.com"})
+	u.setWanted(e, []string{"shop.example.com"})
 	u.state("shop.example.com", Valid)
 }

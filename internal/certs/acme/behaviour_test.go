@@ -67,7 +67,7 @@ func TestJunkAtAnyStepIsToldAndGotOver(t *testing.T) {
 				a.t = t
 				junk.Store(answer)
 				u := a.manager(newStore())
-				u.want(a.entry(), []string{"shop.example.com"})
+				u.setWanted(a.entry(), []string{"shop.example.com"})
 				r := u.until("shop.example.com", "failed, or valid all the same", func(r *Record) bool { return r.State == Failed || r.State == Valid })
 				if r.State == Failed && (r.Trouble == nil || r.Trouble.Code == "" || r.Trouble.Message == "" || r.Trouble.Hint == "" || strings.Contains(r.Trouble.Message, "io.Writer") || r.NextTry.IsZero() || r.Since.IsZero()) {
 					t.Errorf("got the trouble %+v, the next try at %v", r.Trouble, r.NextTry)
@@ -101,7 +101,7 @@ func TestWrongNoncesForEverAreTold(t *testing.T) {
 		return true
 	}
 	u := a.patient(newStore())
-	u.want(a.entry(), []string{"shop.example.com"})
+	u.setWanted(a.entry(), []string{"shop.example.com"})
 	r := u.state("shop.example.com", Failed)
 	if r.Trouble.Code != "bad_nonce" || r.Trouble.Problem == nil || r.NextTry.IsZero() {
 		t.Errorf("got %+v, the next try at %v", r.Trouble, r.NextTry)
@@ -139,7 +139,7 @@ func TestAnOrderAsSoonAsOneHasFailed(t *testing.T) {
 		}
 	}
 	u = a.patient(newStore())
-	u.want(a.entry(), []string{"shop.example.com"})
+	u.setWanted(a.entry(), []string{"shop.example.com"})
 	u.state("shop.example.com", Valid)
 	if !refused.Load() {
 		t.Error("no order was refused")
@@ -153,7 +153,7 @@ func TestAnAuthorityThatIsDeadOrSlowIsTold(t *testing.T) {
 	e := a.entry()
 	e.Directory = "https://127.0.0.1:1/dir"
 	u := a.manager(newStore())
-	u.want(e, []string{"shop.example.com"})
+	u.setWanted(e, []string{"shop.example.com"})
 	r := u.state("shop.example.com", Failed)
 	if r.Trouble.Code != "authority_away" || r.NextTry.IsZero() || !strings.Contains(r.Trouble.Message, "127.0.0.1:1") {
 		t.Errorf("got %+v, the next try at %v", r.Trouble, r.NextTry)
@@ -161,7 +161,7 @@ func TestAnAuthorityThatIsDeadOrSlowIsTold(t *testing.T) {
 	e = a.entry()
 	e.Directory = "https://169.254.169.254/dir"
 	u = a.manager(newStore())
-	u.want(e, []string{"shop.example.com"})
+	u.setWanted(e, []string{"shop.example.com"})
 	if r := u.state("shop.example.com", Failed); r.Trouble.Code != "authority_refused" || !strings.Contains(r.Trouble.Message, "169.254.169.254") {
 		t.Errorf("at an address of the link: got %+v", r.Trouble)
 	}
@@ -175,7 +175,7 @@ func TestAnAuthorityThatIsDeadOrSlowIsTold(t *testing.T) {
 	}
 	t.Cleanup(func() { close(slow) })
 	v := a.managerAt(newStore(), pace{first: time.Hour, most: time.Hour, look: quickPace.look, request: 2 * time.Second})
-	v.want(a.entry(), []string{"slow.example.com"})
+	v.setWanted(a.entry(), []string{"slow.example.com"})
 	r = v.state("slow.example.com", Failed)
 	if r.Trouble.Code != "authority_slow" || r.NextTry.IsZero() {
 		t.Errorf("got %+v, the next try at %v", r.Trouble, r.NextTry)
@@ -212,10 +212,10 @@ func TestADirectoryThatMovesIsReadAgain(t *testing.T) {
 				return false
 			}
 			u := a.manager(newStore())
-			u.want(a.entry(), []string{"a.example.com"})
+			u.setWanted(a.entry(), []string{"a.example.com"})
 			u.state("a.example.com", Valid)
 			moved.Store(true)
-			u.want(a.entry(), []string{"a.example.com"}, []string{"b.example.com"})
+			u.setWanted(a.entry(), []string{"a.example.com"}, []string{"b.example.com"})
 			u.state("b.example.com", Valid)
 		})
 	}
@@ -244,7 +244,7 @@ func TestRedirectsAreFollowedWithinHTTPSOnly(t *testing.T) {
 	e := a.entry()
 	e.Directory = strings.TrimSuffix(a.Directory, "/dir") + "/old"
 	u := a.manager(newStore())
-	u.want(e, []string{"shop.example.com"})
+	u.setWanted(e, []string{"shop.example.com"})
 	r := u.state("shop.example.com", Failed)
 	if !strings.Contains(r.Trouble.Message, "not https") || r.NextTry.IsZero() {
 		t.Errorf("got %+v", r.Trouble)
@@ -275,7 +275,7 @@ func TestAStoreThatIsFullAtAnyStepCostsNoSecondOrder(t *testing.T) {
 				return fmt.Errorf("no space left on device: %w", store.ErrUnavailable)
 			}
 			u := a.manager(s)
-			u.want(a.entry(), []string{"shop.example.com"})
+			u.setWanted(a.entry(), []string{"shop.example.com"})
 			r := u.until("shop.example.com", "stopped by the store, or valid", func(r *Record) bool {
 				return r.Trouble != nil && r.Trouble.Code == "store" || r.State == Valid && !r.NextTry.IsZero()
 			})
@@ -333,7 +333,7 @@ func TestACertificateIsKeptWithoutTheTroubleOfTriesBefore(t *testing.T) {
 		}
 	}
 	u := a.manager(s)
-	u.want(a.entry(), []string{"shop.example.com"})
+	u.setWanted(a.entry(), []string{"shop.example.com"})
 	if r := u.state("shop.example.com", Failed); r.Failures == 0 {
 		t.Errorf("the first try is not counted: %+v", r)
 	}

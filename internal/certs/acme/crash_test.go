@@ -40,7 +40,7 @@ func TestACrashAtAnyStepCostsNoSecondOrder(t *testing.T) {
 				}
 			}
 			u := a.manager(s)
-			u.want(a.entry(), []string{"shop.example.com"})
+			u.setWanted(a.entry(), []string{"shop.example.com"})
 			select {
 			case <-done:
 			case <-valid(u, "shop.example.com"):
@@ -53,7 +53,7 @@ func TestACrashAtAnyStepCostsNoSecondOrder(t *testing.T) {
 			dead, s.before, s.after = false, nil, nil
 			s.mu.Unlock()
 			v := a.manager(s)
-			v.want(a.entry(), []string{"shop.example.com"})
+			v.setWanted(a.entry(), []string{"shop.example.com"})
 			r := v.state("shop.example.com", Valid)
 			if more := a.Orders() - placed; placed > 0 && more > 0 && placedIsKnown(r) {
 				t.Errorf("%d more orders after the crash: %+v", more, r.Timeline)
@@ -93,9 +93,9 @@ func TestTwoProcessesWithOneStorePlaceOneOrder(t *testing.T) {
 	s := newStore()
 	u, v := a.manager(s), a.manager(s)
 	a.answers.Store(u.Answers())
-	u.want(a.entry(), []string{"shop.example.com"})
+	u.setWanted(a.entry(), []string{"shop.example.com"})
 	u.until("shop.example.com", "under way", func(r *Record) bool { return r.State != Idle })
-	v.want(a.entry(), []string{"other.example.com"})
+	v.setWanted(a.entry(), []string{"other.example.com"})
 	u.state("shop.example.com", Valid)
 }
 
@@ -105,12 +105,12 @@ func TestMachinesAnswerForEachOther(t *testing.T) {
 	a := start(t, acmetest.Settings{})
 	s := newStore()
 	u, v := a.manager(s), a.manager(s)
-	v.want(a.entry(), []string{"other.example.com"})
+	v.setWanted(a.entry(), []string{"other.example.com"})
 	v.state("other.example.com", Valid)
 	a.answers.Store(v.Answers()) // the authority only ever comes to v
 	e := a.entry()
 	e.Challenge = HTTP01
-	u.want(e, []string{"shop.example.com"})
+	u.setWanted(e, []string{"shop.example.com"})
 	u.state("shop.example.com", Valid)
 	v.until("shop.example.com", "known to the other machine", func(r *Record) bool { return r.State == Valid })
 	v.certificate("shop.example.com")
@@ -127,7 +127,7 @@ func TestAStoreThatIsAwayPlacesNoOrder(t *testing.T) {
 		return nil
 	}
 	u := a.manager(s)
-	u.want(a.entry(), []string{"shop.example.com"})
+	u.setWanted(a.entry(), []string{"shop.example.com"})
 	r := u.state("shop.example.com", Blocked)
 	if r.Trouble.Code != "store" || a.Orders() != 0 {
 		t.Errorf("got %+v and %d orders", r.Trouble, a.Orders())
@@ -135,7 +135,7 @@ func TestAStoreThatIsAwayPlacesNoOrder(t *testing.T) {
 	s.mu.Lock()
 	away = false
 	s.mu.Unlock()
-	u.Look()
+	u.Wake()
 	u.state("shop.example.com", Valid)
 }
 

@@ -105,7 +105,7 @@ func (p *ovh) check(ctx context.Context, zone, name string) error {
 }
 
 func (p porkbun) check(ctx context.Context, zone, name string) error {
-	_, err := p.ask(ctx, "/dns/retrieveByNameType/"+url.PathEscape(zone)+"/TXT/"+url.PathEscape(below(name, zone)), nil)
+	_, err := p.call(ctx, "/dns/retrieveByNameType/"+url.PathEscape(zone)+"/TXT/"+url.PathEscape(below(name, zone)), nil)
 	return err
 }
 

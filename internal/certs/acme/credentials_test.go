@@ -109,7 +109,7 @@ func TestWrongCredentialsBurnNoOrder(t *testing.T) {
 	u := a.manager(newStore())
 	e := a.entry()
 	e.DNS = &DNS{Provider: "cloudflare", Zone: "example.com", Credentials: map[string]string{"api_token": "s3cret", anEndpoint: provider.URL}}
-	u.want(e, []string{"*.example.com"})
+	u.setWanted(e, []string{"*.example.com"})
 	const name = "_wildcard.example.com"
 	r := u.state(name, Blocked)
 	if r.Trouble.Code != "dns_credentials" || !strings.Contains(r.Trouble.Message, "Invalid access token") || !strings.Contains(r.Trouble.Hint, "make new ones at cloudflare") || r.NextTry.IsZero() {
@@ -135,7 +135,7 @@ func TestWrongCredentialsBurnNoOrder(t *testing.T) {
 	if len(r.Warnings) == 0 || !strings.Contains(r.Warnings[0], "could not be tried") {
 		t.Errorf("got the warnings %q", r.Warnings)
 	}
-	u.want(a.withDNS(), []string{"*.example.com"})
+	u.setWanted(a.withDNS(), []string{"*.example.com"})
 	u.state(name, Valid)
 }
 
@@ -144,7 +144,7 @@ func TestACommandThatIsMissingBurnsNoOrder(t *testing.T) {
 	u := a.manager(newStore())
 	e := a.entry()
 	e.DNS = &DNS{Provider: execProvider, Command: t.TempDir() + "/none"}
-	u.want(e, []string{"*.example.com"})
+	u.setWanted(e, []string{"*.example.com"})
 	r := u.state("_wildcard.example.com", Blocked)
 	if r.Trouble.Code != "dns_credentials" || a.Orders() != 0 {
 		t.Errorf("got %+v after %d orders", r.Trouble, a.Orders())

@@ -32,7 +32,7 @@ func TestManyNamesAtOnceAreAllHad(t *testing.T) {
 		groups = append(groups, []string{fmt.Sprintf("h%d.example.com", i)})
 	}
 	before, began := heap(), time.Now()
-	u.want(a.entry(), groups...)
+	u.setWanted(a.entry(), groups...)
 	peak := uint64(0)
 	for valid := 0; valid < *names; {
 		if time.Since(began) > time.Duration(*names)*time.Second+patience {
@@ -79,7 +79,7 @@ func TestAWildcardNeedsOneOrder(t *testing.T) {
 	for i := range 100 {
 		all = append(all, fmt.Sprintf("h%d.example.com", i))
 	}
-	u.want(a.withDNS(), Group(all)...)
+	u.setWanted(a.withDNS(), Group(all)...)
 	r := u.state("_wildcard.example.com", Valid)
 	if len(r.Has) != 2 || r.Has[0] != "*.example.com" || r.Has[1] != "example.com" {
 		t.Errorf("the certificate is for %q", r.Has)

@@ -47,7 +47,7 @@ func TestALongRateLimitLeadsToTheNextDirectory(t *testing.T) {
 	e.CAFile += ".both"
 	concat(t, e.CAFile, limited.CAFile, good.CAFile)
 	e.Directory, e.Fallbacks = limited.Directory, []string{good.Directory}
-	u.want(e, []string{"shop.example.com"})
+	u.setWanted(e, []string{"shop.example.com"})
 	r := u.until("shop.example.com", "limited by both", func(r *Record) bool { return isLimited(r) && time.Until(r.NextTry) > 23*time.Hour })
 	if refused.Load() != 1 || refusedToo.Load() != 1 || len(r.Timeline) != 2 {
 		t.Errorf("asked %d and %d times: %+v", refused.Load(), refusedToo.Load(), r.Timeline)
@@ -72,7 +72,7 @@ func TestAStartAgainKeepsARateLimit(t *testing.T) {
 	s := newStore()
 	for range 3 {
 		u := a.manager(s)
-		u.want(a.entry(), []string{"shop.example.com"})
+		u.setWanted(a.entry(), []string{"shop.example.com"})
 		r := u.until("shop.example.com", "limited", isLimited)
 		if time.Until(r.NextTry) < 23*time.Hour {
 			t.Errorf("tried again in %v", time.Until(r.NextTry))
@@ -116,7 +116,7 @@ func TestAnOrderThatIsAskedForIsOneInEarnest(t *testing.T) {
 		staging.answers.Store(answers)
 	}
 	setAnswers(u.Answers())
-	u.want(e, []string{"shop.example.com"})
+	u.setWanted(e, []string{"shop.example.com"})
 	u.until("shop.example.com", "issued", issued(1))
 	setAnswers(&Answers{}) // somebody else answers
 	order()
@@ -146,7 +146,7 @@ func TestAnswersThatWereLeftEnd(t *testing.T) {
 	m.mu.Lock()
 	m.sweepLocked(time.Now().Add(3 * answerLife))
 	m.mu.Unlock()
-	if m.Answers().Asked() || len(m.mu.found) > 0 {
+	if m.Answers().Pending() || len(m.mu.found) > 0 {
 		t.Error("answers stay")
 	}
 }
@@ -156,7 +156,7 @@ func TestAnswersThatWereLeftEnd(t *testing.T) {
 func TestANewCertificateIsAskedAboutSoon(t *testing.T) {
 	a := start(t, acmetest.Settings{})
 	u := a.manager(newStore())
-	u.want(a.entry(), []string{"shop.example.com"})
+	u.setWanted(a.entry(), []string{"shop.example.com"})
 	r := u.until("shop.example.com", "at rest", func(r *Record) bool { return r.State == Valid && !r.NextTry.IsZero() })
 	if r.Renewal == nil || time.Until(r.NextTry) > latestAsk {
 		t.Errorf("looked at again in %v: %+v", time.Until(r.NextTry), r.Renewal)

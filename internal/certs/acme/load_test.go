@@ -62,7 +62,7 @@ func usualRecord(name string) *Record {
 		Renewal: &Renewal{Start: now.Add(1400 * time.Hour), End: now.Add(1448 * time.Hour), At: now.Add(1424 * time.Hour), AskAgain: now.Add(6 * time.Hour)},
 	}
 	for range 3 {
-		a := r.begin(r.Directory, false, now)
+		a := r.startAttempt(r.Directory, false, now)
 		for _, text := range []string{
 			"order for " + name + " at letsencrypt", "the authority has taken the order and asks for 1 proof",
 			name + ": answer to http-01 in place", name + ": the authority has seen that it is ours", "every name is ours",
@@ -81,13 +81,13 @@ func TestAStartAsksNobodyAboutWhatIsValid(t *testing.T) {
 	s := newStore()
 	u := a.manager(s)
 	groups := [][]string{{"a.example.com"}, {"b.example.com"}}
-	u.want(a.entry(), groups...)
+	u.setWanted(a.entry(), groups...)
 	for _, g := range groups {
 		u.until(g[0], "asked when to renew", func(r *Record) bool { return r.State == Valid && !r.NextTry.IsZero() })
 	}
 	u.Close()
 	v := a.manager(s) // asks when to renew, as it has not yet
-	v.want(a.entry(), groups...)
+	v.setWanted(a.entry(), groups...)
 	for _, g := range groups {
 		v.until(g[0], "asked when to renew", func(r *Record) bool { return r.Renewal != nil })
 	}
@@ -98,7 +98,7 @@ func TestAStartAsksNobodyAboutWhatIsValid(t *testing.T) {
 	for !w.Load() {
 		testhouse.Pause()
 	}
-	w.want(a.entry(), groups...)
+	w.setWanted(a.entry(), groups...)
 	for _, g := range groups {
 		w.state(g[0], Valid)
 	}
@@ -110,7 +110,7 @@ func TestAStartAsksNobodyAboutWhatIsValid(t *testing.T) {
 		}
 	}
 	m.mu.Unlock()
-	w.want(a.entry(), groups[0], []string{"b.example.com", "c.example.com"}) // another name is looked at at once
+	w.setWanted(a.entry(), groups[0], []string{"b.example.com", "c.example.com"}) // another name is looked at at once
 	w.until("b.example.com", "ordered anew", func(r *Record) bool { return len(r.Has) == 2 })
 	if asked.Load() == 0 {
 		t.Error("nothing was asked for the new name")

@@ -52,9 +52,9 @@ func newLookup(resolvers []string) lookup {
 // errNoName says that a name does not exist, which is certain.
 var errNoName = errors.New("the name does not exist")
 
-// ask puts a question to the servers in order until one answers. The error wraps
+// query puts a question to the servers in order until one answers. The error wraps
 // errNoName when the name does not exist.
-func (l lookup) ask(ctx context.Context, name string, kind uint16) (*dns.Msg, error) {
+func (l lookup) query(ctx context.Context, name string, kind uint16) (*dns.Msg, error) {
 	var last error
 	for _, server := range l.servers {
 		m, err := exchange(ctx, server, name, kind, true)
@@ -97,7 +97,7 @@ func exchange(ctx context.Context, server, name string, kind uint16, recurse boo
 // errNoName when the host does not exist.
 func (l lookup) addresses(ctx context.Context, host string) (v4, v6 []netip.Addr, err error) {
 	for _, kind := range []uint16{dns.TypeA, dns.TypeAAAA} {
-		m, failed := l.ask(ctx, host, kind)
+		m, failed := l.query(ctx, host, kind)
 		if failed != nil {
 			err = failed
 			continue
@@ -125,7 +125,7 @@ func (l lookup) addresses(ctx context.Context, host string) (v4, v6 []netip.Addr
 // written elsewhere. A name without any is its own target.
 func (l lookup) target(ctx context.Context, name string) (string, error) {
 	for range maxLinks {
-		m, err := l.ask(ctx, name, dns.TypeCNAME)
+		m, err := l.query(ctx, name, dns.TypeCNAME)
 		if errors.Is(err, errNoName) {
 			return name, nil
 		}
@@ -149,7 +149,7 @@ func (l lookup) target(ctx context.Context, name string) (string, error) {
 // zone returns the zone that holds a name: the closest ancestor with a SOA record.
 func (l lookup) zone(ctx context.Context, name string) (string, error) {
 	for at := name; at != ""; {
-		m, err := l.ask(ctx, at, dns.TypeSOA)
+		m, err := l.query(ctx, at, dns.TypeSOA)
 		if err != nil && !errors.Is(err, errNoName) {
 			return "", err
 		}
@@ -173,7 +173,7 @@ func (l lookup) holders(ctx context.Context, zone string) ([]string, error) {
 	if l.named {
 		return l.servers, nil
 	}
-	m, err := l.ask(ctx, zone, dns.TypeNS)
+	m, err := l.query(ctx, zone, dns.TypeNS)
 	if err != nil {
 		return nil, err
 	}
@@ -218,7 +218,7 @@ func (l lookup) seen(ctx context.Context, server, name, value string) (bool, err
 // it that has any (RFC 8659, section 3), and whose they are.
 func (l lookup) caa(ctx context.Context, host string) (records []*dns.CAA, owner string, err error) {
 	for at := strings.TrimPrefix(host, "*."); strings.Contains(at, "."); {
-		m, err := l.ask(ctx, at, dns.TypeCAA)
+		m, err := l.query(ctx, at, dns.TypeCAA)
 		if err != nil && !errors.Is(err, errNoName) {
 			return nil, "", err
 		}

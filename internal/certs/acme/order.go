@@ -181,7 +181,7 @@ func (o *order) place(ctx context.Context) error {
 	if o.order.Location != "" {
 		return nil
 	}
-	chosen, err := o.look(ctx)
+	chosen, err := o.preflight(ctx)
 	if err != nil {
 		return err
 	}
@@ -196,7 +196,7 @@ func (o *order) place(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	o.record.begin(name, staging, o.m.now())
+	o.record.startAttempt(name, staging, o.m.now())
 	o.record.Open = &openOrder{Directory: url, Account: o.account.Location, Key: der, Chosen: chosen, Staging: staging, Began: o.m.now()}
 	o.step(Pending, "order for %s at %s", strings.Join(o.names, ", "), name)
 	if err := o.save(ctx); err != nil {
@@ -282,8 +282,8 @@ func proofs(n int) string {
 	return fmt.Sprintf("%d proofs", n)
 }
 
-// look is the preflight.
-func (o *order) look(ctx context.Context) (map[string]Challenge, error) {
+// preflight is the preflight.
+func (o *order) preflight(ctx context.Context) (map[string]Challenge, error) {
 	o.record.Warnings = nil
 	o.record.step(o.m.now(), Preflight, "")
 	o.m.publish(o.record)

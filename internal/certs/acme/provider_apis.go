@@ -179,7 +179,7 @@ func openPorkbun(d *DNS) (provider, error) {
 
 func (porkbun) wantsZone() bool { return true }
 
-func (p porkbun) ask(ctx context.Context, path string, more map[string]string) ([]porkbunRecord, error) {
+func (p porkbun) call(ctx context.Context, path string, more map[string]string) ([]porkbunRecord, error) {
 	in := map[string]string{"apikey": p.key, "secretapikey": p.secret}
 	for k, v := range more {
 		in[k] = v
@@ -203,12 +203,12 @@ type porkbunRecord struct {
 }
 
 func (p porkbun) present(ctx context.Context, zone, name, value string) error {
-	_, err := p.ask(ctx, "/dns/create/"+url.PathEscape(zone), map[string]string{"name": below(name, zone), "type": "TXT", "content": value, "ttl": "600"})
+	_, err := p.call(ctx, "/dns/create/"+url.PathEscape(zone), map[string]string{"name": below(name, zone), "type": "TXT", "content": value, "ttl": "600"})
 	return err
 }
 
 func (p porkbun) cleanUp(ctx context.Context, zone, name, value string) error {
-	found, err := p.ask(ctx, "/dns/retrieveByNameType/"+url.PathEscape(zone)+"/TXT/"+url.PathEscape(below(name, zone)), nil)
+	found, err := p.call(ctx, "/dns/retrieveByNameType/"+url.PathEscape(zone)+"/TXT/"+url.PathEscape(below(name, zone)), nil)
 	if err != nil {
 		return err
 	}
@@ -216,7 +216,7 @@ func (p porkbun) cleanUp(ctx context.Context, zone, name, value string) error {
 		if strings.Trim(r.Content, `"`) != value {
 			continue
 		}
-		if _, err := p.ask(ctx, "/dns/delete/"+url.PathEscape(zone)+"/"+r.ID.String(), nil); err != nil {
+		if _, err := p.call(ctx, "/dns/delete/"+url.PathEscape(zone)+"/"+r.ID.String(), nil); err != nil {
 			return err
 		}
 	}

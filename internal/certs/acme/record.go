@@ -125,8 +125,8 @@ const (
 	maxDetailed = 4 // older orders that ended well are kept without their steps
 )
 
-// begin adds an order to the timeline.
-func (r *Record) begin(directory string, staging bool, at time.Time) *Attempt {
+// startAttempt adds an order to the timeline.
+func (r *Record) startAttempt(directory string, staging bool, at time.Time) *Attempt {
 	a := &Attempt{Directory: directory, Staging: staging, Began: at}
 	r.Timeline = append(r.Timeline, a)
 	if n := len(r.Timeline) - maxOrders; n > 0 {

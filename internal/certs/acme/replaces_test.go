@@ -34,7 +34,7 @@ func TestAnOrderIsPlacedWithoutReplacesWhereThatIsRefused(t *testing.T) {
 func TestACertificateIsRenewedAtAnAuthorityThatWasRebuilt(t *testing.T) {
 	a := start(t, acmetest.Settings{})
 	u := a.manager(newStore())
-	u.want(a.entry(), []string{"shop.example.com"})
+	u.setWanted(a.entry(), []string{"shop.example.com"})
 	u.state("shop.example.com", Valid)
 	serial := u.certificate("shop.example.com").Certificate.Leaf.SerialNumber
 	a.Rebuild()
@@ -64,7 +64,7 @@ func TestAnUnknownAccountIsMadeAnew(t *testing.T) {
 				return true
 			}
 			u := a.manager(newStore())
-			u.want(a.entry(), []string{"shop.example.com"})
+			u.setWanted(a.entry(), []string{"shop.example.com"})
 			u.state("shop.example.com", Valid)
 			a.Rebuild()
 			rebuilt.Store(true)
@@ -109,7 +109,7 @@ func placesWithoutReplaces(t *testing.T, status int, problem string) {
 		return true
 	}
 	u := a.manager(newStore())
-	u.want(a.entry(), []string{"shop.example.com"})
+	u.setWanted(a.entry(), []string{"shop.example.com"})
 	u.state("shop.example.com", Valid)
 	serial := u.certificate("shop.example.com").Certificate.Leaf.SerialNumber
 	if err := u.Order("shop.example.com"); err != nil {

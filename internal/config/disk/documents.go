@@ -29,7 +29,7 @@ func documents(name string, known *config.Config) (config.Documents, error) {
 	}
 	docs, total := config.Documents{Dir: dir}, 0
 	for _, name := range names {
-		data, err := read(name, known.Said(name))
+		data, err := read(name, known.DocumentContent(name))
 		if err != nil {
 			return config.Documents{}, err
 		}

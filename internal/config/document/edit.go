@@ -124,8 +124,8 @@ func (ed *editing) start(d *Document) (p *schema.Problem) {
 		}
 		ed.value = v
 	}
-	ed.look(d)
-	ed.want, p = ed.wanted(ed.entry(ed.focus), inside)
+	ed.setDocument(d)
+	ed.want, p = ed.edited(ed.entry(ed.focus), inside)
 	return p
 }
 
@@ -134,8 +134,8 @@ func plainName(s string) bool {
 	return utf8.ValidString(s) && !strings.ContainsFunc(s, unicode.IsControl)
 }
 
-// look goes on with a document.
-func (ed *editing) look(d *Document) {
+// setDocument goes on with a document.
+func (ed *editing) setDocument(d *Document) {
 	ed.now, ed.src = d, newSource(d)
 	ed.root = ed.tree()
 }
@@ -188,8 +188,8 @@ func (d *Document) meaningOf(at place) *value {
 	return nil
 }
 
-// wanted returns a value with the edit made inside it.
-func (ed *editing) wanted(v *value, inside []Step) (*value, *schema.Problem) {
+// edited returns a value with the edit made inside it.
+func (ed *editing) edited(v *value, inside []Step) (*value, *schema.Problem) {
 	if len(inside) == 0 {
 		switch ed.edit.Op {
 		case Set:
@@ -222,7 +222,7 @@ func (ed *editing) wanted(v *value, inside []Step) (*value, *schema.Problem) {
 		if s.Index < len(v.items) {
 			old = v.items[s.Index]
 		}
-		child, p := ed.wanted(old, inside[1:])
+		child, p := ed.edited(old, inside[1:])
 		switch {
 		case p != nil:
 			return nil, p
@@ -245,7 +245,7 @@ func (ed *editing) wantedField(out *value, name string, inside []Step) (*value, 
 		fields[key] = v
 	}
 	out.fields, out.names = fields, names
-	child, p := ed.wanted(old, inside[1:])
+	child, p := ed.edited(old, inside[1:])
 	if p != nil {
 		return nil, p
 	}

@@ -154,7 +154,7 @@ func (q *quick) sequence(indent int) *yaml.Node {
 		q.notDeeper(indent)
 		q.links = append(q.links, value)
 	}
-	n.Content = q.take(start)
+	n.Content = q.popSince(start)
 	return n
 }
 
@@ -183,7 +183,7 @@ func (q *quick) mapping(indent int) *yaml.Node {
 	if len(q.links) == start {
 		panic(giveUp{})
 	}
-	n.Content = q.take(start)
+	n.Content = q.popSince(start)
 	return n
 }
 
@@ -209,8 +209,8 @@ func (q *quick) notDeeper(indent int) {
 	}
 }
 
-// take returns the links that were added since start, and forgets them.
-func (q *quick) take(start int) []*yaml.Node {
+// popSince returns the links that were added since start, and forgets them.
+func (q *quick) popSince(start int) []*yaml.Node {
 	out := append(make([]*yaml.Node, 0, len(q.links)-start), q.links[start:]...)
 	q.links = q.links[:start]
 	return out

@@ -134,7 +134,7 @@ func (f *quickFlow) enter(kind yaml.Kind) *yaml.Node {
 func (f *quickFlow) leave(n *yaml.Node, start int) *yaml.Node {
 	f.i++
 	f.q.depth--
-	n.Content = f.q.take(start)
+	n.Content = f.q.popSince(start)
 	return n
 }
 

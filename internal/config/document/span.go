@@ -59,8 +59,8 @@ func (s *source) lineBegin(number int) int {
 	return at
 }
 
-// begin returns where a node begins.
-func (s *source) begin(n *yaml.Node) int {
+// startOf returns where a node begins.
+func (s *source) startOf(n *yaml.Node) int {
 	at := s.lineBegin(n.Line)
 	if at == len(s.text) {
 		return at
@@ -97,7 +97,7 @@ func (s *source) afterColon(key *yaml.Node) int {
 // end returns the place behind the last byte of a node. Parent is how far what
 // holds the node is indented, which ends a text of several lines.
 func (s *source) end(n *yaml.Node, parent int) int {
-	at := s.begin(n)
+	at := s.startOf(n)
 	switch {
 	case n.Kind == yaml.AliasNode:
 		return at + len(s.text[at:]) - len(strings.TrimLeft(s.text[at:], "*")) + len(n.Value)

@@ -35,7 +35,7 @@ func (ed *editing) step() *schema.Problem {
 	if p != nil {
 		return ed.problem(nil, "the document could not be read after the edit: "+p.What, "edit the file by hand")
 	}
-	ed.look(now)
+	ed.setDocument(now)
 	return nil
 }
 
@@ -68,7 +68,7 @@ func (ed *editing) next() (splice, *schema.Problem) {
 		if at.key == nil {
 			return splice{}, ed.problem(nil, "an element of a list has no name", "")
 		}
-		return splice{ed.src.begin(at.key), ed.src.end(at.key, 0), keyText(ed.edit.To)}, nil
+		return splice{ed.src.startOf(at.key), ed.src.end(at.key, 0), keyText(ed.edit.To)}, nil
 	case Remove:
 		return ed.remove(at)
 	}
@@ -226,7 +226,7 @@ func (ed *editing) replace(at held, want *value) (splice, *schema.Problem) {
 		return splice{behind, behind, " " + want.inline(0)}, nil
 	}
 	margin := at.parent.Column - 1
-	begin, end := s.begin(n), s.end(n, margin)
+	begin, end := s.startOf(n), s.end(n, margin)
 	if block := n.Kind != yaml.ScalarNode && n.Kind != yaml.AliasNode && n.Style&yaml.FlowStyle == 0; block && at.key != nil {
 		return splice{s.afterColon(at.key), end, " " + want.inline(0)}, nil
 	}
@@ -285,7 +285,7 @@ func (ed *editing) insertField(n *yaml.Node, name string, v *value) (splice, *sc
 func (ed *editing) insertFlow(n *yaml.Node, i int, text string) splice {
 	s := ed.src
 	if i < 0 {
-		at := s.begin(n)
+		at := s.startOf(n)
 		at += strings.IndexAny(s.text[at:], "[{") + 1
 		if len(n.Content) > 0 {
 			text += ", "
@@ -311,7 +311,7 @@ func (ed *editing) insertItem(n *yaml.Node, i int, v *value) (splice, *schema.Pr
 	margin := strings.Repeat(" ", n.Column-1)
 	text := margin + "-" + v.behindDash(n.Column+1, ed.indent())
 	if i == 0 {
-		at := s.lineStart(s.begin(n))
+		at := s.lineStart(s.startOf(n))
 		return splice{at, at, text + "\n"}, nil
 	}
 	at := s.lineEnd(s.end(n.Content[i-1], n.Column-1))
@@ -358,7 +358,7 @@ func (ed *editing) inAnchor(n *yaml.Node) *schema.Problem {
 func (ed *editing) removeField(at held) (splice, *schema.Problem) {
 	s, n := ed.src, at.parent
 	i := slices.Index(n.Content, at.key)
-	begin, end := s.begin(at.key), s.end(at.node, at.key.Column-1)
+	begin, end := s.startOf(at.key), s.end(at.node, at.key.Column-1)
 	if isEmpty(at.node) {
 		end = s.afterColon(at.key)
 	}
@@ -369,14 +369,14 @@ func (ed *editing) removeField(at held) (splice, *schema.Problem) {
 		return splice{line, min(s.lineEnd(end)+1, len(s.text)), ""}, nil
 	}
 	if i+2 < len(n.Content) { // it stands behind the dash of a list
-		return splice{begin, s.begin(n.Content[i+2]), ""}, nil
+		return splice{begin, s.startOf(n.Content[i+2]), ""}, nil
 	}
 	return splice{}, ed.problem(at.key, "the field cannot be taken out in place", "edit the file by hand")
 }
 
 func (ed *editing) removeItem(at held) (splice, *schema.Problem) {
 	s, n := ed.src, at.parent
-	begin, end := s.begin(at.node), s.end(at.node, n.Column-1)
+	begin, end := s.startOf(at.node), s.end(at.node, n.Column-1)
 	if n.Style&yaml.FlowStyle != 0 {
 		return ed.cutFlow(n, at.index, 1, begin, end), nil
 	}
@@ -392,10 +392,10 @@ func (ed *editing) removeItem(at held) (splice, *schema.Problem) {
 func (ed *editing) cutFlow(n *yaml.Node, i, parts, begin, end int) splice {
 	s := ed.src
 	if i+parts < len(n.Content) {
-		return splice{begin, s.begin(n.Content[i+parts]), ""}
+		return splice{begin, s.startOf(n.Content[i+parts]), ""}
 	}
 	if i > 0 {
-		if comma := strings.LastIndexByte(s.text[:begin], ','); comma >= s.begin(n) {
+		if comma := strings.LastIndexByte(s.text[:begin], ','); comma >= s.startOf(n) {
 			begin = comma
 		}
 	}

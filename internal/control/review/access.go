@@ -177,7 +177,7 @@ func (r *reviewer) tellAccess(name string, before, after *config.Proxy) {
 				text = ": routes " + listed(shortened(t.paths)) + ": each " + t.text
 			}
 		}
-		r.say(Address{"proxies", name}, Sentence{Severity: t.severity, Code: t.code, Text: text})
+		r.addSentence(Address{"proxies", name}, Sentence{Severity: t.severity, Code: t.code, Text: text})
 	}
 }
 
@@ -239,7 +239,7 @@ func (r *reviewer) judgeStreams() {
 			return c
 		}
 		for _, f := range compareLimits(nil, access{filter: on(before)}, access{filter: on(after)}) {
-			r.say(at, Sentence{Severity: f.severity, Code: f.code, Path: "ip_filter", Text: " " + f.text})
+			r.addSentence(at, Sentence{Severity: f.severity, Code: f.code, Path: "ip_filter", Text: " " + f.text})
 		}
 	}
 	for _, o := range r.Difference.Of("tcp_proxies") {

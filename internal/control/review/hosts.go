@@ -86,10 +86,10 @@ type taker struct {
 	via string
 }
 
-// take returns who takes the requests of a host for a path on one of these ports; the
+// ownerOf returns who takes the requests of a host for a path on one of these ports; the
 // proxy is nil if nobody does. The best class of host that names it decides alone, as
 // the match of requests does.
-func (c *claims) take(host, path string, ports []string) taker {
+func (c *claims) ownerOf(host, path string, ports []string) taker {
 	exact := host != anyHost && !strings.HasPrefix(host, "*.") && !strings.HasPrefix(host, "~")
 	for _, via := range viaOf(host) {
 		if via == anyHost && exact && len(c.patterns) > 0 { // expressions come after names and wildcards
@@ -189,9 +189,9 @@ func (r *reviewer) judgeHosts() {
 	}
 	j := hostJudge{r: r, before: claimsOf(r.Before, hosts), after: claimsOf(r.After, hosts), seen: map[string]bool{}, fates: map[fate][]string{}}
 	for _, name := range sortedKeys(changed) {
-		j.judge(r.Before.Proxies[name], r.After.Proxies[name])
+		j.compareOwners(r.Before.Proxies[name], r.After.Proxies[name])
 	}
-	j.tell()
+	j.addSentences()
 }
 
 // movesRequests reports whether a field has a say in which requests a proxy takes.
@@ -224,8 +224,8 @@ type hostJudge struct {
 	fates         map[fate][]string // with the hosts
 }
 
-// judge compares who takes the requests of a proxy's hosts and paths.
-func (j *hostJudge) judge(before, after *config.Proxy) {
+// compareOwners compares who takes the requests of a proxy's hosts and paths.
+func (j *hostJudge) compareOwners(before, after *config.Proxy) {
 	paths, hosts := map[string]bool{"": true}, map[string]bool{} // a name without the path / takes it from a wildcard
 	var ports []string
 	for _, p := range []*config.Proxy{before, after} {
@@ -253,7 +253,7 @@ func (j *hostJudge) judge(before, after *config.Proxy) {
 
 // compare compares who took the requests of a host for a path with who takes them.
 func (j *hostJudge) compare(host, path string, ports []string) {
-	was, is := j.before.take(host, path, ports), j.after.take(host, path, ports)
+	was, is := j.before.ownerOf(host, path, ports), j.after.ownerOf(host, path, ports)
 	if was.proxy == nil || is.proxy != nil && is.proxy.Name == was.proxy.Name {
 		return
 	}
@@ -278,8 +278,8 @@ func (j *hostJudge) compare(host, path string, ports []string) {
 	}
 }
 
-// tell makes sentences of what becomes of hosts.
-func (j *hostJudge) tell() {
+// addSentences makes sentences of what becomes of hosts.
+func (j *hostJudge) addSentences() {
 	keys := slices.SortedFunc(maps.Keys(j.fates), func(a, b fate) int {
 		return strings.Compare(a.from+" "+a.to+" "+a.path+" "+a.code+a.toVia, b.from+" "+b.to+" "+b.path+" "+b.code+b.toVia)
 	})

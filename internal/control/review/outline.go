@@ -138,10 +138,10 @@ func (r *reviewer) drain(at Address, within string) {
 	n := r.Running.Connections[at]
 	r.drains += n
 	if within == "0s" {
-		r.say(at, Sentence{Severity: Warning, Code: "connections_end", Text: ": " + counted(n, "open session ends", "open sessions end")})
+		r.addSentence(at, Sentence{Severity: Warning, Code: "connections_end", Text: ": " + counted(n, "open session ends", "open sessions end")})
 		return
 	}
-	r.say(at, Sentence{Severity: Info, Code: "connections_drain", Text: ": " + counted(n, "open connection", "open connections") + " will drain, and what is left after " + within + " is cut"})
+	r.addSentence(at, Sentence{Severity: Info, Code: "connections_drain", Text: ": " + counted(n, "open connection", "open connections") + " will drain, and what is left after " + within + " is cut"})
 }
 
 // judgeCertificates tells of hosts whose clients get a self-signed certificate from
@@ -192,6 +192,6 @@ func (r *reviewer) takeNotes() {
 		if within := strings.TrimPrefix(n.Object, r.object(at).Title+", "); within != r.object(at).Title && within != "" {
 			text += shorten(within) + ": "
 		}
-		r.say(at, Sentence{Severity: Warning, Code: Note, Path: path, Text: text + n.What, Remedy: n.Remedy})
+		r.addSentence(at, Sentence{Severity: Warning, Code: Note, Path: path, Text: text + n.What, Remedy: n.Remedy})
 	}
 }

@@ -19,14 +19,14 @@ func (r *reviewer) describe() {
 		r.object(at).Change = o.Change
 		switch o.Change {
 		case config.Added:
-			r.say(at, Sentence{Severity: Info, Text: " is added" + r.outline(r.After, at)})
+			r.addSentence(at, Sentence{Severity: Info, Text: " is added" + r.outline(r.After, at)})
 		case config.Removed:
-			r.say(at, Sentence{Severity: Info, Text: " is removed" + r.outline(r.Before, at)})
+			r.addSentence(at, Sentence{Severity: Info, Text: " is removed" + r.outline(r.Before, at)})
 		default:
 			kind := config.KindOf(o.Kind)
 			for j := range o.Fields {
 				f := &o.Fields[j]
-				r.say(at, Sentence{Severity: Info, Path: f.Path, Text: place(kind.Schema(), f).sentence(f)})
+				r.addSentence(at, Sentence{Severity: Info, Path: f.Path, Text: place(kind.Schema(), f).sentence(f)})
 			}
 		}
 	}

@@ -228,9 +228,9 @@ func (r *reviewer) object(at Address) *Object {
 	return o
 }
 
-// say adds a sentence. Text goes on after the object's title: " is removed", ": route
+// addSentence adds a sentence. Text goes on after the object's title: " is removed", ": route
 // /api gets …".
-func (r *reviewer) say(at Address, s Sentence) {
+func (r *reviewer) addSentence(at Address, s Sentence) {
 	o := r.object(at)
 	o.Severity = worst(o.Severity, s.Severity)
 	s.Text = o.Title + s.Text
@@ -239,7 +239,7 @@ func (r *reviewer) say(at Address, s Sentence) {
 
 // warn adds a warning with a code.
 func (r *reviewer) warn(at Address, severity Severity, code, path, remedy, format string, args ...any) {
-	r.say(at, Sentence{Severity: severity, Code: code, Path: path, Text: fmt.Sprintf(format, args...), Remedy: remedy})
+	r.addSentence(at, Sentence{Severity: severity, Code: code, Path: path, Text: fmt.Sprintf(format, args...), Remedy: remedy})
 }
 
 // result bounds what was said and counts what is affected.

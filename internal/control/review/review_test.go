@@ -36,7 +36,7 @@ func TestReviews(t *testing.T) {
 				case "running":
 					c.Running = running(t, string(f.Data))
 				case "want":
-					got = told(Of(c))
+					got = reviewLines(Of(c))
 					if *update {
 						f.Data = []byte(got)
 					} else if got != string(f.Data) {
@@ -53,7 +53,7 @@ func TestReviews(t *testing.T) {
 				t.Error("the review shows a secret")
 			}
 			if r := Of(Change{Before: c.After, After: c.After}); len(r.Objects) != 0 || r.Summary != "nothing changes" {
-				t.Errorf("a configuration against itself: %s", told(r))
+				t.Errorf("a configuration against itself: %s", reviewLines(r))
 			}
 		})
 	}
@@ -90,8 +90,8 @@ func running(t *testing.T, text string) *Running {
 	return r
 }
 
-// told writes a review as lines.
-func told(r *Review) string {
+// reviewLines writes a review as lines.
+func reviewLines(r *Review) string {
 	return fmt.Sprintf("%s (%s)\n%s\n", r.Summary, r.Severity, strings.Join(r.Lines(1000), "\n"))
 }
 
@@ -147,7 +147,7 @@ func BenchmarkOneAmong10000(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		if r := Of(Change{Before: before, After: after}); len(r.Objects) != 1 {
-			b.Fatal(told(r))
+			b.Fatal(reviewLines(r))
 		}
 	}
 }

@@ -217,7 +217,7 @@ func (r *reviewer) sayVisitors(at Address, index int, feature string) {
 		text = effect.off
 	}
 	if text != "" {
-		r.say(at, Sentence{Severity: Info, Code: Visitor, Path: path, Text: where + text})
+		r.addSentence(at, Sentence{Severity: Info, Code: Visitor, Path: path, Text: where + text})
 	}
 }
 

@@ -104,7 +104,7 @@ func TestAddresses(t *testing.T) {
 			for _, c := range l.containers {
 				c.setName()
 			}
-			out := newWorld("local", &config.Docker{Network: tt.network}, tt.here).look(l, tt.peer, time.Now())
+			out := newWorld("local", &config.Docker{Network: tt.network}, tt.here).update(l, tt.peer, time.Now())
 			var got []string
 			for _, o := range out.objects {
 				for _, s := range o.Servers {

@@ -76,13 +76,13 @@ func Compose(path string, data []byte, provider string, settings *config.Docker)
 		}
 		l.containers = append(l.containers, c)
 	}
-	out := newWorld(provider, settings, h).look(l, netip.Addr{}, time.Now())
+	out := newWorld(provider, settings, h).update(l, netip.Addr{}, time.Now())
 	return &discovery.Snapshot{State: discovery.Running, Known: true, Objects: out.objects, Issues: append(out.issues, r.issues...)}, nil
 }
 
-// Look asks an engine once what its containers give.
-func Look(ctx context.Context, provider string, settings *config.Docker, env discovery.Environment) (*discovery.Snapshot, error) {
-	s, err := open(provider, settings, env, look())
+// Inspect requests the containers of an engine once, and returns what their labels define.
+func Inspect(ctx context.Context, provider string, settings *config.Docker, env discovery.Environment) (*discovery.Snapshot, error) {
+	s, err := open(provider, settings, env, detectHost())
 	if err != nil {
 		return nil, err
 	}

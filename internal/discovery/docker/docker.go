@@ -46,7 +46,7 @@ type Source struct {
 // Open returns the source of an entry of discovery.docker. It starts nothing. An error
 // is about a file of its TLS settings, or about its endpoint.
 func Open(name string, settings *config.Docker, env discovery.Environment) (discovery.Source, error) {
-	return open(name, settings, env, look())
+	return open(name, settings, env, detectHost())
 }
 
 func open(name string, settings *config.Docker, env discovery.Environment, h here) (*Source, error) {

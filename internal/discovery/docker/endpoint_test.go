@@ -50,7 +50,7 @@ func TestEngineWithTLS(t *testing.T) {
 				becomes(t, s, "proxies shop: virtual_hosts=shop.example -> http://10.0.0.2:80")
 				return
 			}
-			if got := stands(t, s, discovery.Failed); !strings.Contains(got.Reason+got.Hint, c.want) {
+			if got := waitForState(t, s, discovery.Failed); !strings.Contains(got.Reason+got.Hint, c.want) {
 				t.Errorf("reason %q, hint %q, want %q in it", got.Reason, got.Hint, c.want)
 			}
 		})

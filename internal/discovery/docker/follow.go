@@ -154,7 +154,7 @@ func (s *Source) watch(st *stream) error {
 			case !ok:
 				heard = nil
 			case e.concerns():
-				s.world.heard(e, time.Now())
+				s.world.noteEvent(e, time.Now())
 				// An engine with many containers is not asked all the time.
 				next.within(max(settle, 2*cost))
 				checks = recheck[:]
@@ -194,7 +194,7 @@ func (s *Source) list(deaf error) (again time.Time, err error) {
 	if err := s.findSelf(l); err != nil {
 		return time.Time{}, err
 	}
-	out := s.world.look(l, s.engine.reached(), time.Now())
+	out := s.world.update(l, s.engine.reached(), time.Now())
 	next := discovery.Snapshot{State: discovery.Running, Known: true, Objects: out.objects, Issues: out.issues}
 	if deaf != nil {
 		next.State = discovery.Failed

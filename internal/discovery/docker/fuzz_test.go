@@ -40,8 +40,8 @@ func FuzzLabels(f *testing.F) {
 		c.NetworkSettings.Networks = map[string]*attachment{"a": {IPAddress: "172.18.0.2"}, "b": {IPAddress: "172.19.0.2"}}
 		w := newWorld("local", &config.Docker{}, here{reaches: true})
 		now := time.Unix(1, 0)
-		first := w.look(&listing{containers: []*container{c}}, netip.Addr{}, now)
-		again := w.look(&listing{containers: []*container{c}}, netip.Addr{}, now)
+		first := w.update(&listing{containers: []*container{c}}, netip.Addr{}, now)
+		again := w.update(&listing{containers: []*container{c}}, netip.Addr{}, now)
 		if len(first.objects) != len(again.objects) || len(first.issues) != len(again.issues) {
 			t.Fatalf("another outcome at the second time")
 		}

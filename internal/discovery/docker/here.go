@@ -28,8 +28,8 @@ var containerID = regexp.MustCompile(`[/-]([0-9a-f]{64})(?:[/.\s]|$)`)
 // shortID is how a host name looks that the engine made.
 var shortID = regexp.MustCompile(`^[0-9a-f]{12}$`)
 
-// look finds out where this process runs.
-func look() here {
+// detectHost finds out where this process runs.
+func detectHost() here {
 	h := here{reaches: runtime.GOOS == "linux"}
 	for _, file := range []string{"/.dockerenv", "/run/.containerenv"} {
 		if _, err := os.Stat(file); err == nil {

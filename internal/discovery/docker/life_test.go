@@ -125,8 +125,8 @@ func (m *machine) change(what func()) {
 	m.lists = append(m.lists, listed{time.Now(), list})
 }
 
-// say tells of an event, unless it gets lost.
-func (m *machine) say(c *made, action string, attributes map[string]string) {
+// emit sends an event, unless it gets lost.
+func (m *machine) emit(c *made, action string, attributes map[string]string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.told = append(m.told, fmt.Sprintf("%s %s %s, mode %d", time.Now().Format("04:05.000"), c.name, action, m.mode))
@@ -206,7 +206,7 @@ func (m *machine) act() {
 	case 3, 4:
 		if c != nil && c.state == "running" {
 			m.change(func() { c.state = "ending" })
-			m.say(c, "kill", map[string]string{"signal": [...]string{"15", "9", "SIGINT"}[m.draw(3)]})
+			m.emit(c, "kill", map[string]string{"signal": [...]string{"15", "9", "SIGINT"}[m.draw(3)]})
 		}
 	case 5, 6, 7:
 		if c == nil || c.state == "paused" {
@@ -224,17 +224,17 @@ func (m *machine) act() {
 				now = "running"
 			}
 			m.change(func() { c.state = now })
-			m.say(c, map[string]string{"paused": "pause", "running": "unpause"}[now], nil)
+			m.emit(c, map[string]string{"paused": "pause", "running": "unpause"}[now], nil)
 		}
 	case 9, 10:
 		if c != nil && c.health != "" {
 			m.change(func() { c.health = [...]string{"healthy", "unhealthy", "healthy"}[m.draw2(3)] })
-			m.say(c, "health_status: "+c.health, nil)
+			m.emit(c, "health_status: "+c.health, nil)
 		}
 	case 11:
 		if c != nil {
 			m.change(func() { c.address = fmt.Sprintf("172.18.0.%d", 2+m.draw2(200)) })
-			m.say(c, "update", nil)
+			m.emit(c, "update", nil)
 		}
 	case 12:
 		m.set(mode(m.draw(int(modes))))
@@ -285,12 +285,12 @@ func (m *machine) start(c *made) {
 		}
 		m.all = append([]*made{c}, m.all...)
 	})
-	m.say(c, "start", nil)
+	m.emit(c, "start", nil)
 }
 
 func (m *machine) die(c *made) {
 	m.change(func() { m.all = slices.DeleteFunc(m.all, func(o *made) bool { return o == c }) })
-	m.say(c, "die", nil)
+	m.emit(c, "die", nil)
 }
 
 // json is what the engine tells of the container.
@@ -453,7 +453,7 @@ func (m *machine) compare(t *testing.T, s *Source) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	out := newWorld("local", &config.Docker{}, here{reaches: true}).look(l, s.engine.reached(), time.Now())
+	out := newWorld("local", &config.Docker{}, here{reaches: true}).update(l, s.engine.reached(), time.Now())
 	got := s.Snapshot()
 	want := &discovery.Snapshot{State: discovery.Running, Known: true, Objects: out.objects, Issues: out.issues}
 	if got.State != discovery.Running || got.Reason != "" || !got.Known || story(got) != story(want) {

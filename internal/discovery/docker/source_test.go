@@ -89,8 +89,8 @@ func becomes(t *testing.T, s *Source, want ...string) *discovery.Snapshot {
 	return nil
 }
 
-// stands waits until a source is in a state, and returns what it says of it.
-func stands(t *testing.T, s *Source, state discovery.State) *discovery.Snapshot {
+// waitForState waits until a source is in a state, and returns what it says of it.
+func waitForState(t *testing.T, s *Source, state discovery.State) *discovery.Snapshot {
 	t.Helper()
 	testhouse.Eventually(t, "the state "+string(state), func() bool { return s.Snapshot().State == state })
 	return s.Snapshot()
@@ -113,10 +113,10 @@ func TestLifeOfAContainer(t *testing.T) {
 		name  string
 		speak func(*dockertest.Engine)
 	}{
-		{"api 1.40", func(e *dockertest.Engine) { e.Speak("1.12", "1.40") }},
-		{"api 1.44", func(e *dockertest.Engine) { e.Speak("1.44", "1.48") }},
-		{"api 1.52", func(e *dockertest.Engine) { e.Speak("1.52", "1.60") }},
-		{"api of later", func(e *dockertest.Engine) { e.Speak("1.70", "1.80") }},
+		{"api 1.40", func(e *dockertest.Engine) { e.SetVersions("1.12", "1.40") }},
+		{"api 1.44", func(e *dockertest.Engine) { e.SetVersions("1.44", "1.48") }},
+		{"api 1.52", func(e *dockertest.Engine) { e.SetVersions("1.52", "1.60") }},
+		{"api of later", func(e *dockertest.Engine) { e.SetVersions("1.70", "1.80") }},
 		{"podman", (*dockertest.Engine).Podman},
 	} {
 		t.Run(form.name, func(t *testing.T) {
@@ -148,14 +148,14 @@ func TestLifeOfAContainer(t *testing.T) {
 			e.Die(before)
 			becomes(t, s, "proxies later: virtual_hosts=after.example -> http://172.19.0.3:8080")
 			e.Down()
-			if got := stands(t, s, discovery.Failed); story(got) != "proxies later: virtual_hosts=after.example -> http://172.19.0.3:8080" {
+			if got := waitForState(t, s, discovery.Failed); story(got) != "proxies later: virtual_hosts=after.example -> http://172.19.0.3:8080" {
 				t.Errorf("while the engine is away:\n%s", story(got))
 			}
 			e.Up()
-			stands(t, s, discovery.Running)
+			waitForState(t, s, discovery.Running)
 			e.Die(after)
 			becomes(t, s)
-			if n := e.Asked("/containers/" + after.ID() + "/json"); n != 0 {
+			if n := e.Calls("/containers/" + after.ID() + "/json"); n != 0 {
 				t.Errorf("a container was inspected")
 			}
 		})
@@ -170,9 +170,9 @@ func TestAListBehindItsEvent(t *testing.T) {
 	c := e.Run(web("shop", "172.18.0.2", "headgate.host=shop.example"))
 	s := follow(t, e.Endpoint(), nil)
 	becomes(t, s, "proxies shop: virtual_hosts=shop.example -> http://172.18.0.2:80")
-	asked := e.Asked("/containers/json")
+	asked := e.Calls("/containers/json")
 	e.Change(c, "pause", func() {})
-	testhouse.Eventually(t, "the containers are listed after the event", func() bool { return e.Asked("/containers/json") > asked })
+	testhouse.Eventually(t, "the containers are listed after the event", func() bool { return e.Calls("/containers/json") > asked })
 	e.Change(c, "", func() { c.State = "paused" })
 	becomes(t, s, "proxies shop: virtual_hosts=shop.example -> ", "not_ready shop")
 }
@@ -233,7 +233,7 @@ func TestHealth(t *testing.T) {
 		t.Run(version, func(t *testing.T) {
 			t.Parallel()
 			e := dockertest.New(t)
-			e.Speak("1.40", version)
+			e.SetVersions("1.40", version)
 			c := web("app", "172.18.0.2", "headgate.host=a.example")
 			c.Health = "starting"
 			e.Run(c)
@@ -304,7 +304,7 @@ func TestBadEngines(t *testing.T) {
 			becomes(t, s, found)
 			e.Answer(tt.call, tt.answer)
 			e.Cut()
-			got := stands(t, s, discovery.Failed)
+			got := waitForState(t, s, discovery.Failed)
 			if !strings.Contains(got.Reason, tt.reason) || !strings.Contains(got.Hint, tt.hint) || tt.hint == "" && got.Hint != "" {
 				t.Errorf("reason %q, hint %q; want %q and %q in them", got.Reason, got.Hint, tt.reason, tt.hint)
 			}
@@ -317,7 +317,7 @@ func TestBadEngines(t *testing.T) {
 			e.Answer(tt.call, nil)
 			e.Cut()
 			if tt.call != "/events" { // those are asked for again after a minute
-				stands(t, s, discovery.Running)
+				waitForState(t, s, discovery.Running)
 			}
 		})
 	}
@@ -389,7 +389,7 @@ func TestEndpointsThatCannotBeReached(t *testing.T) {
 		{"tcp://" + free.Addr().String(), "connection refused", "set another endpoint"},
 	} {
 		s := follow(t, tt.endpoint, nil)
-		got := stands(t, s, discovery.Failed)
+		got := waitForState(t, s, discovery.Failed)
 		if !strings.Contains(got.Reason, tt.reason) || !strings.Contains(got.Hint, tt.hint) || got.Known {
 			t.Errorf("%s: known %v, reason %q, hint %q", tt.endpoint, got.Known, got.Reason, got.Hint)
 		}

@@ -28,7 +28,7 @@ var errNoJSON = errors.New("the answer is not JSON")
 // returns the beginning, and false for whole. At the end it returns io.EOF; an answer that ends
 // within a list or an object gives io.ErrUnexpectedEOF.
 func (v *values) next() (object []byte, whole bool, err error) {
-	if err := v.begin(); err != nil {
+	if err := v.openObject(); err != nil {
 		return nil, false, err
 	}
 	v.buf = append(v.buf[:0], '{')
@@ -80,8 +80,8 @@ func (at *inside) pass(p []byte) int {
 	return len(p)
 }
 
-// begin reads up to the beginning of an object.
-func (v *values) begin() error {
+// openObject reads up to the beginning of an object.
+func (v *values) openObject() error {
 	for blanks := 0; ; blanks++ {
 		c, err := v.r.ReadByte()
 		switch {

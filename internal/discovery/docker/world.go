@@ -67,9 +67,9 @@ func newWorld(provider string, settings *config.Docker, h here) *world {
 	}
 }
 
-// heard notes what an event says that no listing does: that a container was told to
+// noteEvent notes what an event says that no listing does: that a container was told to
 // end. Until it has ended the engine lists it as running.
-func (w *world) heard(e *event, now time.Time) {
+func (w *world) noteEvent(e *event, now time.Time) {
 	if e.Type != "container" {
 		return
 	}
@@ -96,8 +96,8 @@ func endsBy(signal string) time.Duration {
 	return 0
 }
 
-// look makes objects of a listing.
-func (w *world) look(l *listing, peer netip.Addr, now time.Time) outcome {
+// update makes objects of a listing.
+func (w *world) update(l *listing, peer netip.Addr, now time.Time) outcome {
 	w.forget(l.containers)
 	around := w.here.around(l.containers, peer)
 	g := &gathering{world: w, around: around, containers: l.containers, listed: l.asked, now: now, byObject: map[string][]*member{}}
@@ -125,8 +125,8 @@ func (w *world) forget(containers []*container) {
 	maps.DeleteFunc(w.stopping, func(id string, _ told) bool { return gone(id) })
 }
 
-// asked returns what the labels of a container ask for.
-func (w *world) asked(c *container) *ask {
+// requested returns what the labels of a container ask for.
+func (w *world) requested(c *container) *ask {
 	a := w.asks[c.ID]
 	if a == nil || a.container != c.name {
 		a = c.read()
@@ -180,7 +180,7 @@ func (g *gathering) add(c *container) {
 	if strings.EqualFold(c.Labels[composeOneOff], "true") || c.State == "removing" || c.State == "dead" || c.State == "exited" || c.State == "created" {
 		return
 	}
-	a := g.asked(c)
+	a := g.requested(c)
 	if !a.any && !g.settings.ExposedByDefault || a.enable == "false" && len(a.issues) == 0 {
 		return
 	}

@@ -51,7 +51,7 @@ func (r *receiver) set(answer func(*event.Event) int) {
 	r.mu.answer = answer
 }
 
-func taken(*event.Event) int { return 204 }
+func accepted(*event.Event) int { return 204 }
 
 func (r *receiver) serve(w http.ResponseWriter, rq *http.Request) {
 	body, err := io.ReadAll(rq.Body)
@@ -138,7 +138,7 @@ func TestSignatureIsThatOfTheStandard(t *testing.T) {
 
 func TestEventsAreSentInOrder(t *testing.T) {
 	s, events := open(t, memory.New())
-	r := receive(t, taken)
+	r := receive(t, accepted)
 	events.Send(port("before"))
 	s.Set([]Hook{{Name: "a", URL: r.URL, Secret: secretText, Filter: event.Filter{Types: []string{"port.*"}}}})
 	for i := range 5 {
@@ -233,7 +233,7 @@ func TestOldMessagesAreDeadLettersAndCanBeSentAgain(t *testing.T) {
 	if err := s.Resend("a", 1); !errors.Is(err, ErrUnknown) {
 		t.Errorf("got %v", err)
 	}
-	r.set(taken)
+	r.set(accepted)
 	if err := s.Resend("a", st.Dead[0].Event.ID); err != nil {
 		t.Fatal(err)
 	}
@@ -251,7 +251,7 @@ func TestLettersOfEarlierVersionsKeepTheirAttempts(t *testing.T) {
 		t.Fatal(err)
 	}
 	s, _ := open(t, st)
-	s.Set([]Hook{{Name: "a", URL: receive(t, taken).URL, Secret: secretText, Filter: event.Filter{Types: []string{"port.*"}}}})
+	s.Set([]Hook{{Name: "a", URL: receive(t, accepted).URL, Secret: secretText, Filter: event.Filter{Types: []string{"port.*"}}}})
 	got, err := s.State("a")
 	if err != nil || len(got.Dead) != 1 || got.Dead[0].Attempts != 7 || got.Dead[0].Error == "" || got.Dead[0].Event.ID != 2 {
 		t.Errorf("dead letters %+v, %v", got.Dead, err)
@@ -270,7 +270,7 @@ func TestLettersOfEarlierVersionsKeepTheirAttempts(t *testing.T) {
 func TestWebhookGoesOnAfterARestart(t *testing.T) {
 	st := memory.New()
 	s, events := open(t, st)
-	r := receive(t, taken)
+	r := receive(t, accepted)
 	hooks := []Hook{{Name: "a", URL: r.URL, Secret: secretText, Filter: event.Filter{Types: []string{"port.*"}}}}
 	s.Set(hooks)
 	events.Send(port("one"))
@@ -303,7 +303,7 @@ func TestAddressesThatAreRefused(t *testing.T) {
 			t.Errorf("%s: got %d, %v, want %q", address, status, err, want)
 		}
 	}
-	r.set(taken)
+	r.set(accepted)
 	if status, err := s.Test(t.Context(), "a", "ann"); addressOf(s) == r.URL && (status != 204 || err != nil) {
 		t.Errorf("got %d, %v", status, err)
 	}
@@ -331,7 +331,7 @@ func TestPauses(t *testing.T) {
 
 func TestSetEndsWhatIsNotSet(t *testing.T) {
 	s, events := open(t, memory.New())
-	r := receive(t, taken)
+	r := receive(t, accepted)
 	s.Set([]Hook{{Name: "a", URL: r.URL, Secret: secretText}, {Name: "b", URL: r.URL, Secret: secretText}})
 	a := s.find("a")
 	s.Set([]Hook{{Name: "a", URL: r.URL, Secret: secretText}})

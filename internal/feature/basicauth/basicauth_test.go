@@ -43,8 +43,8 @@ func credentials(pair string) string {
 
 func with(fields ...string) exchangetest.Option { return exchangetest.Head("GET", "/", fields...) }
 
-// ask takes a request through the filter and returns what the server gets of it.
-func ask(t testing.TB, f exchange.Filter, options ...exchangetest.Option) (*exchangetest.Front, *exchange.Exchange) {
+// filter passes a request through the filter and returns what the server gets of it.
+func filter(t testing.TB, f exchange.Filter, options ...exchangetest.Option) (*exchangetest.Front, *exchange.Exchange) {
 	t.Helper()
 	ex := exchangetest.New(t, options...)
 	return exchangetest.Run(t, ex, &exchangetest.Source{Status: 200}, f), ex
@@ -88,7 +88,7 @@ func TestWhoComesIn(t *testing.T) {
 		{"twice", []string{credentials("ada:secret"), credentials("ada:secret")}, bad, ""},
 		{"right, then wrong", []string{credentials("ada:secret"), credentials("ada:x")}, bad, ""},
 	} {
-		got, ex := ask(t, f, with(c.fields...), exchangetest.From("192.0.2.9"))
+		got, ex := filter(t, f, with(c.fields...), exchangetest.From("192.0.2.9"))
 		if got.Status != c.status || ex.User != c.user || ex.Personal != (c.user != "") {
 			t.Errorf("%s: status %d, user %q, personal %v; want %d, %q", c.name, got.Status, ex.User, ex.Personal, c.status, c.user)
 		}
@@ -112,7 +112,7 @@ func TestWhoComesIn(t *testing.T) {
 func TestServersGetCredentialsWhenToldSo(t *testing.T) {
 	set := settings()
 	set.ForwardCredentials = true
-	_, ex := ask(t, compile(t, set, exchangetest.Env(t)), with(credentials("ada:secret")))
+	_, ex := filter(t, compile(t, set, exchangetest.Env(t)), with(credentials("ada:secret")))
 	if v, _ := ex.Request.Header.Lookup("Authorization"); "Authorization: "+v != credentials("ada:secret") {
 		t.Errorf("the server gets %q", v)
 	}
@@ -122,7 +122,7 @@ func TestServersGetCredentialsWhenToldSo(t *testing.T) {
 func TestVerifiedPairsGoWithTheHash(t *testing.T) {
 	env := exchangetest.Env(t)
 	right := with(credentials("ada:secret"))
-	if got, _ := ask(t, compile(t, settings(), env), right); got.Status != 200 {
+	if got, _ := filter(t, compile(t, settings(), env), right); got.Status != 200 {
 		t.Fatalf("status %d", got.Status)
 	}
 	changed, gone, other := settings(), settings(), settings()
@@ -130,11 +130,11 @@ func TestVerifiedPairsGoWithTheHash(t *testing.T) {
 	gone.Users = gone.Users[1:]
 	other.Users[0].Name = "adam"
 	for name, set := range map[string]*Config{"changed": changed, "gone": gone, "renamed": other} {
-		if got, _ := ask(t, compile(t, set, env), right); got.Status != 401 {
+		if got, _ := filter(t, compile(t, set, env), right); got.Status != 401 {
 			t.Errorf("%s: status %d, want 401", name, got.Status)
 		}
 	}
-	if got, _ := ask(t, compile(t, changed, env), with(credentials("ada:bobs"))); got.Status != 200 {
+	if got, _ := filter(t, compile(t, changed, env), with(credentials("ada:bobs"))); got.Status != 200 {
 		t.Errorf("the new password: status %d, want 200", got.Status)
 	}
 }
@@ -182,15 +182,15 @@ func TestVerifiedPairs(t *testing.T) {
 func TestRehearsalChecksNothing(t *testing.T) {
 	f := compile(t, settings(), exchangetest.Env(t))
 	rehearse := func(ex *exchange.Exchange) { ex.Rehearsal = true }
-	_, ex := ask(t, f, with(credentials("ada:wrong")), rehearse)
+	_, ex := filter(t, f, with(credentials("ada:wrong")), rehearse)
 	if ex.User != "ada" || !slices.ContainsFunc(ex.Notes, func(n string) bool { return strings.Contains(n, "would check the password of ada") }) {
 		t.Errorf("user %q, notes %q", ex.User, ex.Notes)
 	}
-	if got, _ := ask(t, f, with(credentials("ada:wrong"))); got.Status != 401 {
+	if got, _ := filter(t, f, with(credentials("ada:wrong"))); got.Status != 401 {
 		t.Errorf("what was rehearsed is believed: %d", got.Status)
 	}
 	for _, fields := range [][]string{nil, {credentials("mallory:secret")}, {"Authorization: Basic !"}} {
-		if got, _ := ask(t, f, with(fields...), rehearse); got.Status != 401 {
+		if got, _ := filter(t, f, with(fields...), rehearse); got.Status != 401 {
 			t.Errorf("%q: status %d, want 401", fields, got.Status)
 		}
 	}

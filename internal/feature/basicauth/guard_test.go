@@ -54,7 +54,7 @@ func TestFloodOfWrongPasswords(t *testing.T) {
 	_, now := guardOf(env)
 	f := compile(t, settings(), env)
 	wrong := func(n int) (status int, retry string) {
-		got, _ := ask(t, f, with(credentials(fmt.Sprintf("user%d:guess", n))), exchangetest.From("2001:db8::1"))
+		got, _ := filter(t, f, with(credentials(fmt.Sprintf("user%d:guess", n))), exchangetest.From("2001:db8::1"))
 		return got.Status, got.Field("Retry-After")
 	}
 	for i := range wrongAtOnce {
@@ -69,13 +69,13 @@ func TestFloodOfWrongPasswords(t *testing.T) {
 	}
 	// The right password does not help the flooder's network now, but a pair that
 	// was verified before does; and everyone else comes in.
-	if got, _ := ask(t, f, with(credentials("ada:secret")), exchangetest.From("2001:db8::2")); got.Status != 429 {
+	if got, _ := filter(t, f, with(credentials("ada:secret")), exchangetest.From("2001:db8::2")); got.Status != 429 {
 		t.Errorf("from the flooder's network: status %d, want 429", got.Status)
 	}
-	if got, _ := ask(t, f, with(credentials("ada:secret")), exchangetest.From("2001:db8:0:1::1")); got.Status != 200 {
+	if got, _ := filter(t, f, with(credentials("ada:secret")), exchangetest.From("2001:db8:0:1::1")); got.Status != 200 {
 		t.Errorf("from elsewhere: status %d, want 200", got.Status)
 	}
-	if got, _ := ask(t, f, with(credentials("ada:secret")), exchangetest.From("2001:db8::2")); got.Status != 200 {
+	if got, _ := filter(t, f, with(credentials("ada:secret")), exchangetest.From("2001:db8::2")); got.Status != 200 {
 		t.Errorf("a verified pair from the flooder's network: status %d, want 200", got.Status)
 	}
 	now.Add(int64(wrongEach))

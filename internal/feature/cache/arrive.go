@@ -45,7 +45,7 @@ func (c *Cache) lead(h *hit, e *entry, fl *flight) *exchange.Answer {
 func (c *Cache) try(h *hit, e, asked *entry, fl *flight, land func()) (answer *exchange.Answer, repeat bool) {
 	f := c.newFetch(h.ex, fl)
 	began := c.store.now()
-	if answer = f.ask(c.inner, asked); answer != nil {
+	if answer = f.send(c.inner, asked); answer != nil {
 		f.close()
 		return c.failed(h, e, fl, answer), false
 	}
@@ -88,7 +88,7 @@ func (c *Cache) try(h *hit, e, asked *entry, fl *flight, land func()) (answer *e
 // serveBegun answers with an entry whose body has just begun.
 func (h *hit) serveBegun(e *entry) {
 	h.ex.Response.Body = h // to be closed, also should reading on panic
-	e.body.begin()
+	e.body.readAhead()
 	h.serveWith(e, h.extra)
 }
 
@@ -152,7 +152,7 @@ func (c *Cache) alone(h *hit) *exchange.Answer {
 		return answer
 	}
 	now := c.store.now()
-	v := c.judge(h.ex, rs.Status, &rs.Header, c.store.clock(), time.Duration(now-began), part{})
+	v := c.storable(h.ex, rs.Status, &rs.Header, c.store.clock(), time.Duration(now-began), part{})
 	b := h.appendForward(h.ex.Text.Begin())
 	switch {
 	case h.ex.Request.Header.Has(header.Range):
@@ -171,7 +171,7 @@ func (c *Cache) alone(h *hit) *exchange.Answer {
 func (c *Cache) keep(h *hit, f *fetch, began int64, p part) (e *entry, why string) {
 	rs := &f.ex.Response
 	wall, now := c.store.clock(), c.store.now()
-	v := c.judge(h.ex, rs.Status, &rs.Header, wall, time.Duration(now-began), p)
+	v := c.storable(h.ex, rs.Status, &rs.Header, wall, time.Duration(now-began), p)
 	switch {
 	case !v.stored:
 		return nil, v.why
@@ -239,7 +239,7 @@ func (c *Cache) publish(h *hit, old, e *entry, begun uint64) {
 		c.store.unqueue(x)
 	}
 	if unsettled {
-		c.store.settle(e)
+		c.store.enqueue(e)
 	}
 }
 

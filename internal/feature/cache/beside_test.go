@@ -19,12 +19,12 @@ func TestPartBesideItsWhole(t *testing.T) {
 			return answer("206|Content-Range: bytes 0-1/5|Cache-Control: max-age=60|ETag: "+tag+"||wh", s.clock)(ex)
 		}
 		done := make(chan *exchangetest.Front)
-		go func() { done <- s.ask("GET /|Range: bytes=0-1") }()
+		go func() { done <- s.request("GET /|Range: bytes=0-1") }()
 		<-asked
 		s.origin.mu.Lock()
 		s.origin.reply = answer("200"+head+"||whole", s.clock)
 		s.origin.mu.Unlock()
-		s.ask("GET /")
+		s.request("GET /")
 		close(answered)
 		if f := <-done; f.Status != 206 || f.Body != "wh" {
 			t.Errorf("got %d %q", f.Status, f.Body)
@@ -33,7 +33,7 @@ func TestPartBesideItsWhole(t *testing.T) {
 		if tag == `"b"` {
 			want = 3 // the server has told of something newer
 		}
-		if f := s.ask("GET /"); f.Body != "whole" || s.origin.count() != want {
+		if f := s.request("GET /"); f.Body != "whole" || s.origin.count() != want {
 			t.Errorf("%s: got %q, asked %d times, want %d", tag, f.Body, s.origin.count(), want)
 		}
 	}

@@ -105,12 +105,12 @@ func (c *Cache) Respond(ex *exchange.Exchange) *exchange.Answer {
 		}
 		return c.pass(ex, status)
 	}
-	h := c.begin(ex)
+	h := c.newHit(ex)
 	if h.cc.has&noStore != 0 {
 		return c.pass(ex, statusRequest)
 	}
 	for {
-		step, e, fl := c.look(h)
+		step, e, fl := c.lookUp(h)
 		switch step {
 		case serveIt:
 			if h.open(e) {
@@ -135,9 +135,9 @@ func (c *Cache) Respond(ex *exchange.Exchange) *exchange.Answer {
 // allocates nothing.
 var hits = exchange.NewSlot[hit](false)
 
-// begin readies what the cache needs for a request. It is the same from one
+// newHit readies what the cache needs for a request. It is the same from one
 // exchange to the next.
-func (c *Cache) begin(ex *exchange.Exchange) *hit {
+func (c *Cache) newHit(ex *exchange.Exchange) *hit {
 	h := hits.Take(ex)
 	h.Close()
 	*h = hit{key: h.key, scratch: h.scratch, ex: ex, store: c.store}
@@ -176,15 +176,15 @@ const (
 // maxRounds is how often a request looks again before it goes alone.
 const maxRounds = 3
 
-// look finds what is stored for a request and decides. An entry that it returns
+// lookUp finds what is stored for a request and decides. An entry that it returns
 // is held.
-func (c *Cache) look(h *hit) (step, *entry, *flight) {
+func (c *Cache) lookUp(h *hit) (step, *entry, *flight) {
 	sh := c.store.shard(h.hash)
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
 	e, near := sh.findLocked(h)
 	h.near = near
-	u := h.judge(e)
+	u := h.usability(e)
 	if u >= byClient && h.rounds < maxRounds {
 		e.hold()
 		e.use()

@@ -33,7 +33,7 @@ func TestThousandMissesAreOneRequest(t *testing.T) {
 	var bad atomic.Int32
 	for range clients {
 		wg.Go(func() {
-			if f := s.ask("GET /"); f.Status != 200 || len(f.Body) != 5000 || !strings.Contains(f.Field("Cache-Status"), "fwd=uri-miss") {
+			if f := s.request("GET /"); f.Status != 200 || len(f.Body) != 5000 || !strings.Contains(f.Field("Cache-Status"), "fwd=uri-miss") {
 				bad.Add(1)
 			}
 		})
@@ -83,8 +83,8 @@ func (s *stage) open(request string) *exchange.Exchange {
 	return ex
 }
 
-// take reads n bytes.
-func take(t *testing.T, ex *exchange.Exchange, n int) string {
+// readN reads n bytes.
+func readN(t *testing.T, ex *exchange.Exchange, n int) string {
 	t.Helper()
 	b := make([]byte, n)
 	if _, err := io.ReadFull(ex.Response.Body, b); err != nil {
@@ -99,16 +99,16 @@ func TestBodyStreamsToAllWhileItComes(t *testing.T) {
 	p := s.streamed("200|Cache-Control: max-age=60")
 	first := s.open("GET /")
 	p.come <- "hello "
-	if got := take(t, first, 6); got != "hello " {
+	if got := readN(t, first, 6); got != "hello " {
 		t.Fatalf("first got %q", got)
 	}
 	second := s.open("GET /")
-	if got := take(t, second, 6); got != "hello " {
+	if got := readN(t, second, 6); got != "hello " {
 		t.Fatalf("second got %q", got)
 	}
 	// The second reads on by itself; the first, which is slower, loses nothing.
 	p.come <- "world"
-	if got := take(t, second, 5); got != "world" {
+	if got := readN(t, second, 5); got != "world" {
 		t.Fatalf("second got %q", got)
 	}
 	close(p.come)
@@ -119,7 +119,7 @@ func TestBodyStreamsToAllWhileItComes(t *testing.T) {
 		}
 		ex.Response.Body.Close()
 	}
-	if f := s.ask("GET /"); f.Body != "hello world" || s.origin.count() != 1 {
+	if f := s.request("GET /"); f.Body != "hello world" || s.origin.count() != 1 {
 		t.Errorf("stored is %q, asked %d times", f.Body, s.origin.count())
 	}
 }
@@ -141,7 +141,7 @@ func TestBrokenBodyIsNeverStored(t *testing.T) {
 		ex.Response.Body.Close()
 	}
 	s.origin.reply = answer("200|Cache-Control: max-age=60||whole", s.clock)
-	if f := s.ask("GET /"); f.Body != "whole" || s.origin.count() != 2 {
+	if f := s.request("GET /"); f.Body != "whole" || s.origin.count() != 2 {
 		t.Errorf("got %q, asked %d times", f.Body, s.origin.count())
 	}
 	if n := s.cache.store.entries.Load(); n != 1 {
@@ -156,10 +156,10 @@ func TestShortBodyIsNeverStored(t *testing.T) {
 		ex.Response.Length = 10
 		return nil
 	}
-	if f := s.ask("GET /"); f.Err == nil {
+	if f := s.request("GET /"); f.Err == nil {
 		t.Errorf("got %q without an error", f.Body)
 	}
-	s.ask("GET /")
+	s.request("GET /")
 	if s.origin.count() != 2 {
 		t.Errorf("asked %d times, want 2", s.origin.count())
 	}
@@ -170,12 +170,12 @@ func TestBodyGoesOnWhenItsClientLeaves(t *testing.T) {
 	p := s.streamed("200|Cache-Control: max-age=60")
 	first := s.open("GET /")
 	p.come <- "hello "
-	take(t, first, 6)
+	readN(t, first, 6)
 	first.Response.Body.Close()
 	p.come <- "world"
 	close(p.come)
 	<-p.closed
-	testhouse.Eventually(t, "the new body is served", func() bool { return s.ask("GET /").Body == "hello world" })
+	testhouse.Eventually(t, "the new body is served", func() bool { return s.request("GET /").Body == "hello world" })
 	if s.origin.count() != 1 {
 		t.Errorf("asked %d times, want 1", s.origin.count())
 	}
@@ -201,7 +201,7 @@ func TestBodyThatGrowsTooLargePassesThrough(t *testing.T) {
 		t.Errorf("%d entries hold memory, want none", n)
 	}
 	s.origin.reply = answer("200||x", s.clock)
-	if s.ask("GET /"); s.origin.count() != 2 {
+	if s.request("GET /"); s.origin.count() != 2 {
 		t.Errorf("asked %d times, want 2", s.origin.count())
 	}
 }
@@ -221,7 +221,7 @@ func TestTooLargeForTwo(t *testing.T) {
 		}
 		close(p.come)
 	}()
-	if got := take(t, slow, 10); got != want.String()[:10] {
+	if got := readN(t, slow, 10); got != want.String()[:10] {
 		t.Fatalf("slow got %q", got)
 	}
 	for name, ex := range map[string]*exchange.Exchange{"fast": fast, "slow": slow} {
@@ -237,7 +237,7 @@ func TestTooLargeForTwo(t *testing.T) {
 func TestReloadsAreOneRequest(t *testing.T) {
 	s := newStage(t, settings())
 	s.origin.reply = answer("200|Cache-Control: max-age=60||old", s.clock)
-	s.ask("GET /")
+	s.request("GET /")
 	begun := make(chan struct{})
 	s.origin.reply = func(ex *exchange.Exchange) *exchange.Answer {
 		<-begun
@@ -246,7 +246,7 @@ func TestReloadsAreOneRequest(t *testing.T) {
 	var wg sync.WaitGroup
 	for range 20 {
 		wg.Go(func() {
-			if f := s.ask("GET /|Cache-Control: no-cache"); f.Body != "new" {
+			if f := s.request("GET /|Cache-Control: no-cache"); f.Body != "new" {
 				t.Errorf("got %q", f.Body)
 			}
 		})
@@ -266,7 +266,7 @@ func TestEndlessBodyIsGivenUp(t *testing.T) {
 		p := s.streamed("200|Cache-Control: max-age=60")
 		first := s.open("GET /")
 		p.come <- "x"
-		take(t, first, 1)
+		readN(t, first, 1)
 		first.Response.Body.Close()
 		for ended := false; !ended; {
 			select {
@@ -315,7 +315,7 @@ func TestEndlessWorkIsGivenUp(t *testing.T) {
 			s := newStage(t, settings())
 			s.origin.reply = answer("200|Cache-Control: max-age=1, stale-while-revalidate=60||one", s.clock)
 			if refreshed {
-				s.ask("GET /")
+				s.request("GET /")
 				s.wait(2)
 			}
 			c := &costly{closed: make(chan struct{})}
@@ -365,7 +365,7 @@ func TestHeadDoesNotWaitForAFastBody(t *testing.T) {
 func TestUncacheableIsNotSerialised(t *testing.T) {
 	s := newStage(t, settings())
 	s.origin.reply = answer("200|Cache-Control: private||x", s.clock)
-	s.ask("GET /")
+	s.request("GET /")
 	var running atomic.Int32
 	all := make(chan struct{})
 	s.origin.reply = func(ex *exchange.Exchange) *exchange.Answer {
@@ -377,7 +377,7 @@ func TestUncacheableIsNotSerialised(t *testing.T) {
 	}
 	var wg sync.WaitGroup
 	for range 10 {
-		wg.Go(func() { s.ask("GET /") })
+		wg.Go(func() { s.request("GET /") })
 	}
 	wg.Wait()
 }
@@ -393,7 +393,7 @@ func TestWaitersShareAFailure(t *testing.T) {
 	var bad atomic.Int32
 	for range 20 {
 		wg.Go(func() {
-			if s.ask("GET /").Status != 504 {
+			if s.request("GET /").Status != 504 {
 				bad.Add(1)
 			}
 		})
@@ -412,7 +412,7 @@ func TestStaleWhileRevalidate(t *testing.T) {
 	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
 	s := newStage(t, settings())
 	s.origin.reply = answer(`200|Cache-Control: max-age=10, stale-while-revalidate=60|ETag: "a"||one`, s.clock)
-	s.ask("GET /")
+	s.request("GET /")
 	s.wait(15)
 	begun := make(chan struct{})
 	s.origin.reply = func(ex *exchange.Exchange) *exchange.Answer {
@@ -426,13 +426,13 @@ func TestStaleWhileRevalidate(t *testing.T) {
 		}
 	}
 	close(begun)
-	testhouse.Eventually(t, "the new body is served", func() bool { return s.ask("GET /").Body == "two" })
+	testhouse.Eventually(t, "the new body is served", func() bool { return s.request("GET /").Body == "two" })
 	if s.origin.count() != 2 {
 		t.Errorf("asked %d times, want 2", s.origin.count())
 	}
 	s.wait(71)
 	s.origin.reply = answer(`200|Cache-Control: max-age=10||three`, s.clock)
-	if f := s.ask("GET /"); f.Body != "three" {
+	if f := s.request("GET /"); f.Body != "three" {
 		t.Errorf("after its time: got %q", f.Body)
 	}
 }
@@ -448,15 +448,15 @@ func TestInvalidatedWhileItIsFetched(t *testing.T) {
 		return answer("200|Cache-Control: max-age=60||old", s.clock)(ex)
 	}
 	done := make(chan string)
-	go func() { done <- s.ask("GET /").Body }()
+	go func() { done <- s.request("GET /").Body }()
 	testhouse.Eventually(t, "the origin is asked", func() bool { return s.origin.count() == 1 })
-	s.ask("POST /")
+	s.request("POST /")
 	close(begun)
 	if got := <-done; got != "old" {
 		t.Errorf("got %q", got)
 	}
 	s.origin.reply = answer("200|Cache-Control: max-age=60||new", s.clock)
-	if f := s.ask("GET /"); f.Body != "new" {
+	if f := s.request("GET /"); f.Body != "new" {
 		t.Errorf("got %q, want what the POST left", f.Body)
 	}
 }
@@ -465,7 +465,7 @@ func TestInvalidatedWhileItIsFetched(t *testing.T) {
 func TestInvalidatedWhileItIsValidated(t *testing.T) {
 	s := newStage(t, settings())
 	s.origin.reply = answer(`200|Cache-Control: no-cache|ETag: "a"||old`, s.clock)
-	s.ask("GET /")
+	s.request("GET /")
 	begun := make(chan struct{})
 	s.origin.reply = func(ex *exchange.Exchange) *exchange.Answer {
 		if ex.Request.Method == "POST" {
@@ -475,19 +475,19 @@ func TestInvalidatedWhileItIsValidated(t *testing.T) {
 		return answer("304|Cache-Control: max-age=60", s.clock)(ex)
 	}
 	done := make(chan string)
-	go func() { done <- s.ask("GET /").Body }()
+	go func() { done <- s.request("GET /").Body }()
 	testhouse.Eventually(t, "the origin is asked", func() bool { return s.origin.count() == 2 })
-	s.ask("POST /")
+	s.request("POST /")
 	close(begun)
 	if got := <-done; got != "old" {
 		t.Errorf("got %q", got)
 	}
 	s.origin.reply = answer("200|Cache-Control: max-age=60||new", s.clock)
-	if f := s.ask("GET /"); f.Body != "new" {
+	if f := s.request("GET /"); f.Body != "new" {
 		t.Errorf("got %q, want what the POST left", f.Body)
 	}
-	s.ask("GET /") // nobody waits for what had to be validated: this one is stored
-	if f := s.ask("GET /"); f.Body != "new" || s.origin.count() != 5 {
+	s.request("GET /") // nobody waits for what had to be validated: this one is stored
+	if f := s.request("GET /"); f.Body != "new" || s.origin.count() != 5 {
 		t.Errorf("got %q, asked %d times, want 5", f.Body, s.origin.count())
 	}
 }
@@ -496,14 +496,14 @@ func TestPersonalAnswersAreNotShared(t *testing.T) {
 	personal := func(ex *exchange.Exchange) { ex.Personal = true }
 	s := newStage(t, settings())
 	s.origin.reply = answer("200|Cache-Control: max-age=60||mine", s.clock)
-	s.ask("GET /a", personal)
+	s.request("GET /a", personal)
 	s.origin.reply = answer("200|Cache-Control: max-age=60||yours", s.clock)
-	if f := s.ask("GET /a"); f.Body != "yours" {
+	if f := s.request("GET /a"); f.Body != "yours" {
 		t.Errorf("got %q", f.Body)
 	}
 	s.origin.reply = answer("200|Cache-Control: max-age=60, public||all", s.clock)
-	s.ask("GET /b", personal)
-	if f := s.ask("GET /b"); f.Body != "all" || s.origin.count() != 3 {
+	s.request("GET /b", personal)
+	if f := s.request("GET /b"); f.Body != "all" || s.origin.count() != 3 {
 		t.Errorf("got %q", f.Body)
 	}
 }
@@ -522,7 +522,7 @@ func TestKeysCannotBePoisoned(t *testing.T) {
 		{}, {exchangetest.Host("EXAMPLE.com")}, {exchangetest.Host("example.com:81")}, {exchangetest.Host("example.com.")},
 		{exchangetest.Secure()}, {route("/x")}, {exchangetest.Host("example.com:80")},
 	} {
-		if f := s.ask("GET /", o...); len(f.Body) != i+1 {
+		if f := s.request("GET /", o...); len(f.Body) != i+1 {
 			t.Errorf("%d: got the answer to request %d", i+1, len(f.Body))
 		}
 	}

@@ -144,5 +144,5 @@ func (s *store) supplant(e *entry, others []*entry, whole *entry) {
 	for _, x := range old {
 		s.unqueue(x)
 	}
-	s.settle(whole)
+	s.enqueue(whole)
 }

@@ -150,12 +150,12 @@ func TestLongPartsAreCombined(t *testing.T) {
 	for at := 0; at < len(text); at += step {
 		last := min(at+step, len(text)) - 1
 		s.origin.reply = answer(fmt.Sprintf("206|Cache-Control: max-age=60|ETag: \"t\"|Content-Range: bytes %d-%d/%d||%s", at, last, len(text), text[at:last+1]), s.clock)
-		if front := s.ask(fmt.Sprintf("GET /|Range: bytes=%d-%d", at, last)); front.Status != 206 || front.Body != text[at:last+1] {
+		if front := s.request(fmt.Sprintf("GET /|Range: bytes=%d-%d", at, last)); front.Status != 206 || front.Body != text[at:last+1] {
 			t.Fatalf("part at %d: %d, %d bytes", at, front.Status, len(front.Body))
 		}
 	}
 	asked := s.origin.count()
-	if front := s.ask("GET /"); front.Status != 200 || front.Body != text || s.origin.count() != asked {
+	if front := s.request("GET /"); front.Status != 200 || front.Body != text || s.origin.count() != asked {
 		t.Errorf("got %d and %d bytes, the server was asked %d times more", front.Status, len(front.Body), s.origin.count()-asked)
 	}
 	if n := s.cache.store.entries.Load(); n != 1 {
@@ -179,7 +179,7 @@ func TestAMakeshiftBodyIsKeptForMoments(t *testing.T) {
 	const request = "GET /|Accept-Encoding: gzip"
 	want := func(what, body string, asked int) {
 		t.Helper()
-		if front := s.ask(request); front.Body != body || s.origin.count() != asked {
+		if front := s.request(request); front.Body != body || s.origin.count() != asked {
 			t.Errorf("%s: got %q, the server was asked %d times, want %q and %d", what, front.Body, s.origin.count(), body, asked)
 		}
 	}

@@ -35,7 +35,7 @@ func (c *Cache) Explain(ex *exchange.Exchange) Told {
 		}
 		return Told{Use: exchange.CachePass.String(), Why: why}
 	}
-	h := c.begin(ex)
+	h := c.newHit(ex)
 	if h.cc.has&noStore != 0 {
 		return Told{Use: exchange.CachePass.String(), Why: "the client says no-store"}
 	}
@@ -43,8 +43,8 @@ func (c *Cache) Explain(ex *exchange.Exchange) Told {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
 	e, near := sh.findLocked(h)
-	told := h.told(e, near)
-	switch u := h.judge(e); {
+	told := h.describe(e, near)
+	switch u := h.usability(e); {
 	case u >= byClient:
 		told.Answered = true
 	case h.cc.has&onlyIfCached != 0:
@@ -60,8 +60,8 @@ func (c *Cache) Explain(ex *exchange.Exchange) Told {
 	return told
 }
 
-// told says what an entry is good for.
-func (h *hit) told(e *entry, near bool) Told {
+// describe returns what an entry may be used for, in words.
+func (h *hit) describe(e *entry, near bool) Told {
 	t := Told{Use: exchange.CacheMiss.String()}
 	if e == nil {
 		t.Why = "nothing is stored for it"
@@ -72,7 +72,7 @@ func (h *hit) told(e *entry, near bool) Told {
 	}
 	t.Status, t.Age = e.status, e.ageAt(h.now)/second
 	t.TTL = (e.life - e.ageAt(h.now)) / second
-	switch h.judge(e) {
+	switch h.usability(e) {
 	case fresh:
 		t.Use, t.Why = exchange.CacheHit.String(), fmt.Sprintf("stored, and fresh for %d seconds more", t.TTL)
 	case byClient:

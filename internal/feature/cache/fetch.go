@@ -83,8 +83,8 @@ func isPrecondition(id header.ID) bool {
 	return false
 }
 
-// ask sends the request. An entry that may still be good makes it conditional.
-func (f *fetch) ask(source exchange.Source, e *entry) *exchange.Answer {
+// send sends the request. An entry that may still be good makes it conditional.
+func (f *fetch) send(source exchange.Source, e *entry) *exchange.Answer {
 	condition(&f.ex.Request.Header, e)
 	answer := source.Respond(&f.ex)
 	if ex := f.leader.Load(); ex != nil {

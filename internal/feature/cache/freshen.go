@@ -25,7 +25,7 @@ func (c *Cache) freshen(h *hit, e *entry, news *header.List, began int64) *entry
 		whole.Header.Set(header.Date, c.store.date())
 	}
 	wall, now := c.store.clock(), c.store.now()
-	v := c.judge(h.ex, e.status, &whole.Header, wall, time.Duration(now-began), part{})
+	v := c.storable(h.ex, e.status, &whole.Header, wall, time.Duration(now-began), part{})
 	if !v.stored {
 		// It may be used this once.
 		v.life, v.rules.has = 0, v.rules.has|noCache

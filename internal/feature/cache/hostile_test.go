@@ -12,16 +12,16 @@ import (
 func TestInvalidatedWhileHeadIsAsked(t *testing.T) {
 	s := newStage(t, settings())
 	s.origin.reply = answer(`200|Cache-Control: max-age=60|ETag: "a"||old`, s.clock)
-	s.ask("GET /")
+	s.request("GET /")
 	s.origin.reply = func(ex *exchange.Exchange) *exchange.Answer {
 		if ex.Request.Method == "HEAD" {
 			s.cache.store.forget([]byte("http\x00example.com\x00/"), takeOut)
 		}
 		return answer(`200|Cache-Control: max-age=60|ETag: "a"||old`, s.clock)(ex)
 	}
-	s.ask("HEAD /|Cache-Control: no-cache")
+	s.request("HEAD /|Cache-Control: no-cache")
 	s.origin.reply = answer("200|Cache-Control: max-age=60||new", s.clock)
-	if f := s.ask("GET /"); f.Body != "new" {
+	if f := s.request("GET /"); f.Body != "new" {
 		t.Errorf("got %q, want what the POST left", f.Body)
 	}
 }
@@ -32,9 +32,9 @@ func TestHeadOfAnotherQuery(t *testing.T) {
 	s.origin.reply = func(ex *exchange.Exchange) *exchange.Answer {
 		return answer(`200|Cache-Control: max-age=60|ETag: "a"|X-Query: is`+ex.Request.Query+`||body`, s.clock)(ex)
 	}
-	s.ask("GET /")
-	s.ask("HEAD /?utm_evil|Cache-Control: no-cache")
-	if got := s.ask("GET /").Field("X-Query"); got != "is" {
+	s.request("GET /")
+	s.request("HEAD /?utm_evil|Cache-Control: no-cache")
+	if got := s.request("GET /").Field("X-Query"); got != "is" {
 		t.Errorf("got the query %q of somebody else", got)
 	}
 }
@@ -51,7 +51,7 @@ func TestManyWritingsOfAHost(t *testing.T) {
 				host[i] -= 0x20
 			}
 		}
-		s.ask("GET /", exchangetest.Host(string(host)))
+		s.request("GET /", exchangetest.Host(string(host)))
 	}
 	longest := 0
 	for i := range s.cache.store.shards {
@@ -78,10 +78,10 @@ func TestWeightsThatWantThePlainBody(t *testing.T) {
 	} {
 		s := newStage(t, settings())
 		s.origin.reply = answer("200|Cache-Control: max-age=60|Vary: Accept-Encoding||x", s.clock)
-		s.ask("GET /|Accept-Encoding: " + accept)
+		s.request("GET /|Accept-Encoding: " + accept)
 		same := strings.NewReplacer(";q=1.0", "", ";q=0.6", "", ", identity;q=0.3", "", "identity, ", "", ", identity;q=0.5", "",
 			";q=0.5", "", ";q=2", "", ";level=1", "", ";q=0.0001", "").Replace(accept)
-		s.ask("GET /|Accept-Encoding: " + same)
+		s.request("GET /|Accept-Encoding: " + same)
 		if got := s.origin.count() > 1; got != want {
 			t.Errorf("%q: told apart from %q: %v, want %v", accept, same, got, want)
 		}
@@ -94,13 +94,13 @@ func TestAnswersForOneLeaveWhatIsForAll(t *testing.T) {
 	for _, field := range []string{"Authorization: Basic eDp5", "Accept_Language: de"} {
 		s := newStage(t, settings())
 		s.origin.reply = answer("200|Cache-Control: max-age=60|Vary: Accept-Language||all", s.clock)
-		s.ask("GET /")
+		s.request("GET /")
 		for _, status := range []string{"200", "401"} {
 			s.origin.reply = answer(status+"|Cache-Control: max-age=60|Vary: Accept-Language||one", s.clock)
-			if f := s.ask("GET /|Cache-Control: no-cache|" + field); f.Body != "one" {
+			if f := s.request("GET /|Cache-Control: no-cache|" + field); f.Body != "one" {
 				t.Errorf("%s: got %q", field, f.Body)
 			}
-			if f := s.ask("GET /"); f.Body != "all" {
+			if f := s.request("GET /"); f.Body != "all" {
 				t.Errorf("%s: others got %q after %s", field, f.Body, status)
 			}
 		}
@@ -113,18 +113,18 @@ func TestRevalidatedKeepsItsCoding(t *testing.T) {
 	for _, method := range []string{"GET", "HEAD"} {
 		s := newStage(t, settings())
 		s.origin.reply = answer(`200|Cache-Control: max-age=1|ETag: W/"x"|Vary: Origin, Accept-Encoding|Content-Encoding: gzip||zipped`, s.clock)
-		s.ask("GET /|Accept-Encoding: gzip")
+		s.request("GET /|Accept-Encoding: gzip")
 		s.wait(2)
 		s.origin.reply = answer(`304|Cache-Control: max-age=60|ETag: W/"x"|Vary: Origin`, s.clock)
 		if method == "HEAD" {
 			s.origin.reply = answer(`200|Cache-Control: max-age=60|ETag: W/"x"|Vary: Origin|Content-Encoding: gzip||zipped`, s.clock)
 		}
-		s.ask(method + " /|Accept-Encoding: gzip")
+		s.request(method + " /|Accept-Encoding: gzip")
 		s.origin.reply = answer(`200|Cache-Control: max-age=60|ETag: W/"x"|Vary: Origin||plain`, s.clock)
-		if f := s.ask("GET /|Accept-Encoding: gzip"); f.Body != "zipped" || f.Field("Vary") == "" {
+		if f := s.request("GET /|Accept-Encoding: gzip"); f.Body != "zipped" || f.Field("Vary") == "" {
 			t.Errorf("%s: got %q %q, want what is stored", method, f.Body, f.Fields)
 		}
-		if f := s.ask("GET /"); f.Body != "plain" {
+		if f := s.request("GET /"); f.Body != "plain" {
 			t.Errorf("%s: who reads no gzip got %q %q", method, f.Body, f.Fields)
 		}
 	}

@@ -39,9 +39,9 @@ func forOne(why string) bool {
 	return why == whyAuthorization || why == whyPersonal || why == whyNotKeyed
 }
 
-// judge applies RFC 9111, section 3 and 4.2, to a response that came at the given
+// storable applies RFC 9111, section 3 and 4.2, to a response that came at the given
 // Unix time and took delay.
-func (c *Cache) judge(ex *exchange.Exchange, status int, fields *header.List, at time.Time, delay time.Duration, p part) (v verdict) {
+func (c *Cache) storable(ex *exchange.Exchange, status int, fields *header.List, at time.Time, delay time.Duration, p part) (v verdict) {
 	v.part = p.total > 0
 	v.targeted = v.rules.targeted(fields)
 	if !v.targeted {
@@ -210,8 +210,8 @@ const (
 	fresh
 )
 
-// judge tells what an entry is good for at this moment (RFC 9111, section 4).
-func (h *hit) judge(e *entry) use {
+// usability returns what an entry may be used for at this moment (RFC 9111, section 4).
+func (h *hit) usability(e *entry) use {
 	if e == nil || h.notFor(e) {
 		return none
 	}

@@ -17,9 +17,9 @@ func TestMadeStaleWhileItIsFetched(t *testing.T) {
 			store.Purge(p)
 			return answer("200|Cache-Control: max-age=60||old", s.clock)(ex)
 		}
-		s.ask("GET /")
+		s.request("GET /")
 		s.origin.reply = answer("200|Cache-Control: max-age=60||new", s.clock)
-		if f := s.ask("GET /"); f.Body != "new" {
+		if f := s.request("GET /"); f.Body != "new" {
 			t.Errorf("%+v: got %q", p, f.Body)
 		}
 	}
@@ -31,7 +31,7 @@ func TestLateValidation(t *testing.T) {
 	for _, method := range []string{"GET", "HEAD"} {
 		s := newStage(t, settings())
 		s.origin.reply = answer(`200|Cache-Control: no-cache|ETag: "a"||old`, s.clock)
-		s.ask("GET /")
+		s.request("GET /")
 		asked, answered := make(chan struct{}), make(chan struct{})
 		s.origin.reply = func(ex *exchange.Exchange) *exchange.Answer {
 			close(asked)
@@ -42,17 +42,17 @@ func TestLateValidation(t *testing.T) {
 			return answer(`304|Cache-Control: max-age=60|ETag: "a"||`, s.clock)(ex)
 		}
 		done := make(chan *exchangetest.Front)
-		go func() { done <- s.ask(method + " /") }()
+		go func() { done <- s.request(method + " /") }()
 		<-asked
 		s.origin.mu.Lock()
 		s.origin.reply = answer(`200|Cache-Control: max-age=60|ETag: "b"||new`, s.clock)
 		s.origin.mu.Unlock()
-		s.ask("GET /")
+		s.request("GET /")
 		close(answered)
 		if f := <-done; f.Status != 200 || f.Field("ETag") != `"a"` {
 			t.Errorf("%s: got %d %q", method, f.Status, f.Fields)
 		}
-		if f := s.ask("GET /"); f.Body != "new" || s.origin.count() != 3 {
+		if f := s.request("GET /"); f.Body != "new" || s.origin.count() != 3 {
 			t.Errorf("after %s: got %q, asked %d times", method, f.Body, s.origin.count())
 		}
 	}

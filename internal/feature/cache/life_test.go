@@ -111,7 +111,7 @@ func (w *world) move(m move, at int, last *int) {
 		if m.Do == request {
 			*last = m.A
 		}
-		w.begin(fmt.Sprintf("client of move %d", at+1), *last%len(sizes), m.B)
+		w.startRequest(fmt.Sprintf("client of move %d", at+1), *last%len(sizes), m.B)
 	case reply1, reply2:
 		if len(questions) > 0 {
 			q := questions[m.A%len(questions)]
@@ -148,8 +148,8 @@ func (w *world) move(m move, at int, last *int) {
 	}
 }
 
-// begin lets a client ask.
-func (w *world) begin(name string, resource, how int) {
+// startRequest lets a client ask.
+func (w *world) startRequest(name string, resource, how int) {
 	c := &visitor{w: w, name: name, resource: resource, method: "GET", do: make(chan int, 200), done: make(chan struct{})}
 	switch how % 12 {
 	case 0:

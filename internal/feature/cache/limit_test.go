@@ -13,7 +13,7 @@ func TestLimitOfABodyWithoutLength(t *testing.T) {
 		s := newStage(t, settings(ofSize(unit.KiB)))
 		s.origin.reply = answer("200|Cache-Control: max-age=60|chunked||"+strings.Repeat("x", n), s.clock)
 		for range 2 {
-			if f := s.ask("GET /"); len(f.Body) != n || f.Err != nil {
+			if f := s.request("GET /"); len(f.Body) != n || f.Err != nil {
 				t.Errorf("got %d bytes of %d, %v", len(f.Body), n, f.Err)
 			}
 		}

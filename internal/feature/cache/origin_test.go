@@ -144,8 +144,8 @@ func newStage(t testing.TB, c *Config) *stage {
 	return s
 }
 
-// ask sends "METHOD target|Name: value|..." and returns what the client gets.
-func (s *stage) ask(request string, options ...exchangetest.Option) *exchangetest.Front {
+// request sends "METHOD target|Name: value|..." and returns what the client gets.
+func (s *stage) request(request string, options ...exchangetest.Option) *exchangetest.Front {
 	front, _ := s.exchange(request, options...)
 	return front
 }
@@ -187,7 +187,7 @@ func (s *stage) play(t *testing.T, turns []turn) {
 		s.origin.mu.Lock()
 		s.origin.reply = answer(tn.reply, s.clock)
 		s.origin.mu.Unlock()
-		front := s.ask(tn.send)
+		front := s.request(tn.send)
 		at := fmt.Sprintf("turn %d (%s)", i+1, tn.send)
 		asked := s.origin.count() > before
 		if asked != tn.asked {

@@ -44,7 +44,7 @@ func TestPanicWhileABodyComes(t *testing.T) {
 		s.origin.mu.Lock()
 		s.origin.reply = answer("200|Cache-Control: max-age=60||whole", s.clock)
 		s.origin.mu.Unlock()
-		if f := s.ask("GET /"); f.Body != "whole" {
+		if f := s.request("GET /"); f.Body != "whole" {
 			t.Errorf("the next client got %d %q", f.Status, f.Body)
 		}
 		if n := s.cache.store.entries.Load(); n != 1 {
@@ -58,7 +58,7 @@ func TestPanicWhileABodyComes(t *testing.T) {
 		p.come <- "x"
 		done := make(chan *exchangetest.Front)
 		for range 2 {
-			go func() { done <- s.ask("GET /") }()
+			go func() { done <- s.request("GET /") }()
 		}
 		testhouse.Eventually(t, "both read", func() bool {
 			b := s.coming()
@@ -81,7 +81,7 @@ func TestPanicWhileABodyComes(t *testing.T) {
 		s, p := begin(t, false)
 		first := s.open("GET /")
 		p.come <- "x"
-		take(t, first, 1)
+		readN(t, first, 1)
 		first.Response.Body.Close()
 		close(p.come)
 		<-p.closed
@@ -93,7 +93,7 @@ func TestPanicWhileABodyComes(t *testing.T) {
 		s, p := begin(t, true)
 		p.come <- "x"
 		close(p.come)
-		if f := s.ask("GET /"); f.Status != 500 {
+		if f := s.request("GET /"); f.Status != 500 {
 			t.Errorf("got %d, want 500", f.Status)
 		}
 		<-p.closed

@@ -53,7 +53,7 @@ func (c *Cache) fetchPart(h *hit) *exchange.Answer {
 	f := c.newFetch(h.ex, nil)
 	f.ex.Request.Header.Add(header.Range, h.ex.Request.Header.Get(header.Range))
 	began := c.store.now()
-	if answer := f.ask(c.inner, nil); answer != nil {
+	if answer := f.send(c.inner, nil); answer != nil {
 		f.close()
 		return c.failed(h, nil, nil, answer)
 	}

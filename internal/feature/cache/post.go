@@ -34,9 +34,9 @@ func (c *Cache) post(ex *exchange.Exchange) *exchange.Answer {
 	if answer != nil || rs.Status != statusOK || rs.Tunnel != nil || !c.locatesItself(ex) {
 		return answer
 	}
-	h := c.begin(ex)
+	h := c.newHit(ex)
 	now := c.store.now()
-	v := c.judge(ex, rs.Status, &rs.Header, c.store.clock(), time.Duration(now-began), part{})
+	v := c.storable(ex, rs.Status, &rs.Header, c.store.clock(), time.Duration(now-began), part{})
 	if !v.stored || !v.explicit || v.life == 0 || v.rules.has&noCache != 0 || h.cc.has&noStore != 0 || rs.Length > c.maxEntry {
 		return nil
 	}

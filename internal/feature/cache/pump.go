@@ -184,7 +184,7 @@ func (b *body) end(err error) {
 	b.mu.Unlock()
 	source.close()
 	if stored {
-		b.store.settle(e)
+		b.store.enqueue(e)
 		b.store.combine(e)
 	} else {
 		b.store.unlink(e)
@@ -222,8 +222,8 @@ func (b *body) compact() {
 	}
 }
 
-// begin reads what is at hand of a body that has just begun. Most are whole then.
-func (b *body) begin() {
+// readAhead reads what is at hand of a body that has just begun. Most are whole then.
+func (b *body) readAhead() {
 	for {
 		b.mu.Lock()
 		if b.mu.pumping || b.endedLocked() || b.mu.passing || b.mu.size >= atOnce && b.mu.size != b.length {

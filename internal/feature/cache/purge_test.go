@@ -30,13 +30,13 @@ func TestPurge(t *testing.T) {
 			s.origin.reply = answer("200|Cache-Control: max-age=60||x", s.clock)
 			tagged := answer("200|Cache-Control: max-age=60|Cache-Tag: red,blue||x", s.clock)
 			ask := map[byte]func() *exchangetest.Front{
-				'a': func() *exchangetest.Front { return s.ask("GET /a") },
-				'b': func() *exchangetest.Front { return s.ask("GET /a?q") },
-				'c': func() *exchangetest.Front { return s.ask("GET /a/c") },
-				'd': func() *exchangetest.Front { return s.ask("GET /a", exchangetest.Host("other.example")) },
-				'e': func() *exchangetest.Front { return s.ask("GET /a", exchangetest.Secure()) },
-				'f': func() *exchangetest.Front { return s.ask("GET /f") },
-				'g': func() *exchangetest.Front { return s.ask("GET /g") },
+				'a': func() *exchangetest.Front { return s.request("GET /a") },
+				'b': func() *exchangetest.Front { return s.request("GET /a?q") },
+				'c': func() *exchangetest.Front { return s.request("GET /a/c") },
+				'd': func() *exchangetest.Front { return s.request("GET /a", exchangetest.Host("other.example")) },
+				'e': func() *exchangetest.Front { return s.request("GET /a", exchangetest.Secure()) },
+				'f': func() *exchangetest.Front { return s.request("GET /f") },
+				'g': func() *exchangetest.Front { return s.request("GET /g") },
 			}
 			for letter := byte('a'); letter <= 'g'; letter++ {
 				reply := s.origin.reply
@@ -90,10 +90,10 @@ func TestPurgeIsChecked(t *testing.T) {
 func TestSoftPurge(t *testing.T) {
 	s := newStage(t, settings())
 	s.origin.reply = answer(`200|Cache-Control: max-age=60, stale-while-revalidate=60, stale-if-error=60|ETag: "a"||one`, s.clock)
-	s.ask("GET /")
+	s.request("GET /")
 	Store{store: s.cache.store}.Purge(Purge{All: true, Soft: true})
 	s.origin.reply = answer("down", s.clock)
-	if f := s.ask("GET /"); f.Body != "one" {
+	if f := s.request("GET /"); f.Body != "one" {
 		t.Errorf("got %d %q", f.Status, f.Body)
 	}
 }

@@ -80,7 +80,7 @@ func (q *queue) add(e *entry) {
 		return
 	}
 	q.mu.ghosts.fit(q.mu.small.entries + q.mu.main.entries)
-	if q.mu.ghosts.take(e.hash) {
+	if q.mu.ghosts.remove(e.hash) {
 		e.queued.where = inMain
 		q.mu.main.push(e)
 		return
@@ -207,8 +207,8 @@ func (g *ghosts) add(hash uint64) {
 	*oldest = ghost{tag, g.clock}
 }
 
-// take reports whether a hash is remembered, and forgets it.
-func (g *ghosts) take(hash uint64) bool {
+// remove reports whether a hash is remembered, and forgets it.
+func (g *ghosts) remove(hash uint64) bool {
 	if len(g.slots) == 0 {
 		return false
 	}

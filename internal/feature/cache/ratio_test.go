@@ -62,7 +62,7 @@ type lruEntry struct {
 	size int64
 }
 
-func (l *lru) ask(key int, size int64) bool {
+func (l *lru) request(key int, size int64) bool {
 	if e := l.at[key]; e != nil {
 		l.order.MoveToFront(e)
 		return true
@@ -147,7 +147,7 @@ func plainRatio(requests, objects int, limit int64) (hits int) {
 		if i%10 == 9 {
 			key = objects + i
 		}
-		if plain.ask(key, int64(sizeOf(key))+entryCost) {
+		if plain.request(key, int64(sizeOf(key))+entryCost) {
 			hits++
 		}
 	}

@@ -19,10 +19,10 @@ func TestValidatedWhileItsBodyComes(t *testing.T) {
 		p := s.streamed(head)
 		first := s.open("GET /")
 		p.come <- body
-		take(t, first, len(body))
+		readN(t, first, len(body))
 		s.origin.reply = answer("304|Cache-Control: no-cache|ETag: \"a\"||", s.clock)
 		second := s.open("GET /")
-		if got := take(t, second, len(body)); got != body {
+		if got := readN(t, second, len(body)); got != body {
 			t.Fatalf("the second client got %q", got)
 		}
 		return s, p, first, second
@@ -47,7 +47,7 @@ func TestValidatedWhileItsBodyComes(t *testing.T) {
 			}
 			return answer(head+"||"+body, s.clock)(ex)
 		}
-		if f := s.ask("GET /"); f.Status != 200 || f.Body != body {
+		if f := s.request("GET /"); f.Status != 200 || f.Body != body {
 			t.Errorf("the next client got %d, %d bytes", f.Status, len(f.Body))
 		}
 	})
@@ -77,7 +77,7 @@ func TestValidatedAfterItsBodyWasLost(t *testing.T) {
 	p := s.streamed("200|Cache-Control: no-cache|ETag: \"a\"")
 	first := s.open("GET /")
 	p.come <- "x"
-	take(t, first, 1)
+	readN(t, first, 1)
 	s.origin.reply = func(ex *exchange.Exchange) *exchange.Answer {
 		if !strings.Contains(s.origin.last(), "If-None-Match") {
 			return answer("200|Cache-Control: no-cache|ETag: \"a\"||whole", s.clock)(ex)
@@ -90,11 +90,11 @@ func TestValidatedAfterItsBodyWasLost(t *testing.T) {
 		first.Response.Body.Close()
 		return answer("304|ETag: \"a\"||", s.clock)(ex)
 	}
-	if f := s.ask("GET /"); f.Status != 200 || f.Body != "whole" {
+	if f := s.request("GET /"); f.Status != 200 || f.Body != "whole" {
 		t.Errorf("got %d %q, want the whole", f.Status, f.Body)
 	}
 	s.origin.reply = answer("304|ETag: \"a\"||", s.clock)
-	if f := s.ask("GET /"); f.Status != 200 || f.Body != "whole" {
+	if f := s.request("GET /"); f.Status != 200 || f.Body != "whole" {
 		t.Errorf("then got %d %q, want the whole", f.Status, f.Body)
 	}
 }

@@ -46,7 +46,7 @@ func (h *hit) serveWith(e *entry, extra []header.Field) {
 	} else {
 		h.text(rs)
 	}
-	h.tell(e, rs)
+	h.addFields(e, rs)
 }
 
 // text hands a short body over as it lies in memory.
@@ -68,8 +68,8 @@ func (h *hit) text(rs *exchange.Response) {
 	rs.Length = end - h.at
 }
 
-// tell adds Age and Cache-Status, and notes the use.
-func (h *hit) tell(e *entry, rs *exchange.Response) {
+// addFields adds Age and Cache-Status, and notes the use.
+func (h *hit) addFields(e *entry, rs *exchange.Response) {
 	text := &h.ex.Text
 	if !h.stored || e.age > 0 {
 		age := e.ageAt(h.store.nowFor(h)) / second

@@ -22,7 +22,7 @@ func TestWaitersGetWhatIsStale(t *testing.T) {
 func waitForStale(t *testing.T, reply string) {
 	s := newStage(t, settings())
 	s.origin.reply = answer("200|Cache-Control: max-age=5, stale-if-error=60||one", s.clock)
-	s.ask("GET /")
+	s.request("GET /")
 	s.wait(10)
 	failed := make(chan struct{})
 	s.origin.reply = func(ex *exchange.Exchange) *exchange.Answer {
@@ -58,7 +58,7 @@ func TestNothingToStandIn(t *testing.T) {
 		p := s.streamed(`200|Cache-Control: max-age=5, stale-if-error=60|ETag: "a"`)
 		first := s.open("GET /")
 		p.come <- "x"
-		take(t, first, 1)
+		readN(t, first, 1)
 		s.wait(10)
 		s.origin.reply = func(ex *exchange.Exchange) *exchange.Answer {
 			p.broken = errors.New("the server left")
@@ -67,7 +67,7 @@ func TestNothingToStandIn(t *testing.T) {
 			first.Response.Body.Close()
 			return answer(reply, s.clock)(ex)
 		}
-		if f := s.ask("GET /"); f.Status != want || want == 503 && f.Body != "later" {
+		if f := s.request("GET /"); f.Status != want || want == 503 && f.Body != "later" {
 			t.Errorf("%s: got %d %q", reply, f.Status, f.Body)
 		}
 	}
@@ -79,7 +79,7 @@ func TestStandsInAfterAnotherTag(t *testing.T) {
 	for reply, want := range map[string]string{"503||later": "one", "200|Cache-Control: no-store||two": "two"} {
 		s := newStage(t, settings())
 		s.origin.reply = answer(`200|Cache-Control: max-age=5, stale-if-error=60|ETag: "a"||one`, s.clock)
-		s.ask("GET /")
+		s.request("GET /")
 		s.wait(10)
 		s.origin.reply = func(ex *exchange.Exchange) *exchange.Answer {
 			if strings.Contains(s.origin.last(), "If-None-Match") {
@@ -87,11 +87,11 @@ func TestStandsInAfterAnotherTag(t *testing.T) {
 			}
 			return answer(reply, s.clock)(ex)
 		}
-		if f := s.ask("GET /"); f.Body != want {
+		if f := s.request("GET /"); f.Body != want {
 			t.Errorf("%s: got %d %q, want %q", reply, f.Status, f.Body, want)
 		}
 		s.origin.reply = answer("503||later", s.clock)
-		if f := s.ask("GET /"); (f.Body == "one") != (want == "one") {
+		if f := s.request("GET /"); (f.Body == "one") != (want == "one") {
 			t.Errorf("after %s: got %d %q", reply, f.Status, f.Body)
 		}
 	}

@@ -253,9 +253,9 @@ func (s *store) unqueue(e *entry) {
 	e.release()
 }
 
-// settle takes an entry whose body is whole into the queue. Only who put it into the
+// enqueue adds an entry whose body is whole to the queue. Only who put it into the
 // index or ended its body may do so, and once.
-func (s *store) settle(e *entry) {
+func (s *store) enqueue(e *entry) {
 	e.measure()
 	s.queue.add(e)
 	s.shrink()

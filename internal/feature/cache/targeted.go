@@ -113,7 +113,7 @@ func (p *dictionary) member() bool {
 		return false
 	}
 	p.kind, p.value = yes, ""
-	if p.take('=') && !p.takeValue() {
+	if p.accept('=') && !p.takeValue() {
 		return false
 	}
 	if !p.parameters() {
@@ -123,14 +123,14 @@ func (p *dictionary) member() bool {
 	if p.rest == "" {
 		return true
 	}
-	if !p.take(',') {
+	if !p.accept(',') {
 		return false
 	}
 	p.rest = strings.TrimLeft(p.rest, " \t")
 	return p.rest != "" // a comma at the end is an error
 }
 
-func (p *dictionary) take(c byte) bool {
+func (p *dictionary) accept(c byte) bool {
 	if p.rest == "" || p.rest[0] != c {
 		return false
 	}
@@ -166,12 +166,12 @@ func (p *dictionary) takeKey() string {
 
 // takeValue reads an item or an inner list.
 func (p *dictionary) takeValue() bool {
-	if !p.take('(') {
+	if !p.accept('(') {
 		return p.item()
 	}
 	for {
 		p.rest = strings.TrimLeft(p.rest, " ")
-		if p.take(')') {
+		if p.accept(')') {
 			p.kind, p.value = innerList, ""
 			return true
 		}
@@ -196,7 +196,7 @@ func (p *dictionary) item() bool {
 	case c == ':':
 		return p.octets()
 	case c == '@':
-		p.take('@')
+		p.accept('@')
 		ok := p.number() && p.kind == integer
 		p.kind = bytesItem
 		return ok
@@ -209,12 +209,12 @@ func (p *dictionary) item() bool {
 }
 
 func (p *dictionary) number() bool {
-	negative := p.take('-')
+	negative := p.accept('-')
 	p.kind, p.value = integer, p.span(isDigit)
 	if p.value == "" || len(p.value) > 15 {
 		return false
 	}
-	if p.take('.') {
+	if p.accept('.') {
 		fraction := p.span(isDigit)
 		p.kind = decimal
 		return fraction != "" && len(fraction) <= 3 && len(p.value) <= 12
@@ -243,12 +243,12 @@ func (p *dictionary) quoted() bool {
 }
 
 func (p *dictionary) boolean() bool {
-	p.take('?')
+	p.accept('?')
 	p.value = ""
 	switch {
-	case p.take('1'):
+	case p.accept('1'):
 		p.kind = yes
-	case p.take('0'):
+	case p.accept('0'):
 		p.kind = no
 	default:
 		return false
@@ -257,18 +257,18 @@ func (p *dictionary) boolean() bool {
 }
 
 func (p *dictionary) octets() bool {
-	p.take(':')
+	p.accept(':')
 	p.kind, p.value = bytesItem, ""
 	p.span(func(c byte) bool { return isLower(c|0x20) || isDigit(c) || c == '+' || c == '/' || c == '=' })
-	return p.take(':')
+	return p.accept(':')
 }
 
 // parameters reads over the parameters of a value.
 func (p *dictionary) parameters() bool {
 	kind, value := p.kind, p.value
-	for p.take(';') {
+	for p.accept(';') {
 		p.rest = strings.TrimLeft(p.rest, " ")
-		if p.takeKey() == "" || p.take('=') && !p.item() {
+		if p.takeKey() == "" || p.accept('=') && !p.item() {
 			return false
 		}
 	}

@@ -300,7 +300,7 @@ func appendNormal(b []byte, value string, fold bool) []byte {
 // selects reports whether an entry is a response to the request (RFC 9111,
 // section 4.1).
 func (h *hit) selects(e *entry, ex *exchange.Exchange) bool {
-	if e.part.total > 0 && !e.part.has(ex) || (e.part.total > 0 || e.brief) && h.judge(e) < byClient {
+	if e.part.total > 0 && !e.part.has(ex) || (e.part.total > 0 || e.brief) && h.usability(e) < byClient {
 		return false // and it is not validated
 	}
 	return h.matches(e, ex)

@@ -34,7 +34,7 @@ func Compile(c *Config, lists Lists, env exchange.Env) (exchange.Filter, error) 
 			}
 			drop(&ex.Request.Header, kept)
 			if w != nil && sampled(ex.Times.Start) && !ex.Rehearsal {
-				w.look(ex)
+				w.countClient(ex)
 			}
 			return nil
 		},

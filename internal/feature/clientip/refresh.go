@@ -96,8 +96,8 @@ func current(known *cdn, lists Lists, env exchange.Env) *cdn {
 	return exchange.Keep(env, "networks of a CDN", of, func() *fresh { return newFresh(known, lists, env) }).cdn
 }
 
-// Begin begins the fetching.
-func (f *fresh) Begin() {
+// Start starts the fetching.
+func (f *fresh) Start() {
 	if f.unread != nil {
 		f.log.Warn("cannot use the saved CDN networks", "cdn", f.cdn.name, "error", f.unread)
 	}

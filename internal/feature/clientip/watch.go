@@ -49,9 +49,9 @@ func (w *watch) Retire() {}
 // memory that all cores share.
 func sampled(start int64) bool { return start > 0 && start/16%oneIn == 0 }
 
-// look counts the client of ex, and speaks when most of those that were counted
+// countClient counts the client of ex, and speaks when most of those that were counted
 // are servers of one CDN.
-func (w *watch) look(ex *exchange.Exchange) {
+func (w *watch) countClient(ex *exchange.Exchange) {
 	found := -1
 	for i, c := range known() {
 		if c.has(ex.ClientIP) {

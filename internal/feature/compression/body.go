@@ -135,14 +135,14 @@ func (b *body) pump() {
 		mustWork(b.encoder.Flush())
 		b.waiting = 0
 	case b.taken >= lookEvery:
-		err = b.look()
+		err = b.checkIdle()
 	}
 	b.err = err
 }
 
-// look ends a body that nobody waits for any more, and flushes one of which little
+// checkIdle ends a body that nobody waits for any more, and flushes one of which little
 // has come out.
-func (b *body) look() error {
+func (b *body) checkIdle() error {
 	if b.front.Gone() {
 		return errLeft
 	}
@@ -186,7 +186,7 @@ func (b *body) release() {
 	if b.room == nil {
 		return
 	}
-	b.encoders.give(b.kind, b.encoder)
+	b.encoders.release(b.kind, b.encoder)
 	b.room.leave()
 	b.room, b.encoder = nil, nil
 }

@@ -116,7 +116,7 @@ func (s *source) compress(ex *exchange.Exchange) {
 		rs.Header.VaryBy("Accept-Encoding")
 		announce(ex, w.best)
 	default:
-		s.begin(ex, w)
+		s.startEncoder(ex, w)
 	}
 }
 
@@ -156,8 +156,8 @@ func isHash(f *header.Field) bool {
 	return f.Is("Content-Digest") || f.Is("Repr-Digest") || f.Is("Digest") || f.Is("Content-MD5")
 }
 
-// begin puts the encoder in front of the body.
-func (s *source) begin(ex *exchange.Exchange, w wish) {
+// startEncoder puts the encoder in front of the body.
+func (s *source) startEncoder(ex *exchange.Exchange, w wish) {
 	rs := &ex.Response
 	r := rooms.Get().(*room)
 	held := 0
@@ -169,7 +169,7 @@ func (s *source) begin(ex *exchange.Exchange, w wish) {
 	}
 	rs.Header.VaryBy("Accept-Encoding")
 	k := kindOf(w.best, rs.Length)
-	enc := s.encoders.take(k, r)
+	enc := s.encoders.acquire(k, r)
 	if enc == nil {
 		rs.Makeshift = true
 		s.unchanged(rs, r, held)

@@ -62,8 +62,8 @@ func (s *inner) Respond(ex *exchange.Exchange) *exchange.Answer {
 
 func settings() *Config { return &Config{Enabled: true, MinSize: unit.Size(1 << 10)} }
 
-// ask returns what a client gets that sends these fields.
-func ask(t testing.TB, c *Config, s *inner, method string, fields ...string) (*exchangetest.Front, *exchange.Exchange) {
+// compress returns what a client gets that sends these fields.
+func compress(t testing.TB, c *Config, s *inner, method string, fields ...string) (*exchangetest.Front, *exchange.Exchange) {
 	t.Helper()
 	ex := exchangetest.New(t, exchangetest.Head(method, "/", fields...))
 	return exchangetest.Run(t, ex, wrap(c, s, exchangetest.Env(t))), ex
@@ -108,7 +108,7 @@ func TestEveryAlgorithmComesBackAsItWas(t *testing.T) {
 				for _, static := range []bool{false, true} {
 					s := html(strings.Repeat(long, size/len(long)+1)[:size])
 					s.length, s.static = length, static
-					front, ex := ask(t, settings(), s, "GET", "Accept-Encoding: "+coding)
+					front, ex := compress(t, settings(), s, "GET", "Accept-Encoding: "+coding)
 					if front.Field("Content-Encoding") != coding || front.Field("Vary") != "Accept-Encoding" || ex.Response.Length != -1 {
 						t.Fatalf("%s, %d bytes: %q", coding, size, front.Fields)
 					}
@@ -156,12 +156,12 @@ func TestWhatIsNotCompressed(t *testing.T) {
 		if len(request) == 0 || !strings.HasPrefix(request[0], "Accept-Encoding") {
 			request = append([]string{"Accept-Encoding: gzip, br, zstd"}, request...)
 		}
-		front, _ := ask(t, settings(), c.s, "GET", request...)
+		front, _ := compress(t, settings(), c.s, "GET", request...)
 		if front.Body != c.s.text || (front.Field("Vary") == "Accept-Encoding") != c.varies {
 			t.Errorf("%s: %q, %.20q", c.name, front.Fields, front.Body)
 		}
 	}
-	if front, _ := ask(t, settings(), html(long), "GET"); front.Body != long || front.Field("Vary") != "Accept-Encoding" {
+	if front, _ := compress(t, settings(), html(long), "GET"); front.Body != long || front.Field("Vary") != "Accept-Encoding" {
 		t.Errorf("without Accept-Encoding: %q", front.Fields)
 	}
 }
@@ -169,19 +169,19 @@ func TestWhatIsNotCompressed(t *testing.T) {
 func TestHeadTellsOfTheCoding(t *testing.T) {
 	s := html(long)
 	s.fields = append(s.fields, `ETag: "x"`, "Accept-Ranges: bytes", "Vary: Cookie", "Content-Length: 4500")
-	front, ex := ask(t, settings(), s, "GET", "Accept-Encoding: gzip")
+	front, ex := compress(t, settings(), s, "GET", "Accept-Encoding: gzip")
 	want := []string{"Content-Type: text/html; charset=utf-8", `ETag: W/"x"`, "Vary: Cookie", "Vary: Accept-Encoding", "Content-Encoding: gzip"}
 	if !slices.Equal(front.Fields, want) {
 		t.Errorf("%q, want %q", front.Fields, want)
 	}
-	head, hex := ask(t, settings(), s, "HEAD", "Accept-Encoding: gzip")
+	head, hex := compress(t, settings(), s, "HEAD", "Accept-Encoding: gzip")
 	if !slices.Equal(head.Fields, want) || head.Body != "" || hex.Response.Length != ex.Response.Length {
 		t.Errorf("HEAD: %q, want %q", head.Fields, want)
 	}
 	for _, vary := range []string{"Vary: *", "Vary: Cookie, accept-encoding"} {
 		s := html(long)
 		s.fields = append(s.fields, vary, `ETag: W/"x"`)
-		front, _ := ask(t, settings(), s, "GET", "Accept-Encoding: gzip")
+		front, _ := compress(t, settings(), s, "GET", "Accept-Encoding: gzip")
 		if !slices.Contains(front.Fields, vary) || slices.Contains(front.Fields, "Vary: Accept-Encoding") || front.Field("ETag") != `W/"x"` {
 			t.Errorf("%q", front.Fields)
 		}
@@ -196,7 +196,7 @@ func TestRevalidationNamesTheClientsTag(t *testing.T) {
 		{`W/"x"`, `W/"x"`, `W/"x"`},
 	} {
 		s := &inner{status: 304, length: -1, fields: []string{"ETag: " + c.tag}}
-		front, _ := ask(t, settings(), s, "GET", "Accept-Encoding: gzip", "If-None-Match: "+c.asked)
+		front, _ := compress(t, settings(), s, "GET", "Accept-Encoding: gzip", "If-None-Match: "+c.asked)
 		if front.Status != 304 || front.Field("ETag") != c.want {
 			t.Errorf("%s for %s: %q, want %s", c.tag, c.asked, front.Fields, c.want)
 		}
@@ -342,16 +342,16 @@ func TestBodyIsHeldBackUntilItIsWorthIt(t *testing.T) {
 	s := html("")
 	s.length = -1
 	s.body = exchangetest.Body(long[:500], long[500:1000], long[1000:])
-	front, _ := ask(t, settings(), s, "GET", "Accept-Encoding: gzip")
+	front, _ := compress(t, settings(), s, "GET", "Accept-Encoding: gzip")
 	if got := plain(t, front.Field("Content-Encoding"), front.Body); got != long {
 		t.Errorf("%d bytes, want %d", len(got), len(long))
 	}
 	s.body = exchangetest.Body(long[:500], long[500:1000])
-	front, ex := ask(t, settings(), s, "GET", "Accept-Encoding: gzip")
+	front, ex := compress(t, settings(), s, "GET", "Accept-Encoding: gzip")
 	if front.Body != long[:1000] || front.Field("Content-Encoding") != "" || ex.Response.Length != 1000 {
 		t.Errorf("%q, length %d", front.Fields, ex.Response.Length)
 	}
-	front, _ = ask(t, settings(), html("short"), "GET", "Accept-Encoding: gzip, identity;q=0")
+	front, _ = compress(t, settings(), html("short"), "GET", "Accept-Encoding: gzip, identity;q=0")
 	if got := plain(t, front.Field("Content-Encoding"), front.Body); got != "short" || front.Field("Content-Encoding") != "gzip" {
 		t.Errorf("identity refused: %q %q", front.Fields, got)
 	}
@@ -364,7 +364,7 @@ func TestBrokenBodyStaysBroken(t *testing.T) {
 			p := &paused{pieces: slices.Clone(pieces), end: broken, there: 10}
 			s := html("")
 			s.length, s.body = length, p
-			front, _ := ask(t, settings(), s, "GET", "Accept-Encoding: gzip")
+			front, _ := compress(t, settings(), s, "GET", "Accept-Encoding: gzip")
 			if !errors.Is(front.Err, broken) || p.closed == 0 {
 				t.Errorf("%d pieces, length %d: %v, closed %d", len(pieces), length, front.Err, p.closed)
 			}

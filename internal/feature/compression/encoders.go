@@ -72,8 +72,8 @@ func shared(env exchange.Env) *encoders {
 	return exchange.Keep(env, "compression encoders", nil, newEncoders)
 }
 
-// take returns an encoder that writes to w, or nil when there is no memory for one.
-func (e *encoders) take(k kind, w io.Writer) encoder {
+// acquire returns an encoder that writes to w, or nil when there is no memory for one.
+func (e *encoders) acquire(k kind, w io.Writer) encoder {
 	if e.free.Add(-costs[k]) < 0 {
 		e.free.Add(costs[k])
 		return nil
@@ -86,9 +86,9 @@ func (e *encoders) take(k kind, w io.Writer) encoder {
 	return enc
 }
 
-// give takes an encoder back. It is reset when it is taken the next time: for some
+// release returns an encoder for reuse. It is reset when it is taken the next time: for some
 // that is much work.
-func (e *encoders) give(k kind, enc encoder) {
+func (e *encoders) release(k kind, enc encoder) {
 	e.pools[k].Put(enc)
 	e.free.Add(costs[k])
 }

@@ -102,7 +102,7 @@ func (r *room) request(ex *exchange.Exchange) *exchange.Answer {
 	defer r.subrequests.Put(e)
 	defer e.Close()
 	r.question(e, ex)
-	answer := e.Ask(r.source)
+	answer := e.Send(r.source)
 	ex.Times.Passed = exchange.Now()
 	if answer != nil {
 		return failed(answer)

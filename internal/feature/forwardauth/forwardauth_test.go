@@ -32,8 +32,8 @@ func (a *auth) Respond(ex *exchange.Exchange) *exchange.Answer {
 	return a.reply(ex)
 }
 
-// says returns a reply with a status, fields and a body.
-func says(status int, body string, fields ...string) func(*exchange.Exchange) *exchange.Answer {
+// reply returns a reply with a status, fields and a body.
+func reply(status int, body string, fields ...string) func(*exchange.Exchange) *exchange.Answer {
 	return (&exchangetest.Source{Status: status, Fields: fields, Body: body}).Respond
 }
 
@@ -74,7 +74,7 @@ func fieldsOf(ex *exchange.Exchange) (all []string) {
 }
 
 func TestWhatTheAuthServerIsAsked(t *testing.T) {
-	a := &auth{reply: says(200, "")}
+	a := &auth{reply: reply(200, "")}
 	f := compile(t, &Config{URL: "http://auth:9091/verify?rd=https%3A%2F%2Fauth.example.com%2F"}, a.env(t))
 	run(t, f, exchangetest.Head("POST", "/a%20b?c=d", "Cookie: s=1", "Authorization: Bearer x", "Accept: text/html", "X-Custom: y",
 		"If-None-Match: \"x\"", "Range: bytes=0-1", "Content-Type: text/plain", "Content-Encoding: gzip", "Expect: 100-continue", "CDN-Loop: other"),
@@ -100,7 +100,7 @@ cdn-loop: headgate;asks`
 }
 
 func TestWhatATrustedPeerSays(t *testing.T) {
-	a := &auth{reply: says(200, "")}
+	a := &auth{reply: reply(200, "")}
 	told := func(ex *exchange.Exchange) {
 		ex.Told = exchange.Told{Method: "PUT", Host: "outer.example.com", URI: "/outer?x"}
 	}
@@ -129,7 +129,7 @@ func TestForgedFieldsAreDropped(t *testing.T) {
 		{"the answer lacks them", "/", nil, []string{"Accept: */*"}, ""},
 		{"skipped", "/open/x", []string{"Remote-User: ada"}, []string{"Accept: */*"}, ""},
 	} {
-		a := &auth{reply: says(204, "", c.said...)}
+		a := &auth{reply: reply(204, "", c.said...)}
 		f := compile(t, &Config{ResponseHeaders: []string{"Remote-User", "Remote-Groups"}, SkipPaths: []string{"/open/"}}, a.env(t))
 		got, ex, passed := run(t, f, exchangetest.Head("GET", c.path, forged...))
 		if !passed || got.Status != 200 || !slices.Equal(fieldsOf(ex), c.want) || ex.User != c.user {
@@ -146,12 +146,12 @@ func TestForgedFieldsAreDropped(t *testing.T) {
 
 // An auth server that turns credentials into others has to see the first ones.
 func TestCredentialsAreReplaced(t *testing.T) {
-	a := &auth{reply: says(200, "", "Authorization: Bearer token")}
+	a := &auth{reply: reply(200, "", "Authorization: Bearer token")}
 	_, ex, _ := run(t, compile(t, &Config{ResponseHeaders: []string{"Authorization"}}, a.env(t)), exchangetest.Head("GET", "/", "Authorization: Basic x"))
 	if !strings.Contains(a.asked[0], "authorization: Basic x") || !slices.Equal(fieldsOf(ex), []string{"Authorization: Bearer token"}) {
 		t.Errorf("asked\n%s\nthe server gets %q", a.asked[0], fieldsOf(ex))
 	}
-	a.reply = says(200, "")
+	a.reply = reply(200, "")
 	_, ex, _ = run(t, compile(t, &Config{ResponseHeaders: []string{"Authorization"}}, a.env(t)), exchangetest.Head("GET", "/", "Authorization: Basic x"))
 	if got := fieldsOf(ex); len(got) > 0 {
 		t.Errorf("the server gets %q, want nothing", got)
@@ -159,7 +159,7 @@ func TestCredentialsAreReplaced(t *testing.T) {
 }
 
 func TestSkippedPaths(t *testing.T) {
-	a := &auth{reply: says(403, "no")}
+	a := &auth{reply: reply(403, "no")}
 	f := compile(t, &Config{SkipPaths: []string{"/open", "/static/"}}, a.env(t))
 	for path, skipped := range map[string]bool{
 		"/open": true, "/open/": true, "/open/a": true, "/static/a.css": true, "/static": true, "/": false, "/opened": false,
@@ -173,7 +173,7 @@ func TestSkippedPaths(t *testing.T) {
 }
 
 func TestCookiesOfTheAuthServer(t *testing.T) {
-	a := &auth{reply: says(200, "", "Set-Cookie: s=2; Path=/", "Set-Cookie: t=3")}
+	a := &auth{reply: reply(200, "", "Set-Cookie: s=2; Path=/", "Set-Cookie: t=3")}
 	got, _, _ := run(t, compile(t, &Config{}, a.env(t)))
 	if want := []string{"Set-Cookie: s=2; Path=/", "Set-Cookie: t=3"}; !slices.Equal(got.Fields, want) || got.Body != "page" {
 		t.Errorf("the client gets %q %q, want %q", got.Fields, got.Body, want)
@@ -198,7 +198,7 @@ func TestRefusalsAreRelayed(t *testing.T) {
 		{"more", 403, long + "y", nil, nil, long},
 		{"more, coded", 403, long + "y", []string{"Content-Encoding: gzip", "X-A: b"}, []string{"X-A: b"}, ""},
 	} {
-		a := &auth{reply: says(c.status, c.body, c.fields...)}
+		a := &auth{reply: reply(c.status, c.body, c.fields...)}
 		got, ex, passed := run(t, compile(t, &Config{}, a.env(t)))
 		if passed || got.Status != c.status || got.Body != c.text || !slices.Equal(got.Fields, c.want) || ex.Reason != exchange.AuthRequired || ex.Personal {
 			t.Errorf("%s: passed %v, status %d, %q, %d bytes, reason %v; want %q, %d bytes", c.name, passed, got.Status, got.Fields, len(got.Body), ex.Reason, c.want, len(c.text))
@@ -218,7 +218,7 @@ func TestFailsClosed(t *testing.T) {
 		return func(*exchange.Exchange) *exchange.Answer { return exchange.Fail(reason, "cause") }
 	}
 	broken := func(ex *exchange.Exchange) *exchange.Answer {
-		answer := says(403, "x")(ex)
+		answer := reply(403, "x")(ex)
 		ex.Response.Body = breaking{ex.Response.Body}
 		return answer
 	}
@@ -236,7 +236,7 @@ func TestFailsClosed(t *testing.T) {
 		{"late", fail(exchange.UpstreamTimeout), exchange.AuthTimeout},
 		{"client left", fail(exchange.ClientClosed), exchange.ClientClosed},
 		{"body breaks off", broken, exchange.AuthFailed},
-		{"1xx", says(101, ""), exchange.AuthFailed},
+		{"1xx", reply(101, ""), exchange.AuthFailed},
 	} {
 		a := &auth{reply: c.reply}
 		got, ex, passed := run(t, compile(t, &Config{ResponseHeaders: []string{"Remote-User"}}, a.env(t)))
@@ -247,7 +247,7 @@ func TestFailsClosed(t *testing.T) {
 }
 
 func TestAQuestionAboutAQuestionEnds(t *testing.T) {
-	a := &auth{reply: says(200, "")}
+	a := &auth{reply: reply(200, "")}
 	f := compile(t, &Config{}, a.env(t))
 	if _, _, passed := run(t, f, exchangetest.Head("GET", "/", "CDN-Loop: headgate;asks")); !passed {
 		t.Error("an auth server behind another headgate cannot be asked")
@@ -265,7 +265,7 @@ func TestAQuestionAboutAQuestionEnds(t *testing.T) {
 		inner := exchangetest.New(t)
 		ex.Request.Header.CopyTo(&inner.Request.Header)
 		got := exchangetest.Run(t, inner, &exchangetest.Source{Status: 200}, self)
-		return says(got.Status, got.Body)(ex)
+		return reply(got.Status, got.Body)(ex)
 	}
 	self = compile(t, &Config{}, a.env(t))
 	if got, _, passed := run(t, self); passed || got.Status != exchange.Loop.Status() || depth != maxDepth {
@@ -274,7 +274,7 @@ func TestAQuestionAboutAQuestionEnds(t *testing.T) {
 }
 
 func TestRehearsalAsksNobody(t *testing.T) {
-	a := &auth{reply: says(403, "")}
+	a := &auth{reply: reply(403, "")}
 	f := compile(t, &Config{ResponseHeaders: []string{"Remote-User"}, SkipPaths: []string{"/open"}}, a.env(t))
 	rehearse := func(ex *exchange.Exchange) { ex.Rehearsal = true }
 	_, ex, passed := run(t, f, rehearse, exchangetest.Head("GET", "/", "Remote-User: admin"))

@@ -8,7 +8,7 @@ import (
 // question makes the request that asks about ex: the fields of the client, and
 // where it wants to go. The fields are views of ex.
 func (r *room) question(e *exchange.Subrequest, ex *exchange.Exchange) {
-	e.Begin("GET", "", r.query, r.timeout)
+	e.Start("GET", "", r.query, r.timeout)
 	e.WhileWanted(ex.Front.Gone)
 	list := &e.Request.Header
 	for _, f := range ex.Request.Header.All() {

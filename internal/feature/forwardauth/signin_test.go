@@ -22,7 +22,7 @@ func TestWhereToSignIn(t *testing.T) {
 		{"https://auth.example.com/?rd={scheme}://{authority}{path}&m={method}", "https://auth.example.com/?rd=https://shop.example.com%3A8443%2Fa%2520b&m=GET"},
 		{"{scheme}://{authority}/start?q={query}", "https://shop.example.com:8443/start?q=c%3Dd%26e%3D%2526"},
 	} {
-		a := &auth{reply: says(401, "sign in", "Set-Cookie: csrf=1", "X-Other: y")}
+		a := &auth{reply: reply(401, "sign in", "Set-Cookie: csrf=1", "X-Other: y")}
 		got, ex, passed := run(t, compile(t, &Config{SigninURL: c.signin}, a.env(t)), page, exchangetest.Secure(), exchangetest.Host("shop.example.com:8443"))
 		if passed || got.Status != 302 || got.Field("Location") != c.want || got.Field("Set-Cookie") != "csrf=1" || got.Field("Cache-Control") != "no-store" || ex.Reason != exchange.AuthRequired {
 			t.Errorf("%s: passed %v, status %d, fields %q, want Location %s", c.signin, passed, got.Status, got.Fields, c.want)
@@ -48,20 +48,20 @@ func TestOnlyPagesAreSentToSignIn(t *testing.T) {
 		{"form", "POST", []string{"Sec-Fetch-Mode: navigate", "Accept: text/html"}, 401},
 		{"head", "HEAD", []string{"Accept: text/html"}, 401},
 	} {
-		a := &auth{reply: says(401, "sign in")}
+		a := &auth{reply: reply(401, "sign in")}
 		got, _, _ := run(t, compile(t, &Config{SigninURL: "/start"}, a.env(t)), exchangetest.Head(c.method, "/", c.fields...))
 		if got.Status != c.want {
 			t.Errorf("%s: status %d, want %d", c.name, got.Status, c.want)
 		}
 	}
-	a := &auth{reply: says(403, "no")}
+	a := &auth{reply: reply(403, "no")}
 	if got, _, _ := run(t, compile(t, &Config{SigninURL: "/start"}, a.env(t)), exchangetest.Head("GET", "/", "Accept: text/html")); got.Status != 403 {
 		t.Errorf("who is known and refused is sent to sign in: %d", got.Status)
 	}
 }
 
 func TestAnswersAreKeptForASession(t *testing.T) {
-	a := &auth{reply: says(200, "", "Remote-User: ada")}
+	a := &auth{reply: reply(200, "", "Remote-User: ada")}
 	c := &Config{ResponseHeaders: []string{"Remote-User"}, Cache: &Cache{TTL: unit.Duration(10 * time.Second), Key: "cookie:s"}}
 	f := compile(t, c, a.env(t))
 	now := exchange.Now()
@@ -111,8 +111,8 @@ func TestAnswersAreKeptForASession(t *testing.T) {
 
 func TestWhatIsNotKept(t *testing.T) {
 	for name, reply := range map[string]func(*exchange.Exchange) *exchange.Answer{
-		"refusal": says(403, ""), "redirect": says(302, ""), "cookie": says(200, "", "Set-Cookie: s=2"),
-		"long": says(200, "", "Remote-User: "+strings.Repeat("x", maxKeptBody)),
+		"refusal": reply(403, ""), "redirect": reply(302, ""), "cookie": reply(200, "", "Set-Cookie: s=2"),
+		"long": reply(200, "", "Remote-User: "+strings.Repeat("x", maxKeptBody)),
 	} {
 		a := &auth{reply: reply}
 		f := compile(t, &Config{ResponseHeaders: []string{"Remote-User"}, Cache: &Cache{TTL: unit.Duration(time.Minute), Key: "header:X-S"}}, a.env(t))

@@ -27,7 +27,7 @@ func Compile(c *Config, env exchange.Env) (exchange.Filter, error) {
 	if l.allow.Refers() || l.deny.Refers() {
 		return exchange.Filter{Name: "ip_filter", Request: l.judgeReferences}, nil
 	}
-	return exchange.Filter{Name: "ip_filter", Request: l.judge}, nil
+	return exchange.Filter{Name: "ip_filter", Request: l.check}, nil
 }
 
 // CompileStream returns the filter for a TCP or UDP proxy.
@@ -87,13 +87,13 @@ func newLists(c *Config, env exchange.Env) (*lists, error) {
 	if l.deny, err = ipset.Compile(c.Deny, env.Addresses); err != nil {
 		return nil, err
 	}
-	tell(env, "allow", l.allow.Set())
-	tell(env, "deny", l.deny.Set())
+	logIgnored(env, "allow", l.allow.Set())
+	logIgnored(env, "deny", l.deny.Set())
 	return l, nil
 }
 
-// tell notes what stands in a list for nothing.
-func tell(env exchange.Env, name string, s *ipset.Set) {
+// logIgnored notes what stands in a list for nothing.
+func logIgnored(env exchange.Env, name string, s *ipset.Set) {
 	if n, first, wider := s.Covered(); n > 0 && env.Note != nil {
 		env.Note(exchange.Note{Level: slog.LevelInfo, Text: "ip_filter has redundant entries that lie within others",
 			Attrs: []any{"list", name, "entries", n, "first", first.String(), "within", wider.String()}})
@@ -110,8 +110,8 @@ var (
 	notAllowed = exchange.Fail(exchange.AddressDenied, "the address is not in ip_filter.allow")
 )
 
-// judge refuses who may not come in.
-func (l *lists) judge(ex *exchange.Exchange) *exchange.Answer { return l.answer(ex.ClientIP) }
+// check rejects a client that may not come in.
+func (l *lists) check(ex *exchange.Exchange) *exchange.Answer { return l.answer(ex.ClientIP) }
 
 // answer returns the answer for an address, nil if it is let in.
 func (l *lists) answer(a netip.Addr) *exchange.Answer {

@@ -29,8 +29,8 @@ func compile(t testing.TB, c *Config, env exchange.Env) exchange.Filter {
 	return f
 }
 
-// ask takes a request through a filter at a moment.
-func ask(t testing.TB, f exchange.Filter, at int64, options ...exchangetest.Option) (*exchangetest.Front, *exchange.Exchange) {
+// filterAt passes a request through a filter at a moment.
+func filterAt(t testing.TB, f exchange.Filter, at int64, options ...exchangetest.Option) (*exchangetest.Front, *exchange.Exchange) {
 	t.Helper()
 	ex := exchangetest.New(t, options...)
 	ex.Times.Start = at
@@ -51,7 +51,7 @@ func TestWhatAClientIsTold(t *testing.T) {
 		{6000, 200, "0", "", `"headgate";r=0;t=10`, ""},
 		{60_000, 200, "1", "", `"headgate";r=1;t=5`, ""},
 	} {
-		got, ex := ask(t, f, c.at*int64(time.Millisecond))
+		got, ex := filterAt(t, f, c.at*int64(time.Millisecond))
 		if got.Status != c.status || got.Field("Retry-After") != c.retry || ex.Cause != c.log {
 			t.Errorf("at %d ms: status %d, Retry-After %q, cause %q, want %d, %q, %q", c.at, got.Status, got.Field("Retry-After"), ex.Cause, c.status, c.retry, c.log)
 		}
@@ -148,10 +148,10 @@ func TestWhoSharesABucket(t *testing.T) {
 		settings := set(1, time.Hour, 0)
 		settings.Key = c.key
 		f := compile(t, settings, exchangetest.Env(t))
-		if got, _ := ask(t, f, second, c.a...); got.Status != 200 {
+		if got, _ := filterAt(t, f, second, c.a...); got.Status != 200 {
 			t.Errorf("%s: the first request gets %d", c.name, got.Status)
 		}
-		if got, _ := ask(t, f, second, c.b...); (got.Status != 200) != c.same {
+		if got, _ := filterAt(t, f, second, c.b...); (got.Status != 200) != c.same {
 			t.Errorf("%s: status %d, want one bucket %v", c.name, got.Status, c.same)
 		}
 	}
@@ -163,7 +163,7 @@ func TestExemptClientsAreNotCounted(t *testing.T) {
 	f := compile(t, c, exchangetest.Env(t))
 	for _, from := range []string{"10.1.2.3", "2001:db8::1"} {
 		for range 3 {
-			got, _ := ask(t, f, second, exchangetest.From(from))
+			got, _ := filterAt(t, f, second, exchangetest.From(from))
 			if got.Status != 200 || got.Field("RateLimit-Policy") != "" {
 				t.Errorf("%s: status %d, policy %q, want 200 and none", from, got.Status, got.Field("RateLimit-Policy"))
 			}
@@ -179,7 +179,7 @@ func TestObserveCountsAndRefusesNothing(t *testing.T) {
 	c.Mode = Observe
 	f := compile(t, c, env)
 	for i := range 12 {
-		got, ex := ask(t, f, second+int64(i)*second)
+		got, ex := filterAt(t, f, second+int64(i)*second)
 		if over := i > 0; ex.Observed != over || quotas.Get(ex) != nil {
 			t.Errorf("request %d: observed %v, quota %+v; want %v and none", i, ex.Observed, quotas.Get(ex), over)
 		}
@@ -192,14 +192,14 @@ func TestObserveCountsAndRefusesNothing(t *testing.T) {
 	}
 	// What was observed counts when the limit is enforced.
 	c.Mode = Enforce
-	if got, _ := ask(t, compile(t, c, env), 13*second); got.Status == 200 {
+	if got, _ := filterAt(t, compile(t, c, env), 13*second); got.Status == 200 {
 		t.Error("enforce forgot what observe counted")
 	}
 }
 
 func TestBucketsAreKeptWhileTheNumbersStay(t *testing.T) {
 	env := exchangetest.Env(t)
-	ask(t, compile(t, set(1, time.Hour, 0), env), second)
+	filterAt(t, compile(t, set(1, time.Hour, 0), env), second)
 	for _, c := range []struct {
 		name   string
 		change func(*Config)
@@ -215,13 +215,13 @@ func TestBucketsAreKeptWhileTheNumbersStay(t *testing.T) {
 	} {
 		settings := set(1, time.Hour, 0)
 		c.change(settings)
-		if got, _ := ask(t, compile(t, settings, env), second); (got.Status != 200) != c.kept {
+		if got, _ := filterAt(t, compile(t, settings, env), second); (got.Status != 200) != c.kept {
 			t.Errorf("%s changes: status %d, want the bucket kept %v", c.name, got.Status, c.kept)
 		}
 	}
 	env.Scope = "proxy other"
 	f, _ := Compile(set(1, time.Hour, 0), env)
-	if got, _ := ask(t, f, second); got.Status != 200 {
+	if got, _ := filterAt(t, f, second); got.Status != 200 {
 		t.Error("two scopes share a bucket")
 	}
 }

@@ -53,7 +53,7 @@ type fault struct{ what, remedy string }
 func newTarget(r *exchange.Replacement) (*target, *fault) {
 	t := &target{}
 	parts := r.Parts()
-	begun, f := t.begin(parts)
+	begun, f := t.checkStart(parts)
 	if f != nil {
 		return nil, f
 	}
@@ -87,8 +87,8 @@ type beginning struct{ part, at int }
 
 var badBegin = &fault{"the target begins with neither a path nor a scheme", "write /path, https://host/path or {scheme}://{host}/path"}
 
-// begin judges how a target begins.
-func (t *target) begin(parts []exchange.Part) (beginning, *fault) {
+// checkStart checks the start of a target.
+func (t *target) checkStart(parts []exchange.Part) (beginning, *fault) {
 	i := 0
 	if len(parts) > 1 && parts[0].Variable == "scheme" {
 		i = 1

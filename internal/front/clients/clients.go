@@ -105,9 +105,9 @@ func (c *Clients) Join(a netip.Addr) *Member {
 	return m
 }
 
-// Take takes n bytes of memory, if the limits let the client have them.
-func (m *Member) Take(n int64, limits Limits) bool {
-	if m.take(n, limits) {
+// Reserve reserves n bytes of memory, if the limits let the client have them.
+func (m *Member) Reserve(n int64, limits Limits) bool {
+	if m.reserve(n, limits) {
 		return true
 	}
 	m.refuse()
@@ -115,7 +115,7 @@ func (m *Member) Take(n int64, limits Limits) bool {
 }
 
 // TryTake is Take for a caller who can do without: Refused does not hear of it.
-func (m *Member) TryTake(n int64, limits Limits) bool { return m.take(n, limits) }
+func (m *Member) TryTake(n int64, limits Limits) bool { return m.reserve(n, limits) }
 
 func (m *Member) refuse() {
 	if told := m.clients.Refused; told != nil {
@@ -123,7 +123,7 @@ func (m *Member) refuse() {
 	}
 }
 
-func (m *Member) take(n int64, limits Limits) bool {
+func (m *Member) reserve(n int64, limits Limits) bool {
 	if m == nil {
 		return true
 	}
@@ -139,7 +139,7 @@ func (m *Member) take(n int64, limits Limits) bool {
 }
 
 // Hold counts n bytes of memory that are held already, over the limits too.
-func (m *Member) Hold(n int64) { m.Give(-n) }
+func (m *Member) Hold(n int64) { m.Release(-n) }
 
 // Room reports whether the limits would let the client have n bytes more. It takes no
 // lock. Refused hears of it when there is none.
@@ -171,7 +171,7 @@ const maxPlaces = 16
 // returns 0 if the limits do not let the client have it.
 func (m *Member) TakePlaces(have int, limits Limits) int {
 	for _, n := range [...]int{min(max(have, 1), maxPlaces), 1} {
-		if m.take(int64(n)*RequestMemory, limits) {
+		if m.reserve(int64(n)*RequestMemory, limits) {
 			return n
 		}
 	}
@@ -180,10 +180,10 @@ func (m *Member) TakePlaces(have int, limits Limits) int {
 }
 
 // GivePlaces gives back the memory of n requests.
-func (m *Member) GivePlaces(n int) { m.Give(int64(n) * RequestMemory) }
+func (m *Member) GivePlaces(n int) { m.Release(int64(n) * RequestMemory) }
 
-// Give gives n bytes back.
-func (m *Member) Give(n int64) {
+// Release returns n bytes.
+func (m *Member) Release(n int64) {
 	if m == nil || n == 0 {
 		return
 	}

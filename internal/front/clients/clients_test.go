@@ -13,7 +13,7 @@ func address(s string) netip.Addr { return netip.MustParseAddr(s) }
 func TestMemoryIsShared(t *testing.T) {
 	c, limits := New(), Limits{Total: 1000}
 	take := func(m *Member) (n int64) {
-		for m.Take(1, limits) {
+		for m.Reserve(1, limits) {
 			n++
 		}
 		return n
@@ -27,7 +27,7 @@ func TestMemoryIsShared(t *testing.T) {
 		t.Errorf("the second gets %d, want 250", n)
 	}
 	for i := range 100 {
-		if m := c.Join(netip.AddrFrom4([4]byte{192, 0, 3, byte(i)})); !m.Take(1, limits) {
+		if m := c.Join(netip.AddrFrom4([4]byte{192, 0, 3, byte(i)})); !m.Reserve(1, limits) {
 			t.Errorf("client %d of a hundred gets nothing", i)
 		}
 	}
@@ -42,20 +42,20 @@ func TestMemoryIsShared(t *testing.T) {
 func TestMemoryOfAnAddressIsBounded(t *testing.T) {
 	c, limits := New(), Limits{Each: 10}
 	a, b := c.Join(address("2001:db8::1")), c.Join(address("2001:db8::2"))
-	if !a.Take(6, limits) || b.Take(6, limits) || !b.Take(4, limits) {
+	if !a.Reserve(6, limits) || b.Reserve(6, limits) || !b.Reserve(4, limits) {
 		t.Error("two addresses of one network are not one client")
 	}
-	if m := c.Join(address("2001:db8:0:1::1")); !m.Take(10, limits) {
+	if m := c.Join(address("2001:db8:0:1::1")); !m.Reserve(10, limits) {
 		t.Error("another network is bounded by the first")
 	}
-	if m := c.Join(netip.Addr{}); !m.Take(10, limits) || m.Take(1, limits) {
+	if m := c.Join(netip.Addr{}); !m.Reserve(10, limits) || m.Reserve(1, limits) {
 		t.Error("a client without an address is not bounded as one")
 	}
 	if m := c.Join(address("::ffff:192.0.2.1")); m.prefix != c.Join(address("192.0.2.1")).prefix {
 		t.Error("an IPv4-mapped IPv6 address is another client than its IPv4 address")
 	}
-	a.Give(6)
-	if !b.Take(6, limits) {
+	a.Release(6)
+	if !b.Reserve(6, limits) {
 		t.Error("what was given back is not there")
 	}
 }
@@ -93,10 +93,10 @@ func TestFloodsMakeAnOffender(t *testing.T) {
 func TestNobodyIsBounded(t *testing.T) {
 	var c *Clients
 	m := c.Join(address("192.0.2.1"))
-	if !m.Take(1<<40, Limits{Total: 1, Each: 1}) || m.Offend() || m.Offender() {
+	if !m.Reserve(1<<40, Limits{Total: 1, Each: 1}) || m.Offend() || m.Offender() {
 		t.Error("a nil Clients bounds somebody")
 	}
-	m.Give(1)
+	m.Release(1)
 	m.Leave()
 }
 
@@ -107,8 +107,8 @@ func TestManyConnectionsAtOnce(t *testing.T) {
 		all.Go(func() {
 			for range 200 {
 				m := c.Join(netip.AddrFrom4([4]byte{192, 0, 2, byte(i % 3)}))
-				if m.Take(7, limits) {
-					m.Give(3)
+				if m.Reserve(7, limits) {
+					m.Release(3)
 				}
 				m.Offend()
 				m.Leave()

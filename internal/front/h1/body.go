@@ -30,8 +30,8 @@ type requestBody struct {
 	closed atomic.Bool
 }
 
-// begin readies the body for the request at hand.
-func (b *requestBody) begin(c *Conn, w *work) {
+// reset readies the body for the request at hand.
+func (b *requestBody) reset(c *Conn, w *work) {
 	b.conn = c
 	b.wait = w.head.ExpectContinue
 	b.begun.Store(false)
@@ -45,7 +45,7 @@ func (b *requestBody) begin(c *Conn, w *work) {
 		b.stream = &wire.Body{}
 	}
 	b.limits = http1.Limits{HeadSize: c.port.HeadSize, Fields: c.port.HeadFields}
-	b.stream.Begin(c.nc, &c.buf, w.head.Framing, w.head.ContentLength, &b.limits, &w.ex.Request.Trailer)
+	b.stream.Reset(c.nc, &c.buf, w.head.Framing, w.head.ContentLength, &b.limits, &w.ex.Request.Trailer)
 	_, b.atHand = b.stream.Whole()
 }
 
@@ -92,7 +92,7 @@ const continueLook = time.Millisecond
 // Ready reports whether Read would not wait.
 func (b *requestBody) Ready() bool {
 	if b.wait && !b.begun.Load() {
-		return b.stream.Look(continueLook)
+		return b.stream.ReadyWithin(continueLook)
 	}
 	return b.stream.Ready()
 }

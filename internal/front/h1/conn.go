@@ -186,7 +186,7 @@ func (c *Conn) Serve() (park func(resume func()) bool) {
 		c.last = waiting
 	}
 	for c.next() {
-		if c.work.ex.Request.Upgrade == "" && !c.take(waitMemory) {
+		if c.work.ex.Request.Upgrade == "" && !c.reserve(waitMemory) {
 			c.refuse(holdsTooMuch)
 			c.last = ended
 			break
@@ -315,7 +315,7 @@ func (c *Conn) request() state {
 	}
 	c.buf.Use(n)
 	c.buf.Hold()
-	c.begin(w)
+	c.newExchange(w)
 	if c.nc.Flush() != nil { // what was answered before does not wait for this one
 		return ended
 	}
@@ -354,7 +354,7 @@ func (c *Conn) awaitHead(w *work) state {
 		c.refuse(&exchange.Answer{Reason: exchange.HeadTooLarge, Cause: http1.HeadTooLarge.Error()})
 		return ended
 	}
-	if more := c.buf.Cap() - before; more > 0 && !c.take(int64(more)) {
+	if more := c.buf.Cap() - before; more > 0 && !c.reserve(int64(more)) {
 		c.refuse(holdsTooMuch)
 		return ended
 	}
@@ -402,7 +402,7 @@ func (c *Conn) refuse(answer *exchange.Answer) {
 	c.describe(w)
 	w.keepAlive = false
 	w.head.Framing = http1.NoBody
-	w.body.begin(c, w)
+	w.body.reset(c, w)
 	c.port.Refuse(&w.ex, answer)
 	c.release()
 }

@@ -43,8 +43,8 @@ func (r *recorder) add(s seen) {
 	r.Unlock()
 }
 
-// take returns what was seen since the last time.
-func (r *recorder) take() (all []seen, garbage []string) {
+// drain returns what was seen since the last time.
+func (r *recorder) drain() (all []seen, garbage []string) {
 	r.Lock()
 	defer r.Unlock()
 	all, garbage = r.all, r.garbage
@@ -215,8 +215,8 @@ func (d *differ) send(t testing.TB, address, text string) string {
 func (d *differ) compare(t testing.TB, text string) int {
 	got := d.send(t, d.proxy.addr, text)
 	d.send(t, d.std, text)
-	ours, garbage := d.through.take()
-	std, _ := d.standard.take()
+	ours, garbage := d.through.drain()
+	std, _ := d.standard.drain()
 	for _, g := range garbage {
 		t.Errorf("the server got what is no request\n%q\n%s", text, g)
 	}

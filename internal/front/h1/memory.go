@@ -37,10 +37,10 @@ func (c *Conn) room() bool {
 	return c.member.Room(waitMemory, c.memory())
 }
 
-// take counts n bytes for the client, if it may have them.
-func (c *Conn) take(n int64) bool {
+// reserve counts n bytes for the client, if it may have them.
+func (c *Conn) reserve(n int64) bool {
 	c.join()
-	if !c.member.Take(n, c.memory()) {
+	if !c.member.Reserve(n, c.memory()) {
 		return false
 	}
 	c.held += n
@@ -63,7 +63,7 @@ func (c *Conn) hold() {
 func (c *Conn) yield() {
 	c.waits = false
 	if c.held > 0 {
-		c.member.Give(c.held)
+		c.member.Release(c.held)
 		c.held = 0
 	}
 }

@@ -87,7 +87,7 @@ func (c *liver) note(format string, args ...any) {
 // live leads the life.
 func (c *liver) live(p *proxy) {
 	for range 1 + c.random.IntN(6) {
-		if c.ask(); c.tail {
+		if c.addRequest(); c.tail {
 			break
 		}
 	}
@@ -103,13 +103,13 @@ func (c *liver) live(p *proxy) {
 	defer c.writing.Wait()
 	r := rand.New(rand.NewPCG(c.random.Uint64(), 2))
 	c.writing.Go(func() { c.write(r, p, drains) })
-	c.hear(drains)
+	c.readResponses(drains)
 	c.End()
 	c.Close() // what it still sends is not wanted
 }
 
-// ask adds a request.
-func (c *liver) ask() {
+// addRequest adds a request.
+func (c *liver) addRequest() {
 	a := &ask{script: testhouse.ScriptOf(c.random.Uint64N(testhouse.Scripts)), minor: 1}
 	a.method = []string{"GET", "GET", "HEAD", "POST", "POST", "PUT"}[c.random.IntN(6)]
 	if c.random.IntN(6) == 0 {
@@ -209,8 +209,8 @@ func (c *liver) write(r *rand.Rand, p *proxy, drains bool) {
 	}
 }
 
-// hear reads the responses, and looks at them.
-func (c *liver) hear(drains bool) {
+// readResponses reads the responses, and looks at them.
+func (c *liver) readResponses(drains bool) {
 	c.SetReadDeadline(time.Now().Add(20 * time.Second))
 	slow := bufio.NewReaderSize(&slowly{c.peer, rand.New(rand.NewPCG(c.random.Uint64(), 3))}, 16)
 	for i, a := range c.asked {
@@ -220,7 +220,7 @@ func (c *liver) hear(drains bool) {
 		if s := &a.script; s.Ends == s.Size && s.Length > 0 && (s.How == testhouse.Breaks || s.How == testhouse.Panics) {
 			a.script.How = testhouse.Whole // it has come before it broke off
 		}
-		if e := a.script.Judge(&got, a.method == "HEAD"); e != nil && !(c.leaves >= 0 && got.Status == "400") {
+		if e := a.script.Check(&got, a.method == "HEAD"); e != nil && !(c.leaves >= 0 && got.Status == "400") {
 			c.Fault("response %d: %v, script %+v", i, e, a.script)
 		}
 		if strings.HasPrefix(got.Status, "2") && seed != strconv.FormatUint(a.script.Seed, 10) {

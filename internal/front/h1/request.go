@@ -6,8 +6,8 @@ import (
 	"headgate/internal/proto/http1"
 )
 
-// begin makes an exchange of the head that was parsed.
-func (c *Conn) begin(w *work) {
+// newExchange makes an exchange of the head that was parsed.
+func (c *Conn) newExchange(w *work) {
 	ex := &w.ex
 	ex.Begin(&c.facts, c)
 	ex.Times.Start = exchange.Now()
@@ -23,7 +23,7 @@ func (c *Conn) begin(w *work) {
 	http1.StripHopByHop(&rq.Header)
 	rq.Header.DeleteFunc(framingField)
 	w.keepAlive = w.head.KeepAlive && c.port.KeepAlive > 0 && !c.draining.Load()
-	w.body.begin(c, w)
+	w.body.reset(c, w)
 	if w.head.Framing != http1.NoBody {
 		rq.Length = w.head.ContentLength
 		rq.Continue = w.head.ExpectContinue

@@ -19,8 +19,8 @@ type pipeline struct {
 	read  []byte
 }
 
-// begin prepares a batch of n requests on a connection whose tables are warm.
-func (p *proxy) begin(n int, fields ...string) *pipeline {
+// prepare prepares a batch of n requests on a connection whose tables are warm.
+func (p *proxy) prepare(n int, fields ...string) *pipeline {
 	c := p.dial()
 	c.request(1, true, fields...)
 	c.flush()
@@ -81,7 +81,7 @@ func TestRequestsAllocateNothing(t *testing.T) {
 		t.Skip("the race detector allocates")
 	}
 	p := newProxy(t, "", text("hello"), quiet)
-	pl := p.begin(16, append(bytesFields(get), "user-agent", "x", "accept", "*/*", "cookie", "a=b", "cookie", "c=d")...)
+	pl := p.prepare(16, append(bytesFields(get), "user-agent", "x", "accept", "*/*", "cookie", "a=b", "cookie", "c=d")...)
 	for range 200 {
 		pl.run()
 	}
@@ -94,7 +94,7 @@ func TestRequestsAllocateNothing(t *testing.T) {
 // included.
 func BenchmarkRequest(b *testing.B) {
 	p := newProxy(b, "", text("hello"), quiet)
-	pl := p.begin(16, get...)
+	pl := p.prepare(16, get...)
 	pl.nc.SetDeadline(time.Time{})
 	b.ReportAllocs()
 	for b.Loop() {

@@ -127,7 +127,7 @@ func (f *Front) NewConn(nc net.Conn, serial uint64) *Conn {
 		c.secure, c.socket = true, secure.NetConn()
 		c.weak = weak(&state)
 	}
-	c.mu.Begin((*sink)(c), rounds, outKeep)
+	c.mu.Init((*sink)(c), rounds, outKeep)
 	c.mu.window, c.mu.initial = http2.InitialWindow, http2.InitialWindow
 	c.mu.receive = http2.InitialWindow
 	c.mu.resize = true
@@ -172,7 +172,7 @@ func (c *Conn) Close() error {
 func (c *Conn) Serve() (park func(resume func()) bool) {
 	var err error
 	if c.began == 0 {
-		c.begin()
+		c.sendPreface()
 		err = c.greet()
 		if c.weak {
 			err = broken(http2.InadequateSecurity, "TLS below 1.2, or a cipher without forward secrecy and authenticated encryption (RFC 9113, section 9.2)")
@@ -190,9 +190,9 @@ func (c *Conn) Serve() (park func(resume func()) bool) {
 	return nil
 }
 
-// begin readies the connection and sends our side of the preface, which is the
+// sendPreface readies the connection and sends our side of the preface, which is the
 // first thing that a client may read (RFC 9113, section 3.4).
-func (c *Conn) begin() {
+func (c *Conn) sendPreface() {
 	c.began = exchange.Now()
 	c.port = c.front.Port()
 	c.streams = cmp.Or(c.port.Streams, usualStreams)

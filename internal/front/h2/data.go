@@ -138,7 +138,7 @@ func (c *Conn) direct(id uint32, n int) error {
 	for k.W < n {
 		m, err := c.more(k.Mem[k.W:n])
 		if err != nil {
-			k.Give()
+			k.Release()
 			return err
 		}
 		k.W += m
@@ -149,7 +149,7 @@ func (c *Conn) direct(id uint32, n int) error {
 		s.body.AddLocked(k)
 		return nil
 	}
-	k.Give()
+	k.Release()
 	c.grantLocked(int64(n))
 	return nil
 }

@@ -22,7 +22,7 @@ func (c *raw) outcome(id uint32) string {
 		if g, ok := f.(*http2.GoAwayFrame); ok && g.ErrCode != http2.ErrCodeNo {
 			return "refused"
 		}
-		if f.Header().StreamID == id && rs.take(f) {
+		if f.Header().StreamID == id && rs.add(f) {
 			switch {
 			case rs.status == "" || rs.gone && rs.reset != http2.ErrCodeNo, rs.status[0] != '2':
 				return "refused"

@@ -153,10 +153,10 @@ func (c *Conn) emit(f hpack.HeaderField) {
 	b.enough = b.enough || !b.fields.Add(f.Name, f.Value)
 }
 
-// settle makes the request of a stream out of its fields, and returns the rule
+// makeRequest makes the request of a stream out of its fields, and returns the rule
 // that makes it malformed, or "".
-func (s *stream) settle(f *section.Section, end bool) (fault string) {
-	v := f.Settle(&s.ex, end)
+func (s *stream) makeRequest(f *section.Section, end bool) (fault string) {
+	v := f.MakeRequest(&s.ex, end)
 	rq := &s.ex.Request
 	s.answer, s.expect = v.Answer, v.Length
 	if v.Protocol != "" && v.Fault == "" && v.Answer == nil {
@@ -215,12 +215,12 @@ func (c *Conn) open(id uint32, p []byte) error {
 	c.port = c.front.Port()
 	s := c.newStream(id)
 	f := &c.block.fields
-	f.Begin(&s.ex.Request.Header, c.port)
+	f.Reset(&s.ex.Request.Header, c.port)
 	if err := c.decode(p); err != nil {
 		s.recycle()
 		return err
 	}
-	fault := s.settle(f, c.block.end)
+	fault := s.makeRequest(f, c.block.end)
 	if fault == "" && c.block.self {
 		fault = "a stream that depends on itself (RFC 7540, section 5.3.1)"
 	}

@@ -28,7 +28,7 @@ func (c *Conn) keep(buffered int64) bool {
 	if buffered <= c.buffered+bufferedAtOnce {
 		return true
 	}
-	if !c.member.Take(2*bufferedAtOnce, c.memory()) {
+	if !c.member.Reserve(2*bufferedAtOnce, c.memory()) {
 		return false
 	}
 	c.buffered += 2 * bufferedAtOnce
@@ -45,7 +45,7 @@ func (c *Conn) yield() {
 		c.member.GivePlaces(spare)
 	}
 	if c.buffered > 0 && buffered <= bufferedAtOnce {
-		c.member.Give(c.buffered)
+		c.member.Release(c.buffered)
 		c.buffered = 0
 	}
 }

@@ -121,7 +121,7 @@ func (c *liver) live(p *proxy) {
 func (c *liver) ping(mark byte) {
 	c.WritePing(false, [8]byte{mark})
 	c.flush()
-	c.hear(func(f http2.Frame) bool {
+	c.readFrames(func(f http2.Frame) bool {
 		ping, is := f.(*http2.PingFrame)
 		return is && ping.IsAck() && ping.Data[0] == mark
 	})
@@ -143,7 +143,7 @@ func (c *liver) end(p *proxy) {
 		}
 		c.WritePing(false, [8]byte{255})
 		c.flush()
-		c.hear(func(http2.Frame) bool {
+		c.readFrames(func(http2.Frame) bool {
 			for _, a := range c.asked {
 				if !a.ended && !a.reset && !a.refused {
 					return false
@@ -157,7 +157,7 @@ func (c *liver) end(p *proxy) {
 		if len(a.trailer) == 1 {
 			got.Sum = a.trailer[0].Value
 		}
-		if err := a.script.Judge(&got, a.head); err != nil {
+		if err := a.script.Check(&got, a.head); err != nil {
 			c.Fault("stream %d: %v, script %+v", id, err, a.script)
 		}
 		if c.over == nil && !c.wild && !a.reset && !a.refused && a.script.Clean(a.head) && (!a.ended || a.gone) {
@@ -192,7 +192,7 @@ func (c *liver) move(p *proxy, rude bool) {
 	mine := a != nil && !a.ended && !a.reset && !a.refused
 	switch c.random.IntN(19) {
 	case 0, 1, 2:
-		c.ask()
+		c.sendRequest()
 	case 3, 4, 5, 6:
 		for id := uint32(1); id <= c.last; id += 2 {
 			if a := c.asked[id]; c.random.IntN(2) == 0 && !a.closed && !a.reset && !a.ended && !a.refused {
@@ -216,7 +216,7 @@ func (c *liver) move(p *proxy, rude bool) {
 	case 11:
 		c.priority(stream)
 	case 12:
-		c.settle()
+		c.changeSettings()
 	case 13:
 		if c.random.IntN(8) == 0 && !c.drained {
 			c.note("drain")
@@ -235,8 +235,8 @@ func (c *liver) move(p *proxy, rude bool) {
 	}
 }
 
-// ask sends a request.
-func (c *liver) ask() {
+// sendRequest sends a request.
+func (c *liver) sendRequest() {
 	open := 0
 	for _, a := range c.asked {
 		if !a.ended && !a.reset {
@@ -337,8 +337,8 @@ func (c *liver) changeWindow(to int64) {
 	c.WriteSettings(http2.Setting{ID: http2.SettingInitialWindowSize, Val: uint32(to)})
 }
 
-// settle sends other SETTINGS.
-func (c *liver) settle() {
+// changeSettings sends other SETTINGS.
+func (c *liver) changeSettings() {
 	c.sent++
 	c.settings = append(c.settings, change{c.sent, 0})
 	all := []http2.Setting{
@@ -436,8 +436,8 @@ func (c *liver) offend(stream uint32, a *ask, mine bool) {
 	}
 }
 
-// hear reads frames until one is the last, or the connection ends.
-func (c *liver) hear(last func(http2.Frame) bool) {
+// readFrames reads frames until one is the last, or the connection ends.
+func (c *liver) readFrames(last func(http2.Frame) bool) {
 	for {
 		c.nc.SetReadDeadline(time.Now().Add(20 * time.Second))
 		f, err := c.ReadFrame()
@@ -453,15 +453,15 @@ func (c *liver) hear(last func(http2.Frame) bool) {
 			c.over = err
 			return
 		}
-		c.heard(f)
+		c.handleFrame(f)
 		if last(f) {
 			return
 		}
 	}
 }
 
-// heard takes a frame.
-func (c *liver) heard(f http2.Frame) {
+// handleFrame processes a frame.
+func (c *liver) handleFrame(f http2.Frame) {
 	id := f.Header().StreamID
 	a := c.asked[id]
 	switch f := f.(type) {
@@ -512,7 +512,7 @@ func (c *liver) heard(f http2.Frame) {
 	if m, is := f.(*http2.MetaHeadersFrame); is && m.PseudoValue("status") != "" && m.PseudoValue("status")[0] == '1' && a.status != "" {
 		c.Fault("stream %d: an interim response behind the final one", id)
 	}
-	if a.ended = a.take(f); a.ended && a.status != "" && a.status[0] == '2' && !a.gone && a.field("seed") != strconv.FormatUint(a.script.Seed, 10) {
+	if a.ended = a.add(f); a.ended && a.status != "" && a.status[0] == '2' && !a.gone && a.field("seed") != strconv.FormatUint(a.script.Seed, 10) {
 		c.Fault("stream %d: got the response to %s, want %d", id, a.field("seed"), a.script.Seed)
 	}
 	if rst, is := f.(*http2.RSTStreamFrame); is && (rst.ErrCode == http2.ErrCodeRefusedStream || c.tight && a.sends && rst.ErrCode == http2.ErrCodeEnhanceYourCalm) {

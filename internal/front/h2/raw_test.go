@@ -122,14 +122,14 @@ func (c *raw) await(id uint32) *response {
 		if g, ok := f.(*http2.GoAwayFrame); ok && g.ErrCode != http2.ErrCodeNo {
 			c.t.Fatalf("stream %d: GOAWAY %v %s", id, g.ErrCode, g.DebugData())
 		}
-		if f.Header().StreamID == id && rs.take(f) {
+		if f.Header().StreamID == id && rs.add(f) {
 			return rs
 		}
 	}
 }
 
-// take adds a frame and reports whether it was the last.
-func (rs *response) take(f http2.Frame) bool {
+// add adds a frame and reports whether it was the last.
+func (rs *response) add(f http2.Frame) bool {
 	switch f := f.(type) {
 	case *http2.MetaHeadersFrame:
 		status := f.PseudoValue("status")

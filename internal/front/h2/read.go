@@ -92,7 +92,7 @@ func (c *Conn) handOver() {
 			taken = append(taken, s) // back before anyone looked at it
 			continue
 		}
-		c.give(s)
+		c.schedule(s)
 	}
 	if len(taken) > 0 {
 		c.mu.Unlock()

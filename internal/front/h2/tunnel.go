@@ -46,7 +46,7 @@ func (t *clientStream) Next() ([]byte, error) {
 // giveBack gives back what Next has returned.
 func (t *clientStream) giveBack() {
 	if t.has != nil {
-		t.has.Give()
+		t.has.Release()
 		t.has = nil
 	}
 }

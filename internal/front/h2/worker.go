@@ -7,9 +7,9 @@ type worker struct {
 	next *worker
 }
 
-// give has a stream served, or what is collected written if s is nil. c.mu is
+// schedule has a stream served, or what is collected written if s is nil. c.mu is
 // held.
-func (c *Conn) give(s *stream) {
+func (c *Conn) schedule(s *stream) {
 	if w := c.mu.idle; w != nil {
 		c.mu.idle = w.next
 		c.mu.idles--

@@ -245,7 +245,7 @@ func (c *Conn) acceptRequests() {
 			return // its streams are not granted anew
 		}
 		port := c.front.Port()
-		if taken, late := c.begin(qs.StreamID(), port); !taken {
+		if taken, late := c.admit(qs.StreamID(), port); !taken {
 			qs.CancelRead(requestRejected.stream())
 			qs.CancelWrite(requestRejected.stream())
 			c.release(qs)
@@ -254,13 +254,13 @@ func (c *Conn) acceptRequests() {
 			}
 			continue
 		}
-		c.give(c.newStream(qs, port))
+		c.schedule(c.newStream(qs, port))
 	}
 }
 
-// begin notes that a request has begun, and reports whether it is taken, and whether it
+// admit notes that a request has begun, and reports whether it is taken, and whether it
 // is not as the client was told to send no more.
-func (c *Conn) begin(id quic.StreamID, port *exchange.Port) (taken, late bool) {
+func (c *Conn) admit(id quic.StreamID, port *exchange.Port) (taken, late bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.mu.last {

@@ -206,14 +206,14 @@ func (k *control) frame(in *input) error {
 	}
 	p := in.bytes()[:length]
 	in.r += int(length)
-	if err := k.take(kind, p); err != nil {
+	if err := k.handleFrame(kind, p); err != nil {
 		return err
 	}
 	return k.conn.budget.charge(frameFlood)
 }
 
-// take does what a frame asks for.
-func (k *control) take(kind uint64, p []byte) error {
+// handleFrame does what a frame asks for.
+func (k *control) handleFrame(kind uint64, p []byte) error {
 	if kind == frameSettings {
 		if k.greeted {
 			return broken(frameUnexpected, "SETTINGS twice (RFC 9114, section 7.2.4)")

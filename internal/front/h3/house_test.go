@@ -256,12 +256,12 @@ func (c *raw) await(s *quic.Stream) (rs reply) {
 		case 0:
 			rs.body += string(payload)
 		case 1:
-			rs.take(payload)
+			rs.addSection(payload)
 		}
 	}
 }
 
-func (rs *reply) take(section []byte) {
+func (rs *reply) addSection(section []byte) {
 	next := qpack.NewDecoder().Decode(section)
 	for {
 		f, err := next()

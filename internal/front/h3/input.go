@@ -23,8 +23,8 @@ const inputSize = 4 << 10
 // roomLeast is how much room there must be to read, in bytes.
 const roomLeast = 512
 
-// begin readies the input for a stream.
-func (in *input) begin(from reader) {
+// reset readies the input for a stream.
+func (in *input) reset(from reader) {
 	if len(in.buf) != inputSize {
 		in.buf = make([]byte, inputSize)
 	}

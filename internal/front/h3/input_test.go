@@ -12,7 +12,7 @@ import (
 func TestAnAnnouncedFrameCostsNoMemory(t *testing.T) {
 	const long = 64 << 10
 	in := &input{}
-	in.begin(bytes.NewReader(make([]byte, 10)))
+	in.reset(bytes.NewReader(make([]byte, 10)))
 	if err := in.await(long); err != errTruncated {
 		t.Errorf("got %v of 10 bytes", err)
 	}
@@ -25,7 +25,7 @@ func TestAnAnnouncedFrameCostsNoMemory(t *testing.T) {
 	}
 	for name, from := range map[string]io.Reader{"at once": bytes.NewReader(whole), "in halves": iotest.HalfReader(bytes.NewReader(whole)), "in bytes": iotest.OneByteReader(bytes.NewReader(whole))} {
 		in = &input{}
-		in.begin(from)
+		in.reset(from)
 		if err := in.await(100); err != nil {
 			t.Fatal(err)
 		}

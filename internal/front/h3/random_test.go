@@ -144,7 +144,7 @@ func (c *liver) live(t *testing.T) {
 func (c *liver) move(t *testing.T, rude bool) {
 	switch c.random.IntN(12) {
 	case 0, 1, 2, 3, 4, 5:
-		c.ask()
+		c.request()
 	case 6:
 		id := 4 * uint64(c.random.IntN(20))
 		c.control.Write(frame(0xf0700, fmt.Appendf(quicvarint.Append(nil, id), "u=%d", c.random.IntN(8))))
@@ -221,8 +221,8 @@ func (c *liver) offend() {
 	}
 }
 
-// ask sends a request and reads its answer.
-func (c *liver) ask() {
+// request sends a request and reads its answer.
+func (c *liver) request() {
 	s, err := c.conn.OpenStream()
 	if err != nil {
 		return // as many as there may be
@@ -315,7 +315,7 @@ func (a *ask) read(r *rand.Rand) {
 		a.stream.CancelRead(0x10c)
 		err = nil
 	}
-	if e := a.script.Judge(&got.Got, a.method == "HEAD"); e != nil {
+	if e := a.script.Check(&got.Got, a.method == "HEAD"); e != nil {
 		a.life.Fault("stream %d: %v, script %+v", a.stream.StreamID(), e, a.script)
 	}
 	if got.Status != "" && got.Status[0] == '2' && got.seed != strconv.FormatUint(a.script.Seed, 10) {

@@ -45,7 +45,7 @@ func TestAHeadDoesNotWaitForItsBody(t *testing.T) {
 		var rs reply
 		section := make([]byte, n)
 		io.ReadFull(r, section)
-		rs.take(section)
+		rs.addSection(section)
 		body.come <- "hello"
 		end()
 		if rest := c.await(s); rs.status != "200" || rest.body != "hello" || rest.err != nil {

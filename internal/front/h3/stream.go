@@ -55,7 +55,7 @@ func (c *Conn) newStream(qs *quic.Stream, port *exchange.Port) *stream {
 	s := streams.Get().(*stream)
 	s.conn, s.quic, s.port = c, qs, port
 	s.body.stream = s
-	s.body.in.begin(qs)
+	s.body.in.reset(qs)
 	ex := &s.ex
 	ex.Begin(&c.facts, s)
 	ex.Place, ex.Limits = port.Place, port.Limits
@@ -235,7 +235,7 @@ func (s *stream) head() error {
 		return err
 	}
 	f := &s.fields
-	f.Begin(&s.ex.Request.Header, s.port)
+	f.Reset(&s.ex.Request.Header, s.port)
 	if length > uint64(2*s.port.HeadSize) {
 		s.answer = exchange.Fail(exchange.HeadTooLarge, "the head is larger than the limit (RFC 9114, section 4.2.2)")
 		return nil
@@ -253,7 +253,7 @@ func (s *stream) head() error {
 	if err != nil && err != errLength {
 		return err
 	}
-	s.settle(end)
+	s.makeRequest(end)
 	if err == errLength && !s.malformed {
 		s.malformed = true
 		s.answer = exchange.Fail(exchange.BadRequest, err.Error())
@@ -282,9 +282,9 @@ func (s *stream) findHead() (length uint64, err error) {
 	return 0, excessive(frameFlood)
 }
 
-// settle makes the request of the fields.
-func (s *stream) settle(end bool) {
-	v := s.fields.Settle(&s.ex, end)
+// makeRequest makes the request of the fields.
+func (s *stream) makeRequest(end bool) {
+	v := s.fields.MakeRequest(&s.ex, end)
 	rq := &s.ex.Request
 	s.body.expect = v.Length
 	switch {

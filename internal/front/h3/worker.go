@@ -61,8 +61,8 @@ func (w *crew) push(one *worker) bool {
 	return true
 }
 
-// give has a stream served.
-func (c *Conn) give(s *stream) {
+// schedule has a stream served.
+func (c *Conn) schedule(s *stream) {
 	c.workers.Add(1)
 	crew := &c.front.crew
 	if one := crew.pop(); one != nil {

@@ -48,15 +48,15 @@ type Section struct {
 	fault                           string // the first rule that was broken
 }
 
-// Begin begins the section of a request whose fields go into list. The port says
+// Reset prepares the section for a request whose fields go into list. The port says
 // how large it may be.
-func (s *Section) Begin(list *header.List, port *exchange.Port) {
+func (s *Section) Reset(list *header.List, port *exchange.Port) {
 	*s = Section{list: list, length: -1, maxSize: port.HeadSize, maxCount: port.HeadFields, maxPath: port.URISize, strictTarget: port.StrictTarget}
 }
 
 // BeginTrailers begins the section behind a body. Its fields go into list.
 func (s *Section) BeginTrailers(list *header.List, port *exchange.Port) {
-	s.Begin(list, port)
+	s.Reset(list, port)
 	s.trailing = true
 }
 

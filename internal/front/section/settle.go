@@ -46,9 +46,9 @@ func (s *Section) GRPC() bool {
 // Method returns the method. It may be asked before Settle.
 func (s *Section) Method() string { return s.method }
 
-// Settle makes the request of ex out of the fields, all but its body. end says
+// MakeRequest makes the request of ex out of the fields, all but its body. end says
 // that nothing comes behind them.
-func (s *Section) Settle(ex *exchange.Exchange, end bool) Verdict {
+func (s *Section) MakeRequest(ex *exchange.Exchange, end bool) Verdict {
 	rq := &ex.Request
 	rq.Method, rq.Host = s.method, s.authority
 	rq.Path, rq.Query, _ = cutQuery(s.path)

@@ -62,7 +62,7 @@ func lead(t *testing.T, r *rand.Rand) {
 		t.Error("it does not end")
 	}
 	for name, e := range map[string]*end{"client": client, "server": server} {
-		if err := e.judge(); err != nil {
+		if err := e.check(); err != nil {
 			t.Errorf("the %s: %v", name, err)
 		}
 		if t.Failed() {
@@ -177,8 +177,8 @@ func (e *end) read(r *rand.Rand) {
 	}
 }
 
-// judge says what is wrong about what an end got.
-func (e *end) judge() error {
+// check returns what is wrong with what an end received.
+func (e *end) check() error {
 	o := e.other
 	switch {
 	case e.wrong || e.got > o.size:

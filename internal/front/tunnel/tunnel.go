@@ -310,7 +310,7 @@ func (w *way) move(dst, src Connected) (int64, error) {
 		onto, _ = dst.Conn()
 	}
 	if buf.Len() == 0 {
-		if err := w.take(onto, from, buf); err != nil {
+		if err := w.readBuffered(onto, from, buf); err != nil {
 			return 0, err
 		}
 	}
@@ -330,9 +330,9 @@ func (w *way) move(dst, src Connected) (int64, error) {
 	return n + m, err
 }
 
-// take leaves in the buffer what has come and was not sent at once: all of it, unless
+// readBuffered leaves in the buffer what has come and was not sent at once: all of it, unless
 // both connections are plain. onto is nil if that of the other side is not known.
-func (w *way) take(onto, from *netconn.Conn, buf *netconn.Buffer) error {
+func (w *way) readBuffered(onto, from *netconn.Conn, buf *netconn.Buffer) error {
 	if onto != nil && netconn.CanFlow(onto, from) {
 		wait := w.stays
 		w.stays = false

@@ -113,8 +113,8 @@ type addressKey struct{}
 
 func (c *client) close() { c.transport.CloseIdleConnections() }
 
-// ask sends a request and reads its answer.
-func (c *client) ask(ctx context.Context, rq Request) *answer {
+// send sends a request and reads its answer.
+func (c *client) send(ctx context.Context, rq Request) *answer {
 	ctx, cancel := context.WithTimeout(context.WithValue(ctx, addressKey{}, c.side.address(rq.Scheme)), c.timeout)
 	defer cancel()
 	sent, err := build(ctx, rq)

@@ -111,7 +111,7 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 	defer r.new.close()
 	report := &Report{Old: o.Old, New: o.New, Began: time.Now().UTC()}
 	requests := r.choose(report)
-	results := r.ask(ctx, requests)
+	results := r.sendAll(ctx, requests)
 	if r.over() {
 		side := "old"
 		if r.silentNew >= maxSilent {
@@ -186,8 +186,8 @@ func safe(method string) bool {
 	return method == http.MethodGet || method == http.MethodHead || method == http.MethodOptions
 }
 
-// ask sends the requests, a few at a time and no faster than the rate.
-func (r *runner) ask(ctx context.Context, requests []Request) []Result {
+// sendAll sends the requests, a few at a time and no faster than the rate.
+func (r *runner) sendAll(ctx context.Context, requests []Request) []Result {
 	results := make([]Result, len(requests))
 	pace := newPace(r.options.Rate)
 	next := make(chan int)
@@ -226,11 +226,11 @@ func (r *runner) ask(ctx context.Context, requests []Request) []Result {
 
 // one compares the answers to one request.
 func (r *runner) one(ctx context.Context, rq Request) Result {
-	first := r.old.ask(ctx, rq)
-	ours := r.new.ask(ctx, rq)
+	first := r.old.send(ctx, rq)
+	ours := r.new.send(ctx, rq)
 	again := first // where there is no answer, there is no noise
 	if first.err == nil {
-		again = r.old.ask(ctx, rq)
+		again = r.old.send(ctx, rq)
 	}
 	if ctx.Err() != nil {
 		return Result{}

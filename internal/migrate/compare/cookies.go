@@ -110,8 +110,8 @@ func (a attributes) without(noise []string) attributes {
 	return a
 }
 
-// tells says attribute by attribute what became of a.
-func (a attributes) tells(b attributes) string {
+// differences describes, attribute by attribute, how b differs from a.
+func (a attributes) differences(b attributes) string {
 	var out []string
 	for _, name := range a.names() {
 		switch value, ok := b[name]; {
@@ -162,7 +162,7 @@ func (c *comparison) cookies() {
 				}
 				c.add(KindCookie, Breaks, name, a[i].String(), "", "cookie "+name+" is missing")
 			default:
-				if text := a[i].without(noise).tells(b[i].without(noise)); text != "" {
+				if text := a[i].without(noise).differences(b[i].without(noise)); text != "" {
 					c.add(KindCookie, Breaks, name, a[i].String(), b[i].String(), "cookie "+name+": "+shorten(text))
 				}
 			}

@@ -106,7 +106,7 @@ func (r *Report) finish(results []Result) {
 			p.Ready++
 			r.Ready++
 		}
-		p.take(one)
+		p.add(one)
 	}
 	r.Percent = percent(r.Ready, r.Requests)
 	r.Proxies = []Readiness{}
@@ -153,8 +153,8 @@ func percent(part, all int) int {
 	return 100 * part / all
 }
 
-// take adds the differences of a request to the reasons.
-func (p *Readiness) take(one Result) {
+// add adds the differences of a request to the reasons.
+func (p *Readiness) add(one Result) {
 	for _, d := range one.Differences {
 		i := slices.IndexFunc(p.Reasons, func(r Reason) bool {
 			return r.Kind == d.Kind && r.Name == d.Name && r.Weight == d.Weight && (r.Text == d.Text || d.Kind != KindStatus && d.Kind != KindError)

@@ -101,7 +101,7 @@ func TestPartsThatActThroughEachOtherEnd(t *testing.T) {
 func TestAVerdictWithoutAFieldIsImpossible(t *testing.T) {
 	tr := NewTranslation("test")
 	p := part("amended")
-	tr.Say(p, Ignored, "")
+	tr.AddVerdict(p, Ignored, "")
 	tr.Amend(p, Close, "a difference")
 	tr.Report.Add(Entry{File: "f", Line: 2, Directive: "added", Verdict: Same})
 	entries, check := finished(t, tr)

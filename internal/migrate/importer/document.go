@@ -210,9 +210,9 @@ func Hoist(proxy Object, routes []Object, names []string) {
 		if len(routes) < 2 || !routes[0].Has(name) {
 			continue
 		}
-		first := NewObject().Take(routes[0], name)
+		first := NewObject().CopyField(routes[0], name)
 		key := first.Key()
-		if slices.ContainsFunc(routes[1:], func(r Object) bool { return !r.Has(name) || NewObject().Take(r, name).Key() != key }) {
+		if slices.ContainsFunc(routes[1:], func(r Object) bool { return !r.Has(name) || NewObject().CopyField(r, name).Key() != key }) {
 			continue
 		}
 		for _, r := range routes {
@@ -237,8 +237,8 @@ func (o Object) Write(head string) ([]byte, error) {
 // Empty reports whether o is the zero Object, which cannot be written to.
 func (o Object) Empty() bool { return o.node == nil }
 
-// Take sets a field to what another object has in it, and returns o.
-func (o Object) Take(from Object, name string) Object {
+// CopyField sets a field to what another object has in it, and returns o.
+func (o Object) CopyField(from Object, name string) Object {
 	if n := from.get(name); n != nil {
 		o.Remove(name)
 		o.node.Content = append(o.node.Content, &yaml.Node{Kind: yaml.ScalarNode, Value: name}, n)

@@ -28,8 +28,8 @@ func (o *Origin) Settled() bool { return o.settled }
 // Verdict returns what became of the part, empty if nobody said it.
 func (o *Origin) Verdict() Verdict { return o.verdict }
 
-// Settle says that the part needs no entry of its own.
-func (o *Origin) Settle() { o.settled = true }
+// Skip records that the part needs no entry of its own.
+func (o *Origin) Skip() { o.settled = true }
 
 // Reopen lets the part be translated again, such as for the next place at which it is
 // used. What the report has of it stays.
@@ -63,11 +63,11 @@ func NewTranslation(source string) *Translation {
 	}
 }
 
-// Say gives a part a verdict for which nothing is in the document, Ignored or Impossible,
+// AddVerdict gives a part a verdict for which nothing is in the document, Ignored or Impossible,
 // with the reason as a format; Became is for the others. The first
 // verdict of a part stands: Say reports whether this one was it. A part that was opened
 // again keeps its entry, with the worse verdict.
-func (t *Translation) Say(p Part, o Omission, note string, args ...any) bool {
+func (t *Translation) AddVerdict(p Part, o Omission, note string, args ...any) bool {
 	return t.addVerdict(p, Verdict(o), note, args...)
 }
 

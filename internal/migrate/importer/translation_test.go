@@ -19,7 +19,7 @@ func TestTheFirstVerdictStands(t *testing.T) {
 	if p.Settled() || p.Verdict() != "" {
 		t.Error("a part has a verdict before anybody looked at it")
 	}
-	if !tr.Became(p, Same, ByItself(), "") || tr.Say(p, Impossible, "no") {
+	if !tr.Became(p, Same, ByItself(), "") || tr.AddVerdict(p, Impossible, "no") {
 		t.Error("the second verdict was taken")
 	}
 	if p.Verdict() != Same || len(tr.Report.Entries) != 1 {

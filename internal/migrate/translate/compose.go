@@ -36,7 +36,7 @@ func composeFiles(names []string, files importer.Files) ([]byte, *importer.Repor
 		return nil, nil, err
 	}
 	before := report.Summary()
-	project.Tell(report)
+	project.AddTo(report)
 	report.Finish(project.Files)
 	return bytes.Replace(document, []byte(before), []byte(report.Summary()), 1), report, nil
 }

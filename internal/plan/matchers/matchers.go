@@ -76,13 +76,13 @@ func (m *Matchers) Match(ex *exchange.Exchange) bool {
 	}
 	for i := range m.headers {
 		c := &m.headers[i]
-		if value, there := c.header(ex); !there || !c.takes(value) {
+		if value, there := c.header(ex); !there || !c.matchesValue(value) {
 			return false
 		}
 	}
 	for i := range m.query {
 		c := &m.query[i]
-		if value, there := c.parameter(ex); !there || !c.takes(value) {
+		if value, there := c.parameter(ex); !there || !c.matchesValue(value) {
 			return false
 		}
 	}
@@ -116,7 +116,7 @@ func (c *condition) miss(noun, value string, there bool) string {
 	switch {
 	case !there:
 		return fmt.Sprintf("the request has no %s %s", noun, c.name)
-	case c.takes(value):
+	case c.matchesValue(value):
 		return ""
 	case secret(c.name):
 		return fmt.Sprintf("the %s %s has another value", noun, c.name)
@@ -126,7 +126,7 @@ func (c *condition) miss(noun, value string, there bool) string {
 	return fmt.Sprintf("the %s %s is %q, not %q", noun, c.name, value, c.value)
 }
 
-func (c *condition) takes(value string) bool {
+func (c *condition) matchesValue(value string) bool {
 	switch {
 	case c.regex != nil:
 		return c.regex.MatchString(value)

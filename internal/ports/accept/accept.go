@@ -123,7 +123,7 @@ func (f *fresh) Serve() (park func(resume func()) bool) {
 	if c != nil {
 		return c.Serve() // it was parked
 	}
-	if c = f.begin(); c == nil {
+	if c = f.selectProtocol(); c == nil {
 		f.nc.Close()
 		return nil
 	}
@@ -143,8 +143,8 @@ func (f *fresh) Serve() (park func(resume func()) bool) {
 	return c.Serve()
 }
 
-// begin returns what speaks on the connection, nil if nothing can.
-func (f *fresh) begin() listen.Conn {
+// selectProtocol returns what speaks on the connection, nil if nothing can.
+func (f *fresh) selectProtocol() listen.Conn {
 	if f.header > 0 && !f.announce() {
 		return nil
 	}
@@ -186,7 +186,7 @@ func (f *fresh) announce() bool {
 	if !ok {
 		return false
 	}
-	nc, err := proxyproto.Take(tcp, f.header)
+	nc, err := proxyproto.ReadHeader(tcp, f.header)
 	if err != nil {
 		f.refused(metrics.RefusedHeader)
 		f.to.h2.Log.Debug("connection of a trusted peer refused", "peer", f.nc.RemoteAddr().String(), "error", err)

@@ -13,8 +13,8 @@ import (
 	"headgate/internal/testhouse"
 )
 
-// said is what a client of crypto/tls says first.
-func said(t testing.TB, config *tls.Config) []byte {
+// clientHello is what a client of crypto/tls says first.
+func clientHello(t testing.TB, config *tls.Config) []byte {
 	t.Helper()
 	ours, theirs := net.Pipe()
 	defer ours.Close()
@@ -61,8 +61,8 @@ func widen(b []byte, by int) []byte {
 }
 
 func TestTheNameIsFoundHoweverItIsSplit(t *testing.T) {
-	plain := said(t, &tls.Config{ServerName: "DB.Example.com"})
-	old := said(t, &tls.Config{ServerName: "db.example.com", MaxVersion: tls.VersionTLS12})
+	plain := clientHello(t, &tls.Config{ServerName: "DB.Example.com"})
+	old := clientHello(t, &tls.Config{ServerName: "db.example.com", MaxVersion: tls.VersionTLS12})
 	for name, data := range map[string][]byte{
 		"TLS 1.3": plain, "TLS 1.2": old,
 		"records of 1 byte": records(plain, 1), "records of 100 bytes": records(plain, 100),
@@ -82,13 +82,13 @@ func TestTheNameIsFoundHoweverItIsSplit(t *testing.T) {
 }
 
 func TestAClientWithoutAName(t *testing.T) {
-	if got, _, err := Parse(said(t, &tls.Config{})); got != "" || err != nil {
+	if got, _, err := Parse(clientHello(t, &tls.Config{})); got != "" || err != nil {
 		t.Errorf("got %q and %v, want no name", got, err)
 	}
 }
 
 func TestWhatIsNoHello(t *testing.T) {
-	plain := said(t, &tls.Config{ServerName: "db.example.com"})
+	plain := clientHello(t, &tls.Config{ServerName: "db.example.com"})
 	change := func(at int, c byte) []byte {
 		b := bytes.Clone(plain)
 		b[at] = c
@@ -134,11 +134,11 @@ func TestWhatIsNoHello(t *testing.T) {
 // FuzzParse holds that what crypto/tls takes for a name is the name that is found,
 // and that more bytes never change an answer.
 func FuzzParse(f *testing.F) {
-	plain := said(f, &tls.Config{ServerName: "db.example.com"})
+	plain := clientHello(f, &tls.Config{ServerName: "db.example.com"})
 	f.Add(plain)
 	f.Add(records(plain, 7))
-	f.Add(said(f, &tls.Config{ServerName: "a.b", MaxVersion: tls.VersionTLS12}))
-	f.Add(said(f, &tls.Config{}))
+	f.Add(clientHello(f, &tls.Config{ServerName: "a.b", MaxVersion: tls.VersionTLS12}))
+	f.Add(clientHello(f, &tls.Config{}))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		name, more, err := Parse(data)
 		if again, _, err2 := Parse(append(bytes.Clone(data), 0)); !errors.Is(err, ErrMore) && (again != name || err2 != err) {

@@ -7,8 +7,8 @@ type reader struct {
 	ok bool
 }
 
-// take returns the next n bytes.
-func (r *reader) take(n int) []byte {
+// next returns the next n bytes.
+func (r *reader) next(n int) []byte {
 	if !r.ok || len(r.b) < n {
 		r.ok = false
 		return nil
@@ -18,12 +18,12 @@ func (r *reader) take(n int) []byte {
 	return b
 }
 
-func (r *reader) skip(n int) { r.take(n) }
+func (r *reader) skip(n int) { r.next(n) }
 
 // number reads an unsigned number of so many bytes.
 func (r *reader) number(size int) int {
 	n := 0
-	for _, c := range r.take(size) {
+	for _, c := range r.next(size) {
 		n = n<<8 | int(c)
 	}
 	return n
@@ -36,7 +36,7 @@ func (r *reader) sized(size, least, most int) []byte {
 	if n < least || n > most {
 		r.ok = false
 	}
-	return r.take(n)
+	return r.next(n)
 }
 
 // serverName goes over all extensions and returns the name among them.

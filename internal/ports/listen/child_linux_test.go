@@ -91,7 +91,7 @@ func TestOutOfDescriptorsOpenConnectionsGoOn(t *testing.T) {
 	for range 12 {
 		c := connect()
 		c.SetDeadline(time.Now().Add(10 * time.Second)) // waited for once, by the first that is not served
-		if len(waiting) == 0 && say(c) == nil {
+		if len(waiting) == 0 && echoLine(c) == nil {
 			served = append(served, c)
 		} else {
 			waiting = append(waiting, c)
@@ -102,7 +102,7 @@ func TestOutOfDescriptorsOpenConnectionsGoOn(t *testing.T) {
 	}
 	for _, c := range served {
 		c.SetDeadline(time.Now().Add(patience))
-		if err := say(c); err != nil {
+		if err := echoLine(c); err != nil {
 			t.Errorf("an open connection: %v", err)
 		}
 	}
@@ -115,7 +115,7 @@ func TestOutOfDescriptorsOpenConnectionsGoOn(t *testing.T) {
 		}
 		c.SetDeadline(time.Now().Add(patience))
 		if i > 0 {
-			if err := say(c); err != nil {
+			if err := echoLine(c); err != nil {
 				t.Errorf("a connection that waited: %v", err)
 			}
 			continue
@@ -166,7 +166,7 @@ func TestAHiddenSocketTakesWhoIsThereAndNobodyElse(t *testing.T) {
 		t.Errorf("a new client got %v, want that it is refused", err)
 	}
 	s.Serve(serveEcho)
-	if err := say(early); err != nil {
+	if err := echoLine(early); err != nil {
 		t.Errorf("who came before: %v", err)
 	}
 }

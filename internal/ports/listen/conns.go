@@ -132,7 +132,7 @@ func (c *conns) resume(conn Conn) {
 }
 
 func (c *conns) remove(conn Conn) {
-	c.share.give()
+	c.share.remove()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	delete(c.mu.open, conn)

@@ -36,14 +36,14 @@ func TestASilentClientIsTakenInTheEnd(t *testing.T) {
 	s.Serve(serveEcho)
 	silent := dial(t, s)
 	for range 3 {
-		if err := say(dial(t, s)); err != nil {
+		if err := echoLine(dial(t, s)); err != nil {
 			t.Fatalf("a client that speaks: %v", err)
 		}
 	}
 	// One that has only closed its side is taken too: so do the checks of balancers.
 	dial(t, s).Close()
 	testhouse.Eventually(t, "all are taken", func() bool { return s.Accepted() == 5 })
-	if err := say(silent); err != nil {
+	if err := echoLine(silent); err != nil {
 		t.Errorf("the client that was silent: %v", err)
 	}
 	s.DeferAccept(false)

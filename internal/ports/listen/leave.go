@@ -71,7 +71,7 @@ func (s *Socket) Leave() {
 	s.mu.Lock()
 	s.leaveLocked()
 	s.mu.Unlock()
-	s.share.look()
+	s.share.recheck()
 	s.file.SetDeadline(time.Unix(1, 0)) // of Go's, not of the system's socket
 	s.accepting.Wait()
 }

@@ -145,8 +145,8 @@ func (s *Share) room() (news <-chan struct{}, ok bool) {
 	return l.mu.news, false
 }
 
-// take counts a connection, whether there is room or not.
-func (s *Share) take() {
+// add counts a connection, whether there is room or not.
+func (s *Share) add() {
 	l := s.limit
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -155,8 +155,8 @@ func (s *Share) take() {
 	}
 }
 
-// give counts the end of a connection.
-func (s *Share) give() {
+// remove counts the end of a connection.
+func (s *Share) remove() {
 	l := s.limit
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -169,8 +169,8 @@ func (s *Share) give() {
 	}
 }
 
-// look lets the socket of the share look again whether it has to wait.
-func (s *Share) look() {
+// recheck lets the socket of the share look again whether it has to wait.
+func (s *Share) recheck() {
 	s.limit.mu.Lock()
 	defer s.limit.mu.Unlock()
 	s.limit.newsLocked()

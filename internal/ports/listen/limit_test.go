@@ -19,7 +19,7 @@ func TestAShareCannotTakeTheReserveOfAnother(t *testing.T) {
 			if _, ok := s.room(); !ok {
 				return n
 			}
-			s.take()
+			s.add()
 		}
 	}
 	for i, want := range []int{100 - 16 - 4, 16, 4} {
@@ -27,7 +27,7 @@ func TestAShareCannotTakeTheReserveOfAnother(t *testing.T) {
 			t.Errorf("share %d: got room for %d, want %d", i, got, want)
 		}
 	}
-	a.give()
+	a.remove()
 	if got := fill(b); got != 1 {
 		t.Errorf("what one gave back: got room for %d, want 1", got)
 	}
@@ -47,13 +47,13 @@ func TestAShareTellsWhenItIsFull(t *testing.T) {
 	var told []bool
 	s := l.NewShare(func(full bool) { told = append(told, full) })
 	l.Divide(0, map[*Share]int{s: 1})
-	s.take()
+	s.add()
 	for range 3 {
 		if _, ok := s.room(); ok || !s.Full() {
 			t.Fatal("there is room for a second connection, want one")
 		}
 	}
-	s.give()
+	s.remove()
 	if _, ok := s.room(); !ok || s.Full() {
 		t.Fatal("there is no room for the first connection")
 	}
@@ -79,11 +79,11 @@ func TestALimitKeepsItsCount(t *testing.T) {
 			s := rapid.SampledFrom(shares).Draw(t, "share")
 			if rapid.Bool().Draw(t, "comes") {
 				if _, ok := s.room(); ok {
-					s.take()
+					s.add()
 					open[s]++
 				}
 			} else if open[s] > 0 {
-				s.give()
+				s.remove()
 				open[s]--
 			}
 			all, common := 0, 0

@@ -93,8 +93,8 @@ func dial(t *testing.T, s *Socket) net.Conn {
 	return c
 }
 
-// say sends a line and returns the error if it does not come back.
-func say(c net.Conn) error {
+// echoLine sends a line and returns the error if it does not come back.
+func echoLine(c net.Conn) error {
 	if _, err := io.WriteString(c, "hello\n"); err != nil {
 		return err
 	}
@@ -117,7 +117,7 @@ func TestDrainServesWhoIsThere(t *testing.T) {
 	s := listenAt(t, anyPort)
 	s.Serve(serveEcho)
 	c := dial(t, s)
-	if err := say(c); err != nil {
+	if err := echoLine(c); err != nil {
 		t.Fatal(err)
 	}
 	if n, all := s.Len(), s.Accepted(); n != 1 || all != 1 {
@@ -130,7 +130,7 @@ func TestDrainServesWhoIsThere(t *testing.T) {
 		c.Close()
 		t.Error("the address still takes connections")
 	}
-	if err := say(c); err != nil {
+	if err := echoLine(c); err != nil {
 		t.Errorf("the open connection was not served to its end: %v", err)
 	}
 	if cut := <-done; cut != 0 {
@@ -142,7 +142,7 @@ func TestDrainCutsWhatHangs(t *testing.T) {
 	s := listenAt(t, anyPort)
 	s.Serve(func(nc net.Conn, _ bool) Conn { return &stubborn{echo{Conn: nc}} })
 	c := dial(t, s)
-	if err := say(c); err != nil {
+	if err := echoLine(c); err != nil {
 		t.Fatal(err)
 	}
 	if cut := s.Drain(50 * time.Millisecond); cut != 1 {
@@ -156,7 +156,7 @@ func TestDrainCutsWhatHangs(t *testing.T) {
 func TestDrainAndCloseAtOnce(t *testing.T) {
 	s := listenAt(t, anyPort)
 	s.Serve(func(nc net.Conn, _ bool) Conn { return &stubborn{echo{Conn: nc}} })
-	if err := say(dial(t, s)); err != nil {
+	if err := echoLine(dial(t, s)); err != nil {
 		t.Fatal(err)
 	}
 	var all sync.WaitGroup
@@ -191,7 +191,7 @@ func TestWhoWaitsInTheQueueIsServed(t *testing.T) {
 			if err == nil {
 				defer c.Close()
 				c.SetDeadline(time.Now().Add(patience))
-				err = say(c)
+				err = echoLine(c)
 				io.Copy(io.Discard, c)
 			}
 			answers <- err
@@ -229,7 +229,7 @@ func TestNobodyIsResetWhileSocketsCloseAndOpen(t *testing.T) {
 					continue // refused while nobody listens
 				}
 				c.SetDeadline(time.Now().Add(patience))
-				if err := say(c); err != nil {
+				if err := echoLine(c); err != nil {
 					lost.Add(1)
 					t.Errorf("connected and not served: %v", err)
 				}
@@ -256,7 +256,7 @@ func TestTheBoundOfConnections(t *testing.T) {
 	s.Serve(serveEcho)
 	a, b, c, d := dial(t, s), dial(t, s), dial(t, s), dial(t, s)
 	for _, open := range []net.Conn{a, b} {
-		if err := say(open); err != nil {
+		if err := echoLine(open); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -264,11 +264,11 @@ func TestTheBoundOfConnections(t *testing.T) {
 		t.Fatalf("%d were accepted with a bound of 2", n)
 	}
 	a.Close()
-	if err := say(c); err != nil {
+	if err := echoLine(c); err != nil {
 		t.Errorf("who waited was not served when there was room: %v", err)
 	}
 	bound(s, 3)
-	if err := say(d); err != nil {
+	if err := echoLine(d); err != nil {
 		t.Errorf("who waited was not served when the bound was raised: %v", err)
 	}
 	if n := s.Len(); n != 3 {
@@ -282,7 +282,7 @@ func TestAConnectionThatIsRefusedIsNotKept(t *testing.T) {
 		nc.Close()
 		return nil
 	})
-	if err := say(dial(t, s)); err == nil {
+	if err := echoLine(dial(t, s)); err == nil {
 		t.Error("it was served")
 	}
 	if n := s.Len(); n != 0 {
@@ -309,7 +309,7 @@ func TestAddressesMoveToAllInterfacesAndBack(t *testing.T) {
 			t.Fatalf("%v: %v", address, err)
 		}
 		c.SetDeadline(time.Now().Add(patience))
-		if err := say(c); err != nil {
+		if err := echoLine(c); err != nil {
 			t.Errorf("%v: %v", address, err)
 		}
 		c.Close()

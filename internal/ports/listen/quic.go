@@ -208,13 +208,13 @@ func (q *QUIC) loop(l *quic.Listener) {
 		}
 		q.accepting.Go(func() { // what follows may wait for a lock
 			qc.Context().Value(shakeKey{}).(*shake).end(false)
-			q.take(qc)
+			q.serve(qc)
 		})
 	}
 }
 
-// take serves one connection, which has its place in the share.
-func (q *QUIC) take(qc *quic.Conn) {
+// serve serves one connection, which has its place in the share.
+func (q *QUIC) serve(qc *quic.Conn) {
 	q.accepted.Add(1)
 	q.start(q.accept(qc))
 }
@@ -233,7 +233,7 @@ func (s *shake) end(failed bool) {
 		q := s.of
 		if failed {
 			q.settings.Failed()
-			q.share.give()
+			q.share.remove()
 		}
 		q.mu.Lock()
 		defer q.mu.Unlock()
@@ -269,7 +269,7 @@ func (q *QUIC) admit(ctx context.Context, client *quic.ClientInfo) (context.Cont
 		return nil, errFull
 	}
 	q.shaking.Add(1)
-	q.share.take()
+	q.share.add()
 	s := &shake{of: q}
 	context.AfterFunc(ctx, func() { s.end(true) })
 	return context.WithValue(ctx, shakeKey{}, s), nil

@@ -87,8 +87,8 @@ func dialQUIC(t *testing.T, q *QUIC, wrap func(net.PacketConn) net.PacketConn) f
 	}
 }
 
-// ask sends a word over a stream of its own, and wants it back.
-func ask(ctx context.Context, qc *quic.Conn, word string) error {
+// echoWord sends a word over a stream of its own, and wants it back.
+func echoWord(ctx context.Context, qc *quic.Conn, word string) error {
 	s, err := qc.OpenStreamSync(ctx)
 	if err != nil {
 		return err
@@ -150,7 +150,7 @@ func TestManyConnectionsOfQUICAtOnce(t *testing.T) {
 			}
 			if err == nil {
 				open <- qc
-				err = ask(ctx, qc, "word")
+				err = echoWord(ctx, qc, "word")
 			}
 			if err != nil {
 				failures <- err

@@ -166,7 +166,7 @@ func (s *Socket) loop(accept Accept) {
 			case errors.Is(err, net.ErrClosed), s.hasLeft():
 				return
 			case !s.Draining():
-				trouble.tell(s, err)
+				trouble.note(s, err)
 			case !queue.goesOn(s, err):
 				return
 			}
@@ -176,7 +176,7 @@ func (s *Socket) loop(accept Accept) {
 		s.accepted.Add(1)
 		waited := !crowded.IsZero() && time.Since(crowded) < queueCheck
 		if c := accept(nc, waited); c != nil {
-			s.share.take()
+			s.share.add()
 			s.start(c)
 		}
 	}
@@ -236,7 +236,7 @@ func (s *Socket) stop(hasty bool) {
 	s.before.Store(s.accepted.Load())
 	s.drainOpenLocked()
 	s.mu.Unlock()
-	s.share.look()
+	s.share.recheck()
 	if s.serving.Load() && !left { // the queue of a socket that was left is another process's
 		s.emptyQueue()
 	}

@@ -20,8 +20,8 @@ type trouble struct {
 	said time.Time
 }
 
-// tell notes an error of accept and rests. What is open goes on meanwhile.
-func (t *trouble) tell(s *Socket, err error) {
+// note notes an error of accept and rests. What is open goes on meanwhile.
+func (t *trouble) note(s *Socket, err error) {
 	if errors.Is(err, syscall.ECONNABORTED) || errors.Is(err, syscall.EINTR) {
 		return // the client had gone again
 	}

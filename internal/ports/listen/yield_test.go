@@ -101,7 +101,7 @@ func TestIdleConnectionsMakeRoom(t *testing.T) {
 	var busy []net.Conn
 	for range 4 {
 		c := dial(t, crowded)
-		if err := say(c); err != nil {
+		if err := echoLine(c); err != nil {
 			t.Fatal(err)
 		}
 		busy = append(busy, c)
@@ -112,20 +112,20 @@ func TestIdleConnectionsMakeRoom(t *testing.T) {
 	testhouse.Eventually(t, "the socket is full", a.Full)
 	for range 4 { // the reserve, and two that were taken
 		c := dial(t, other)
-		if err := say(c); err != nil {
+		if err := echoLine(c); err != nil {
 			t.Fatal(err)
 		}
 		busy = append(busy, c)
 	}
 	for i, c := range busy {
-		if err := say(c); err != nil {
+		if err := echoLine(c); err != nil {
 			t.Errorf("connection %d was closed while it was busy: %v", i, err)
 		}
 	}
 	// Nobody is idle now: the next one waits until somebody leaves.
 	late := dial(t, other)
 	busy[0].Close()
-	if err := say(late); err != nil {
+	if err := echoLine(late); err != nil {
 		t.Error(err)
 	}
 }
@@ -135,15 +135,15 @@ func TestAFullShareStaysFullAtItsBound(t *testing.T) {
 	s := l.NewShare(nil)
 	l.Divide(0, map[*Share]int{s: 48})
 	for range 48 {
-		s.take()
+		s.add()
 	}
 	s.room()
 	for range 3 {
-		if s.give(); !s.Full() {
+		if s.remove(); !s.Full() {
 			t.Fatal("a place or three are free, and it says that it is not full")
 		}
 	}
-	if s.give(); s.Full() {
+	if s.remove(); s.Full() {
 		t.Error("it is full with four places")
 	}
 }

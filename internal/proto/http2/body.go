@@ -63,7 +63,7 @@ func (b *Body) HasCurrent() bool { return b.current != nil }
 // read by that.
 func (b *Body) SingleLocked() []byte {
 	if b.current == nil && b.list.Single() {
-		b.current = b.list.Take()
+		b.current = b.list.Pop()
 	}
 	if b.current == nil || !b.list.Empty() {
 		return nil
@@ -77,7 +77,7 @@ func (b *Body) DropLocked() { b.list.Drop() }
 // Reset gives all memory back and forgets what Wake has told. Nobody may read.
 func (b *Body) Reset() {
 	if b.current != nil {
-		b.current.Give()
+		b.current.Release()
 		b.current = nil
 	}
 	b.list.Drop()
@@ -95,7 +95,7 @@ func (b *Body) Read(p []byte, w *Writer, r Receiver) (int, error) {
 	k := b.current
 	n := copy(p, k.Rest())
 	if k.R += n; k.R == k.W {
-		k.Give()
+		k.Release()
 		b.current = nil
 	}
 	if b.took(n, w, r) {
@@ -122,7 +122,7 @@ func (b *Body) next(w *Writer, r Receiver) error {
 	for {
 		w.Lock()
 		if !b.list.Empty() {
-			b.current = b.list.Take()
+			b.current = b.list.Pop()
 			w.Unlock()
 			return nil
 		}

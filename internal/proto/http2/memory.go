@@ -36,8 +36,8 @@ func TakeChunk(size int) *Chunk {
 	return smallChunks.Get().(*Chunk)
 }
 
-// Give gives the chunk back.
-func (k *Chunk) Give() {
+// Release returns the chunk for reuse.
+func (k *Chunk) Release() {
 	k.R, k.W, k.next = 0, 0, nil
 	if len(k.Mem) > smallChunk {
 		largeChunks.Put(k)
@@ -93,8 +93,8 @@ func (l *Chunks) link(k *Chunk) {
 	l.tail = k
 }
 
-// Take takes out the first chunk, which the caller owns then. There has to be one.
-func (l *Chunks) Take() *Chunk {
+// Pop removes the first chunk, which the caller owns then. There has to be one.
+func (l *Chunks) Pop() *Chunk {
 	k := l.head
 	if l.head = k.next; l.head == nil {
 		l.tail = nil
@@ -108,7 +108,7 @@ func (l *Chunks) Take() *Chunk {
 func (l *Chunks) Drop() {
 	for k := l.head; k != nil; {
 		next := k.next
-		k.Give()
+		k.Release()
 		k = next
 	}
 	*l = Chunks{}

@@ -22,9 +22,9 @@ func TestChunksKeepBytesInOrder(t *testing.T) {
 	}
 	var got []byte
 	for !l.Empty() {
-		k := l.Take()
+		k := l.Pop()
 		got = append(got, k.Rest()...)
-		k.Give()
+		k.Release()
 	}
 	if !bytes.Equal(got, want) || l.Size() != 0 {
 		t.Errorf("got %d bytes and %d left, want %d and none", len(got), l.Size(), len(want))

@@ -43,10 +43,10 @@ type Sink interface {
 	Broke(v any)
 }
 
-// Begin readies the writer. A goroutine writes at most rounds times before another
+// Init readies the writer. A goroutine writes at most rounds times before another
 // takes its turn, 0 as often as there is something; memory of up to keep bytes is
 // kept for others.
-func (w *Writer) Begin(sink Sink, rounds, keep int) {
+func (w *Writer) Init(sink Sink, rounds, keep int) {
 	if rounds == 0 {
 		rounds = int(^uint(0) >> 1)
 	}

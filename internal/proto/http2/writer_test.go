@@ -46,7 +46,7 @@ func (s *sunk) add(text string) {
 
 func TestWhatManyCollectIsWrittenOnce(t *testing.T) {
 	s := &sunk{}
-	s.w.Begin(s, 4, 1<<10)
+	s.w.Init(s, 4, 1<<10)
 	s.w.Active = 50
 	var all sync.WaitGroup
 	for i := range 50 {
@@ -79,7 +79,7 @@ func TestWhatManyCollectIsWrittenOnce(t *testing.T) {
 // A goroutine that writes for others is let go in the end, and another takes over.
 func TestAWriterPassesOnWhatIsLeft(t *testing.T) {
 	s := &sunk{}
-	s.w.Begin(s, 3, 1<<10)
+	s.w.Init(s, 3, 1<<10)
 	more := 5
 	s.wrote = func() {
 		if more--; more > 0 {
@@ -98,7 +98,7 @@ func TestAWriterPassesOnWhatIsLeft(t *testing.T) {
 
 func TestNothingIsWrittenAfterAFailure(t *testing.T) {
 	s := &sunk{fault: errors.New("gone")}
-	s.w.Begin(s, 0, 1<<10)
+	s.w.Init(s, 0, 1<<10)
 	for range 2 {
 		s.add("x")
 		s.w.Flush()
@@ -158,7 +158,7 @@ func TestAPanicLeavesTheWriterAtRest(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := &sunk{broken: make(chan any, 1)}
-			s.w.Begin(s, 4, 1<<10)
+			s.w.Init(s, 4, 1<<10)
 			s.wrote = func() { panic("a test broke it") }
 			s.add("x")
 			write(s)

@@ -146,7 +146,7 @@ func TestWhatIsWrittenIsRead(t *testing.T) {
 func TestTakeLeavesTheRestOnTheSocket(t *testing.T) {
 	server, client := testhouse.Pair(t)
 	io.WriteString(client, "PROXY TCP4 192.0.2.1 198.51.100.2 12345 443\r\nhello")
-	nc, err := Take(server, 10*time.Second)
+	nc, err := ReadHeader(server, 10*time.Second)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -162,7 +162,7 @@ func TestTakeLeavesTheRestOnTheSocket(t *testing.T) {
 func TestAHeaderThatDoesNotComeIsNotWaitedFor(t *testing.T) {
 	server, client := testhouse.Pair(t)
 	io.WriteString(client, "PROXY TCP4 192.0")
-	if _, err := Take(server, 20*time.Millisecond); !errors.Is(err, ErrLate) {
+	if _, err := ReadHeader(server, 20*time.Millisecond); !errors.Is(err, ErrLate) {
 		t.Errorf("got %v, want %v", err, ErrLate)
 	}
 }

@@ -10,11 +10,11 @@ import (
 	"headgate/internal/netconn"
 )
 
-// Take reads the header that begins nc, within a time, and returns the connection
+// ReadHeader reads the header that begins nc, within a time, and returns the connection
 // with the addresses that the header tells; nc itself when it tells of none. What
 // follows the header is left on the socket. After an error, nc is the caller's to
 // close.
-func Take(nc netconn.Stream, within time.Duration) (net.Conn, error) {
+func ReadHeader(nc netconn.Stream, within time.Duration) (net.Conn, error) {
 	if err := nc.SetReadDeadline(time.Now().Add(within)); err != nil {
 		return nil, err
 	}

@@ -157,8 +157,8 @@ const (
 	resolve                  // dot segments are taken away
 )
 
-// Begin begins the readings of a path that is in its one form.
-func (r *Readings) Begin(path string) {
+// Reset prepares the readings of a path that is in its one form.
+func (r *Readings) Reset(path string) {
 	*r = Readings{text: append(r.text[:0], path...), out: r.out}
 }
 

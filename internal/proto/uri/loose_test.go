@@ -8,7 +8,7 @@ import (
 
 func readings(path string) (all []string) {
 	var r Readings
-	for r.Begin(path); ; {
+	for r.Reset(path); ; {
 		text, ok := r.Next()
 		if !ok || r.Excessive() {
 			return all
@@ -91,7 +91,7 @@ func TestReadingsAreBounded(t *testing.T) {
 		long += "a%255C;x%2F%2F..%20./"
 	}
 	var r Readings
-	r.Begin(long)
+	r.Reset(long)
 	n := 0
 	for ; !r.Excessive(); n++ {
 		if _, ok := r.Next(); !ok {
@@ -110,7 +110,7 @@ func TestReadingsAllocateNothing(t *testing.T) {
 	const path = "/Some/..%2Fpath;x/%2561dmin."
 	var r Readings
 	if n := testing.AllocsPerRun(100, func() {
-		for r.Begin(path); ; {
+		for r.Reset(path); ; {
 			if _, ok := r.Next(); !ok {
 				return
 			}

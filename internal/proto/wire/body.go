@@ -40,9 +40,9 @@ type Body struct {
 	blind bool // the last read had no room for what follows
 }
 
-// Begin readies b for a body that follows in buf and on conn. Trailers are put
+// Reset readies b for a body that follows in buf and on conn. Trailers are put
 // into trailer at the end; lim bounds them.
-func (b *Body) Begin(conn *netconn.Conn, buf *netconn.Buffer, framing http1.Framing, length int64, lim *http1.Limits, trailer *header.List) {
+func (b *Body) Reset(conn *netconn.Conn, buf *netconn.Buffer, framing http1.Framing, length int64, lim *http1.Limits, trailer *header.List) {
 	b.conn, b.buf, b.trailer = conn, buf, trailer
 	b.framing, b.left, b.err = framing, length, nil
 	b.done = framing == http1.NoBody
@@ -193,11 +193,11 @@ func (b *Body) Ready() bool {
 	return true
 }
 
-// Look is Ready, but on a connection that cannot tell without waiting whether there
+// ReadyWithin is Ready, but on a connection that cannot tell without waiting whether there
 // are bytes, as under TLS, it waits for them for a moment. The next wait must set
 // its time anew.
-func (b *Body) Look(moment time.Duration) bool {
-	if b.Ready() || b.conn.Tells() {
+func (b *Body) ReadyWithin(moment time.Duration) bool {
+	if b.Ready() || b.conn.CanPoll() {
 		return b.Ready()
 	}
 	b.conn.SetReadUntil(clock.Now() + int64(moment))

@@ -37,7 +37,7 @@ func newSource(t *testing.T, framing http1.Framing, length int64, pieces ...stri
 	for _, p := range pieces {
 		io.WriteString(far, p)
 	}
-	s.Begin(c, &s.buf, framing, length, &http1.Limits{}, &s.trailer)
+	s.Reset(c, &s.buf, framing, length, &http1.Limits{}, &s.trailer)
 	return s
 }
 
@@ -155,12 +155,12 @@ func TestLookSeesABodyThatCannotBeSeenWithoutWaiting(t *testing.T) {
 	var buf netconn.Buffer
 	var trailer header.List
 	var b wire.Body
-	b.Begin(c, &buf, http1.Length, 5, &http1.Limits{}, &trailer)
-	if b.Look(time.Millisecond) {
+	b.Reset(c, &buf, http1.Length, 5, &http1.Limits{}, &trailer)
+	if b.ReadyWithin(time.Millisecond) {
 		t.Error("a body is seen before it was sent")
 	}
 	go io.WriteString(far, "hello")
-	for until := time.Now().Add(time.Minute); !b.Look(time.Millisecond); {
+	for until := time.Now().Add(time.Minute); !b.ReadyWithin(time.Millisecond); {
 		if time.Now().After(until) {
 			t.Fatal("the body is not seen")
 		}
@@ -169,9 +169,9 @@ func TestLookSeesABodyThatCannotBeSeenWithoutWaiting(t *testing.T) {
 	if text, err := io.ReadAll(&b); string(text) != "hello" || err != nil {
 		t.Errorf("got %q, %v", text, err)
 	}
-	b.Begin(c, &buf, http1.Length, 5, &http1.Limits{}, &trailer)
+	b.Reset(c, &buf, http1.Length, 5, &http1.Limits{}, &trailer)
 	far.Close()
-	if !b.Look(time.Second) || !errors.Is(b.Err(), io.ErrUnexpectedEOF) {
+	if !b.ReadyWithin(time.Second) || !errors.Is(b.Err(), io.ErrUnexpectedEOF) {
 		t.Errorf("a client that left: %v", b.Err())
 	}
 }

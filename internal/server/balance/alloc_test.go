@@ -18,7 +18,7 @@ func TestChoiceAllocatesNothing(t *testing.T) {
 				g.members[0].Gauge.Set(out)
 				n := testing.AllocsPerRun(100, func() {
 					ask := Ask{Now: 1, Key: 7}
-					i, _ := g.Take(&ask)
+					i, _ := g.Choose(&ask)
 					g.members[i].Gauge.Observe(1, 1)
 					g.members[i].Gauge.Release()
 				})
@@ -39,7 +39,7 @@ func BenchmarkTake(b *testing.B) {
 				g = New(g.members, Options{Method: method})
 				for b.Loop() {
 					ask := Ask{Now: 1, Key: 7}
-					i, _ := g.Take(&ask)
+					i, _ := g.Choose(&ask)
 					g.members[i].Gauge.Release()
 				}
 			})

@@ -176,9 +176,9 @@ func (g *Group) Waiting() int {
 	return g.queue.Waiting()
 }
 
-// Take chooses a server and counts the request on it. Who gets one releases its
+// Choose chooses a server and counts the request on it. Who gets one releases its
 // gauge when the request is over.
-func (g *Group) Take(a *Ask) (int, Outcome) {
+func (g *Group) Choose(a *Ask) (int, Outcome) {
 	if i := g.quick(a); i >= 0 {
 		return i, Chosen
 	}
@@ -221,7 +221,7 @@ func (g *Group) Likely(a *Ask) (int, Outcome) {
 		}
 		return g.rotation.smooth.peek(g, &set, a.Now), Chosen
 	case LeastConnections:
-		return g.least(&set, a.Now, g.whoseTurn(&set, a.Now)), Chosen
+		return g.leastLoaded(&set, a.Now, g.whoseTurn(&set, a.Now)), Chosen
 	case Random, P2CEWMA:
 		return -1, Chosen
 	}

@@ -32,7 +32,7 @@ func name(i int) string {
 func turns(g *Group, n int) string {
 	var b strings.Builder
 	for range n {
-		i, outcome := g.Take(&Ask{Now: 1})
+		i, outcome := g.Choose(&Ask{Now: 1})
 		if outcome == Chosen {
 			g.members[i].Gauge.Release()
 		}
@@ -79,7 +79,7 @@ func TestEachServerIsTriedOnce(t *testing.T) {
 			ask := Ask{Now: 1}
 			n := 0
 			for {
-				i, outcome := g.Take(&ask)
+				i, outcome := g.Choose(&ask)
 				if outcome != Chosen {
 					equal(t, "outcome", outcome, None)
 					break
@@ -148,7 +148,7 @@ func TestOnlyServersThatMayTakeAreTaken(t *testing.T) {
 			break
 		}
 		likely, _ := g.Likely(&ask)
-		got, outcome := g.Take(&ask)
+		got, outcome := g.Choose(&ask)
 		if outcome == Chosen != (want != Tried{}) || outcome == Chosen && !want.Has(got) {
 			t.Fatalf("took %d, outcome %d; may take %v", got, outcome, want)
 		}
@@ -162,7 +162,7 @@ func TestLeastConnectionsGoesByLoadAndWeight(t *testing.T) {
 	g := New(members(2, 1), Options{Method: LeastConnections})
 	var got strings.Builder
 	for range 9 {
-		i, _ := g.Take(&Ask{Now: 1})
+		i, _ := g.Choose(&Ask{Now: 1})
 		got.WriteString(name(i))
 	}
 	equal(t, "active of a", g.members[0].Gauge.Active(), 6)
@@ -171,7 +171,7 @@ func TestLeastConnectionsGoesByLoadAndWeight(t *testing.T) {
 		g.members[1].Gauge.Release()
 	}
 	for range 3 {
-		if i, _ := g.Take(&Ask{Now: 1}); i != 1 {
+		if i, _ := g.Choose(&Ask{Now: 1}); i != 1 {
 			t.Error("took the one with more to do")
 		}
 	}
@@ -184,7 +184,7 @@ func TestTheSlowServerGetsLess(t *testing.T) {
 	var n [3]int
 	for range 30_000 {
 		now += int64(100 * time.Microsecond)
-		i, _ := g.Take(&Ask{Now: now})
+		i, _ := g.Choose(&Ask{Now: now})
 		g.members[i].Gauge.Release()
 		g.members[i].Gauge.Observe(took[i], now)
 		n[i]++
@@ -210,7 +210,7 @@ func TestHalfOpenLetsProbesThrough(t *testing.T) {
 	gauge := g.members[0].Gauge
 	gauge.Set(Open)
 	equal(t, "open", turns(g, 1), ".")
-	_, outcome := g.Take(&Ask{Now: 1})
+	_, outcome := g.Choose(&Ask{Now: 1})
 	equal(t, "outcome", outcome, Broken)
 	gauge.Set(HalfOpen)
 	gauge.Clear(Open)

@@ -39,7 +39,7 @@ func (g *Group) pick(set *Tried, a *Ask) int {
 	}
 	switch g.method {
 	case LeastConnections:
-		return g.least(set, a.Now, g.turn(set, a.Now))
+		return g.leastLoaded(set, a.Now, g.turn(set, a.Now))
 	case P2CEWMA:
 		return g.two(set, a.Now)
 	case Random:
@@ -49,7 +49,7 @@ func (g *Group) pick(set *Tried, a *Ask) int {
 	case Hash:
 		return g.rendezvous(set, a)
 	}
-	return g.rotation.smooth.take(g, set, a.Now)
+	return g.rotation.smooth.next(g, set, a.Now)
 }
 
 // next returns the lowest place of a set that is not below i, or -1.
@@ -76,7 +76,7 @@ type smooth struct {
 	}
 }
 
-func (s *smooth) take(g *Group, set *Tried, now int64) int {
+func (s *smooth) next(g *Group, set *Tried, now int64) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	best, total := -1, int64(0)
@@ -112,13 +112,13 @@ func (g *Group) turn(set *Tried, now int64) int {
 			return i
 		}
 	}
-	return g.rotation.smooth.take(g, set, now)
+	return g.rotation.smooth.next(g, set, now)
 }
 
-// least returns the server with the fewest requests for its weight, first before
+// leastLoaded returns the server with the fewest requests for its weight, first before
 // others that have as few. It compares without a division: a/x < b/y where
 // a*y < b*x.
-func (g *Group) least(set *Tried, now int64, first int) int {
+func (g *Group) leastLoaded(set *Tried, now int64, first int) int {
 	best, active, share := first, g.members[first].Gauge.active.Load(), g.share(first, now)
 	// Begin behind it, so that no server wins ties by its place in the list.
 	for i, wrapped := set.next(first+1), false; ; i = set.next(i + 1) {

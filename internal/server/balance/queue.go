@@ -42,7 +42,7 @@ const look = 100 * time.Millisecond
 // patience, while gone does not say that nobody wants it any more. Full comes
 // back at once when as many wait as may.
 func (g *Group) Wait(a *Ask, patience time.Duration, gone func() bool) (int, Outcome) {
-	i, outcome := g.Take(a)
+	i, outcome := g.Choose(a)
 	if outcome != Full || g.queue == nil || patience <= 0 {
 		return i, outcome
 	}
@@ -124,7 +124,7 @@ func (q *Queue) retryLocked(w *waiter) (int, Outcome) {
 	case at < 0:
 		return <-w.place, Chosen
 	case at == 0:
-		i, outcome := w.group.Take(w.ask)
+		i, outcome := w.group.Choose(w.ask)
 		if outcome != Full {
 			q.leaveLocked(w)
 		}

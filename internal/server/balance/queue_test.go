@@ -23,7 +23,7 @@ func bounded(servers, limit, length int) *Group {
 func TestQueueServesInOrderOfArrival(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := bounded(1, 1, 10)
-		if _, outcome := g.Take(&Ask{Now: 1}); outcome != Chosen {
+		if _, outcome := g.Choose(&Ask{Now: 1}); outcome != Chosen {
 			t.Fatal("the first finds it full")
 		}
 		var order []int
@@ -43,7 +43,7 @@ func TestQueueServesInOrderOfArrival(t *testing.T) {
 		equal(t, "waiting", g.queue.Waiting(), 5)
 		// Nobody overtakes those who wait.
 		g.members[0].Gauge.active.Add(-1)
-		_, outcome := g.Take(&Ask{Now: 1})
+		_, outcome := g.Choose(&Ask{Now: 1})
 		equal(t, "newcomer", outcome, Full)
 		g.members[0].Gauge.active.Add(1)
 		g.members[0].Gauge.Release()
@@ -60,7 +60,7 @@ func TestQueueServesInOrderOfArrival(t *testing.T) {
 func TestQueueIsBoundedInLengthAndTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := bounded(1, 1, 1)
-		g.Take(&Ask{Now: 1})
+		g.Choose(&Ask{Now: 1})
 		var all sync.WaitGroup
 		all.Go(func() {
 			began := time.Now()
@@ -92,7 +92,7 @@ func TestAServerThatComesBackIsHandedToThoseWhoWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := bounded(2, 1, 10)
 		g.members[1].Gauge.Set(Unhealthy)
-		g.Take(&Ask{Now: 1})
+		g.Choose(&Ask{Now: 1})
 		got := -1
 		var all sync.WaitGroup
 		all.Go(func() { got, _ = g.Wait(&Ask{Now: 1}, time.Minute, wanted) })
@@ -111,7 +111,7 @@ func TestAServerThatTheFirstCannotUseServesThoseBehind(t *testing.T) {
 			g := bounded(2, 1, length)
 			var tried Tried
 			tried.Add(0)
-			one, _ := g.Take(&Ask{Now: 1, Tried: tried})
+			one, _ := g.Choose(&Ask{Now: 1, Tried: tried})
 			equal(t, "the server that is full", one, 1)
 			var all sync.WaitGroup
 			all.Go(func() { // it has tried the server that has room
@@ -138,7 +138,7 @@ func TestAServerThatTheFirstCannotUseServesThoseBehind(t *testing.T) {
 func TestWhoWaitsHearsThatAllAreOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := bounded(1, 1, 10)
-		g.Take(&Ask{Now: 1})
+		g.Choose(&Ask{Now: 1})
 		var all sync.WaitGroup
 		for range 2 {
 			all.Go(func() {

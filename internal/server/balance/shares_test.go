@@ -26,7 +26,7 @@ func TestSharesFollowTheWeights(t *testing.T) {
 				many *= 10 // chance alone is off by 0.3 % at a hundred thousand
 			}
 			for k := range many {
-				i, _ := g.Take(&Ask{Now: 1, Key: mix(uint64(k))})
+				i, _ := g.Choose(&Ask{Now: 1, Key: mix(uint64(k))})
 				g.members[i].Gauge.Release()
 				n[i]++
 			}
@@ -51,7 +51,7 @@ func TestSharesOfTheRestFollowTheWeights(t *testing.T) {
 		var n [4]int
 		const many = 300_000
 		for range many {
-			i, _ := g.Take(&Ask{Now: 1})
+			i, _ := g.Choose(&Ask{Now: 1})
 			g.members[i].Gauge.Release()
 			n[i]++
 		}
@@ -73,8 +73,8 @@ func TestOnlyTheKeysOfARemovedServerMove(t *testing.T) {
 		moved := 0
 		for k := range keys {
 			ask := Ask{Now: 1, Key: HashText(fmt.Sprint(k))}
-			i, _ := before.Take(&ask)
-			j, _ := after.Take(&ask)
+			i, _ := before.Choose(&ask)
+			j, _ := after.Choose(&ask)
 			was, is := before.members[i].ID, after.members[j].ID
 			if was != is {
 				moved++
@@ -83,7 +83,7 @@ func TestOnlyTheKeysOfARemovedServerMove(t *testing.T) {
 				}
 			}
 			all[2].Gauge.Set(Unhealthy)
-			if n, _ := before.Take(&ask); before.members[n].ID != is {
+			if n, _ := before.Choose(&ask); before.members[n].ID != is {
 				t.Fatalf("weights %v: key %d goes to %d while c is unhealthy, to %s without it", weights, k, n, is)
 			}
 			all[2].Gauge.Clear(Unhealthy)
@@ -111,7 +111,7 @@ func TestSlowStartGrowsToTheFullShare(t *testing.T) {
 			n := 0
 			const many = 100_000
 			for k := range many {
-				i, _ := g.Take(&Ask{Now: began + int64(c.after), Key: mix(uint64(k))})
+				i, _ := g.Choose(&Ask{Now: began + int64(c.after), Key: mix(uint64(k))})
 				n += i
 			}
 			got := float64(n) / many

@@ -60,7 +60,7 @@ func besideSlow(method Method, perSecond int) []time.Duration {
 			end(heap.Pop(&running).(finished))
 		}
 		ask := Ask{Now: now, Key: random.Uint64()}
-		i, _ := g.Take(&ask)
+		i, _ := g.Choose(&ask)
 		worker := 0
 		for w, at := range free[i] {
 			if at < free[i][worker] {

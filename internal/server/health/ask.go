@@ -16,8 +16,8 @@ const maxBody = 64 << 10
 // agent is the User-Agent of a check.
 const agent = "headgate-health-check"
 
-// ask makes one check, in no more than its time.
-func (k *Check) ask() Result {
+// runOnce makes one check, in no more than its time.
+func (k *Check) runOnce() Result {
 	began := clock.Now()
 	until := began + int64(k.config.Timeout)
 	status, wrong := k.try(until)
@@ -48,7 +48,7 @@ func (k *Check) try(until int64) (status int, wrong string) {
 // request asks for the path and says what is wrong with the answer.
 func (k *Check) request(until int64) (status int, wrong string) {
 	e := &k.subrequest
-	e.Begin(k.method, k.path, k.query, k.config.Timeout.D())
+	e.Start(k.method, k.path, k.query, k.config.Timeout.D())
 	e.WhileWanted(func() bool { return k.retired.Load() || clock.Now() > until })
 	e.Request.Header.Add(header.UserAgent, agent)
 	if k.call != nil {
@@ -57,7 +57,7 @@ func (k *Check) request(until int64) (status int, wrong string) {
 		e.Request.Header.Add(header.Accept, "*/*")
 	}
 	defer e.Close()
-	if answer := e.Ask(k.probe.Source); answer != nil {
+	if answer := e.Send(k.probe.Source); answer != nil {
 		if answer.Reason == exchange.ClientClosed {
 			return 0, fmt.Sprintf("no answer in %v", k.config.Timeout)
 		}

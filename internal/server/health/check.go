@@ -83,8 +83,8 @@ func NewCheck(c *Config, probe Probe, rounds *Rounds, log *slog.Logger) *Check {
 	return k
 }
 
-// Begin lets the check run. To begin again does nothing.
-func (k *Check) Begin() {
+// Start lets the check run. To begin again does nothing.
+func (k *Check) Start() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.mu.timer == nil && !k.retired.Load() {
@@ -109,7 +109,7 @@ func (k *Check) run() {
 		k.rounds.leave()
 		return
 	}
-	r := k.ask()
+	r := k.runOnce()
 	k.rounds.leave()
 	if k.retired.Load() {
 		return

@@ -97,10 +97,10 @@ func status(code int, body string) func(*exchange.Exchange) *exchange.Answer {
 	}
 }
 
-// begin returns a check that runs.
-func begin(c *Config, probe Probe, rounds *Rounds, log *slog.Logger) *Check {
+// startCheck returns a check that runs.
+func startCheck(c *Config, probe Probe, rounds *Rounds, log *slog.Logger) *Check {
 	k := NewCheck(c, probe, rounds, log)
-	k.Begin()
+	k.Start()
 	return k
 }
 
@@ -112,7 +112,7 @@ func TestCheckRisesAndFalls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		lines, log := newLog(t)
 		f := &fake{respond: status(200, "")}
-		k := begin(defaults(), Probe{Name: "http://a", Source: f}, NewRounds(), log)
+		k := startCheck(defaults(), Probe{Name: "http://a", Source: f}, NewRounds(), log)
 		defer k.Retire()
 		s := newServer(log)
 		w := k.Watch(s, 0)
@@ -211,7 +211,7 @@ func TestWhatACheckLooksAt(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			cfg := defaults()
 			c.change(cfg)
-			r := NewCheck(cfg, Probe{Source: &fake{respond: c.respond}}, NewRounds(), slog.New(slog.DiscardHandler)).ask()
+			r := NewCheck(cfg, Probe{Source: &fake{respond: c.respond}}, NewRounds(), slog.New(slog.DiscardHandler)).runOnce()
 			equal(t, "error", r.Error, c.want)
 			equal(t, "healthy", r.Healthy, c.want == "")
 		})
@@ -235,7 +235,7 @@ func TestWithoutAPathAConnectionIsEnough(t *testing.T) {
 		cfg.Path = ""
 		var refuse atomic.Bool
 		_, log := newLog(t)
-		k := begin(cfg, Probe{Connect: func(time.Duration) error {
+		k := startCheck(cfg, Probe{Connect: func(time.Duration) error {
 			if refuse.Load() {
 				return errors.New("connection refused")
 			}
@@ -274,7 +274,7 @@ func TestChecksAreSpreadAndBounded(t *testing.T) {
 		}}
 		var checks []*Check
 		for range servers {
-			checks = append(checks, begin(defaults(), Probe{Source: f}, rounds, slog.New(slog.DiscardHandler)))
+			checks = append(checks, startCheck(defaults(), Probe{Source: f}, rounds, slog.New(slog.DiscardHandler)))
 		}
 		time.Sleep(100 * time.Second)
 		for _, k := range checks {
@@ -301,13 +301,13 @@ func TestRetiredCheckSaysNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		_, log := newLog(t)
 		f := &fake{respond: status(500, "")}
-		k := begin(defaults(), Probe{Source: f}, NewRounds(), log)
+		k := startCheck(defaults(), Probe{Source: f}, NewRounds(), log)
 		s := newServer(log)
 		w := k.Watch(s, 0)
 		time.Sleep(time.Minute)
 		equal(t, "state", s.Status(false).State, Unhealthy)
 		// Another check takes over; until it knows something the verdict stands.
-		next := begin(defaults(), Probe{Source: &fake{respond: status(200, "")}}, NewRounds(), log)
+		next := startCheck(defaults(), Probe{Source: &fake{respond: status(200, "")}}, NewRounds(), log)
 		w2 := next.Watch(s, 0)
 		equal(t, "state", s.Status(false).State, Unhealthy)
 		w.Retire()

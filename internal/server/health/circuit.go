@@ -78,11 +78,11 @@ func (c *Circuit) Opened() uint64 { return c.opened.Load() }
 // by clock.Now.
 func (c *Circuit) Answered(status int, began, now int64) {
 	slow := c.settings.SlowAfter > 0 && now-began > int64(c.settings.SlowAfter)
-	c.tell(slow || c.errors.has(status), began, now)
+	c.record(slow || c.errors.has(status), began, now)
 }
 
 // Failed tells of an attempt without an answer.
-func (c *Circuit) Failed(began, now int64) { c.tell(true, began, now) }
+func (c *Circuit) Failed(began, now int64) { c.record(true, began, now) }
 
 // Undone tells of an attempt that says nothing about the server, as its client left.
 func (c *Circuit) Undone(began int64) {
@@ -93,14 +93,14 @@ func (c *Circuit) Undone(began int64) {
 	}
 }
 
-func (c *Circuit) tell(bad bool, began, now int64) {
+func (c *Circuit) record(bad bool, began, now int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch {
 	case c.mu.retired:
 	case c.mu.state == CircuitClosed:
 		if all, wrong := c.countLocked(bad, now); bad && all >= c.settings.MinRequests && wrong*100 >= c.settings.ErrorPercent*all {
-			c.server.tell(slog.LevelWarn, "circuit opened", "requests", all, "errors", wrong, "for", c.settings.OpenTime.String())
+			c.server.logChange(slog.LevelWarn, "circuit opened", "requests", all, "errors", wrong, "for", c.settings.OpenTime.String())
 			c.openLocked()
 		}
 	case c.mu.state == CircuitHalfOpen && began >= c.mu.since:
@@ -133,7 +133,7 @@ func (c *Circuit) countLocked(bad bool, now int64) (all, wrong int) {
 // probedLocked notes how a probe went.
 func (c *Circuit) probedLocked(bad bool) {
 	if bad {
-		c.server.tell(slog.LevelWarn, "circuit opened again", "for", c.settings.OpenTime.String())
+		c.server.logChange(slog.LevelWarn, "circuit opened again", "for", c.settings.OpenTime.String())
 		c.openLocked()
 		return
 	}
@@ -142,7 +142,7 @@ func (c *Circuit) probedLocked(bad bool) {
 		c.mu.state = CircuitClosed
 		c.mu.cells = [cells]struct{ all, bad int }{}
 		c.server.Clear(balance.HalfOpen)
-		c.server.tell(slog.LevelInfo, "circuit closed", "probes", c.mu.good)
+		c.server.logChange(slog.LevelInfo, "circuit closed", "probes", c.mu.good)
 	}
 }
 

@@ -108,7 +108,7 @@ func TestProbesThatSayNothing(t *testing.T) {
 		time.Sleep(10 * time.Second)
 		synctest.Wait()
 		g := balance.New([]balance.Member{{ID: "a", Weight: 1, Gauge: &s.Gauge}}, balance.Options{})
-		take := func() balance.Outcome { _, outcome := g.Take(&balance.Ask{Now: clock.Now()}); return outcome }
+		take := func() balance.Outcome { _, outcome := g.Choose(&balance.Ask{Now: clock.Now()}); return outcome }
 		for range 3 {
 			equal(t, "probe", take(), balance.Chosen)
 		}

@@ -48,7 +48,7 @@ func TestCheckByGRPC(t *testing.T) {
 			}
 			return nil
 		}}
-		r := NewCheck(cfg, Probe{Source: f}, NewRounds(), slog.New(slog.DiscardHandler)).ask()
+		r := NewCheck(cfg, Probe{Source: f}, NewRounds(), slog.New(slog.DiscardHandler)).runOnce()
 		equal(t, "error", r.Error, c.want)
 	}
 	equal(t, "a call for the whole server", string(grpcRequest("")), "\x00\x00\x00\x00\x00")

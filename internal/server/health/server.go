@@ -159,8 +159,8 @@ func heldReason(h exchange.Held) string {
 	return text
 }
 
-// tell logs what happened to the server.
-func (s *Server) tell(level slog.Level, what string, more ...any) {
+// logChange logs what happened to the server.
+func (s *Server) logChange(level slog.Level, what string, more ...any) {
 	s.log.Log(context.Background(), level, what, append([]any{"proxy", s.name.Proxy, "route", s.name.Route, "server", s.name.Server}, more...)...)
 }
 
@@ -297,7 +297,7 @@ func (s *Server) eject(p *Policy, failures int) bool {
 	past.ejected = time.AfterFunc(pause, func() { s.readmit(again) })
 	past.ejections++
 	s.Set(balance.Ejected)
-	s.tell(slog.LevelWarn, "server ejected", "failures_in_a_row", failures, "for", pause.String(), "error", past.failure)
+	s.logChange(slog.LevelWarn, "server ejected", "failures_in_a_row", failures, "for", pause.String(), "error", past.failure)
 	s.settleLocked("requests failed in a row")
 	return true
 }
@@ -316,7 +316,7 @@ func (s *Server) readmit(row int32) {
 	s.breaks.Store(min(s.breaks.Load(), row))
 	s.answered.Store(false)
 	s.backLocked(balance.Ejected)
-	s.tell(slog.LevelInfo, "server takes requests again", "after", "ejection")
+	s.logChange(slog.LevelInfo, "server takes requests again", "after", "ejection")
 	s.settleLocked("the ejection is over")
 }
 

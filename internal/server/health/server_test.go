@@ -174,7 +174,7 @@ func TestServerComesBackSlowly(t *testing.T) {
 		equal(t, "after the slow start", s.Status(false).State, Healthy)
 
 		f := &fake{respond: status(500, "")}
-		k := begin(defaults(), Probe{Source: f}, NewRounds(), log)
+		k := startCheck(defaults(), Probe{Source: f}, NewRounds(), log)
 		defer k.Retire()
 		defer k.Watch(s, 20*time.Second).Retire()
 		time.Sleep(time.Minute)
@@ -269,7 +269,7 @@ func TestAnUnhealthyServerThatAnswersSaysSo(t *testing.T) {
 		c.Path = "/"
 		var changes atomic.Int32
 		s := NewServer(Name{"shop", "/", "http://a"}, Options{Log: log, Changed: func(string) { changes.Add(1) }})
-		k := begin(c, Probe{Name: "http://a", Source: f}, NewRounds(), log)
+		k := startCheck(c, Probe{Name: "http://a", Source: f}, NewRounds(), log)
 		w := k.Watch(s, 0)
 		defer k.Retire()
 		defer w.Retire()

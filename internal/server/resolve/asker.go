@@ -159,7 +159,7 @@ func (a asker) listen(ctx context.Context, server string, ask func(context.Conte
 		return unknownTTL, ask(ctx, net.DefaultResolver)
 	}
 	ear := &ear{ttl: unknownTTL}
-	hear := a.guarded(ear.hear)
+	hear := a.guarded(ear.parse)
 	r := &net.Resolver{PreferGo: true, Dial: func(ctx context.Context, network, address string) (net.Conn, error) {
 		if server != "" {
 			address = server
@@ -206,9 +206,9 @@ type ear struct {
 	ttl time.Duration // the shortest so far
 }
 
-// hear takes a message of a name server. Whether it may be believed is for package
+// parse reads a message of a name server. Whether it may be believed is for package
 // net to judge; a wrong one can make us ask sooner, and no more.
-func (e *ear) hear(message []byte) {
+func (e *ear) parse(message []byte) {
 	var p dnsmessage.Parser
 	if _, err := p.Start(message); err != nil || p.SkipAllQuestions() != nil {
 		return

@@ -75,8 +75,8 @@ func TestANameServerThatIsSilentIsLeftForAnother(t *testing.T) {
 	}
 	// The word that there is no such name is an answer.
 	a = asker{servers: []netip.AddrPort{z.Address, mute.Address}}
-	if _, _, err := a.host(t.Context(), "no.test", 80); !notFound(err) || mute.Asked("no.test") != 0 {
-		t.Errorf("%v, and the second was asked %d times", err, mute.Asked("no.test"))
+	if _, _, err := a.host(t.Context(), "no.test", 80); !notFound(err) || mute.Queries("no.test") != 0 {
+		t.Errorf("%v, and the second was asked %d times", err, mute.Queries("no.test"))
 	}
 }
 
@@ -123,7 +123,7 @@ func TestANameWithAThousandAddressesIsBounded(t *testing.T) {
 func TestWhatANameServerSaysCannotBreakTheEar(t *testing.T) {
 	e := &ear{ttl: unknownTTL}
 	for _, b := range [][]byte{nil, {1}, make([]byte, 11), make([]byte, 12), make([]byte, 600)} {
-		e.hear(b)
+		e.parse(b)
 	}
 	if e.ttl != unknownTTL {
 		t.Errorf("TTL %v", e.ttl)
@@ -177,7 +177,7 @@ func FuzzEar(f *testing.F) {
 	f.Add([]byte("\x00\x01\x80\x00\x00\x01\x00\x01\x00\x00\x00\x00\x01a\x00\x00\x01\x00\x01\xc0\x0c\x00\x01\x00\x01\x00\x00\x00\x07\x00\x04\x7f\x00\x00\x01"))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		e := &ear{ttl: unknownTTL}
-		e.hear(b)
+		e.parse(b)
 		if e.ttl < unknownTTL {
 			t.Errorf("TTL %v", e.ttl)
 		}

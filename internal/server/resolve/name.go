@@ -247,7 +247,7 @@ func (n *Name) lookUp() {
 	kept := len(n.mu.set)
 	close(n.mu.ready)
 	n.mu.Unlock()
-	n.tell(before, set, was, err, kept)
+	n.logChange(before, set, was, err, kept)
 }
 
 // guarded asks. A panic is a look-up that failed, and not the end of the process.
@@ -293,8 +293,8 @@ func (n *Name) believed(ttl time.Duration) time.Duration {
 	return min(max(ttl, shortest), n.options.Interval)
 }
 
-// tell logs what changed.
-func (n *Name) tell(before, set []Endpoint, was, err error, kept int) {
+// logChange logs what changed.
+func (n *Name) logChange(before, set []Endpoint, was, err error, kept int) {
 	switch log := n.options.Log; {
 	case err != nil && was == nil && kept > 0:
 		log.Warn("cannot resolve server name, keeping its last addresses", "name", n.shown, "error", err)

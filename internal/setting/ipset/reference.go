@@ -109,7 +109,7 @@ func parseReference(text string) (Reference, *fault) {
 			return Reference{Kind: ToCountry, Name: name}, nil
 		}
 		upper := strings.ToUpper(name)
-		if len(upper) != 2 || letter(upper[0]) < 0 || letter(upper[1]) < 0 {
+		if len(upper) != 2 || capitalIndex(upper[0]) < 0 || capitalIndex(upper[1]) < 0 {
 			return Reference{}, &fault{fmt.Sprintf("%q is not a country", shorten(text)), "write the two letters of ISO 3166, such as country:DE, or country:unknown"}
 		}
 		return Reference{Kind: ToCountry, Name: upper}, nil
@@ -121,8 +121,8 @@ func parseReference(text string) (Reference, *fault) {
 	return Reference{Kind: ToASN, ASN: uint32(n)}, nil
 }
 
-// letter returns the place of a capital in the alphabet, -1 for anything else.
-func letter(c byte) int {
+// capitalIndex returns the place of a capital in the alphabet, -1 for anything else.
+func capitalIndex(c byte) int {
 	if c < 'A' || c > 'Z' {
 		return -1
 	}
@@ -172,7 +172,7 @@ func (c *countries) add(name string) {
 		c.unknown = true
 		return
 	}
-	n := letter(name[0])*26 + letter(name[1])
+	n := capitalIndex(name[0])*26 + capitalIndex(name[1])
 	c.pairs[n/64] |= 1 << (n % 64)
 }
 
@@ -181,7 +181,7 @@ func (c *countries) has(name string) bool {
 	case 0:
 		return false
 	case 2:
-		a, b := letter(name[0]), letter(name[1])
+		a, b := capitalIndex(name[0]), capitalIndex(name[1])
 		if a < 0 || b < 0 {
 			return false
 		}

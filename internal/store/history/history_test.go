@@ -127,7 +127,7 @@ func TestASaveStandsBeforeItsEnd(t *testing.T) {
 	p := newPlace(t)
 	p.write("a", "old")
 	intent := filepath.Join(p.dir, "intent.json")
-	r, end, err := p.h.Begin(t.Context(), history.Request{Documents: []history.Document{p.doc("a", "old", "new")}, When: time.Now(), Via: "api"})
+	r, end, err := p.h.Start(t.Context(), history.Request{Documents: []history.Document{p.doc("a", "old", "new")}, When: time.Now(), Via: "api"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -140,7 +140,7 @@ func TestASaveStandsBeforeItsEnd(t *testing.T) {
 		t.Errorf("the intent is left: %v", err)
 	}
 
-	_, _, err = p.h.Begin(t.Context(), history.Request{Documents: []history.Document{p.doc("a", "new", "newer")}, When: time.Now(), Via: "api"})
+	_, _, err = p.h.Start(t.Context(), history.Request{Documents: []history.Document{p.doc("a", "new", "newer")}, When: time.Now(), Via: "api"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -394,7 +394,7 @@ func TestANewDocumentStandsThoughItsTemporaryNameStays(t *testing.T) {
 			}
 		}
 	}
-	_, end, err := p.h.Begin(t.Context(), p.request(p.doc("new.yaml", "", "ours")))
+	_, end, err := p.h.Start(t.Context(), p.request(p.doc("new.yaml", "", "ours")))
 	if err != nil {
 		t.Errorf("Begin = %v", err)
 	}

@@ -19,17 +19,17 @@ import (
 // *ReadOnly when a document is in the way, and wraps store.ErrUnavailable when the
 // revision cannot be kept.
 func (h *History) Save(ctx context.Context, q Request) (Revision, error) {
-	r, end, err := h.Begin(ctx, q)
+	r, end, err := h.Start(ctx, q)
 	end()
 	return r, err
 }
 
-// Begin is Save up to its atomic point: when it returns, what is saved stands, and is what a
+// Start is Save up to its atomic point: when it returns, what is saved stands, and is what a
 // start after a crash finds. What is left to do, to remove the intent and what came out of
 // its place, is in end, so that the caller can put what was saved to use before. It calls
 // end in any case, before it acknowledges the save; until then nobody else may look at the
 // history.
-func (h *History) Begin(ctx context.Context, q Request) (r Revision, end func(), err error) {
+func (h *History) Start(ctx context.Context, q Request) (r Revision, end func(), err error) {
 	h.mu.Lock()
 	begun := false
 	defer func() {

@@ -60,7 +60,7 @@ func TestAnIntentIsJudgedByItsRevisionAndNotByHead(t *testing.T) {
 	if _, err := a.h.Save(t.Context(), a.request("old", "old")); err != nil { // as it was found at the start
 		t.Fatal(err)
 	}
-	if _, _, err := a.h.Begin(t.Context(), a.request("old", "saved on a")); err != nil { // its end never comes
+	if _, _, err := a.h.Start(t.Context(), a.request("old", "saved on a")); err != nil { // its end never comes
 		t.Fatal(err)
 	}
 	b := newMachine(t, s, "saved on a")

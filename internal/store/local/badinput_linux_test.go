@@ -49,18 +49,18 @@ func inChild(t *testing.T, task, dir string, attributes *syscall.SysProcAttr) ma
 	return said
 }
 
-func say(name string, value any) { fmt.Printf("%s: %v\n", name, value) }
+func printValue(name string, value any) { fmt.Printf("%s: %v\n", name, value) }
 
 // doTask is what a child does.
 func doTask(task, dir string) error {
 	switch task {
 	case "read-only":
 		if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
-			say("skip", err)
+			printValue("skip", err)
 			return nil
 		}
 		if err := unix.Mount(dir, dir, "", unix.MS_BIND, ""); err != nil {
-			say("skip", err)
+			printValue("skip", err)
 			return nil
 		}
 		if err := unix.Mount("", dir, "", unix.MS_REMOUNT|unix.MS_BIND|unix.MS_RDONLY, ""); err != nil {
@@ -69,7 +69,7 @@ func doTask(task, dir string) error {
 		return look(dir, func() error { return unix.Mount("", dir, "", unix.MS_REMOUNT|unix.MS_BIND, "") })
 	case "full":
 		if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
-			say("skip", err)
+			printValue("skip", err)
 			return nil
 		}
 		return fillDisk(dir)
@@ -85,19 +85,19 @@ func look(dir string, mend func() error) error {
 	clock := newClock()
 	s, err := Open(Options{Dir: dir, Clock: clock.now})
 	if err != nil {
-		say("open", err)
+		printValue("open", err)
 		return nil
 	}
 	defer s.Close()
-	say("trouble", s.Trouble())
+	printValue("trouble", s.Trouble())
 	ctx := testContext()
 	for _, key := range []string{"certificate/a", "user/a"} {
 		e, err := s.Get(ctx, key)
-		say(key, fmt.Sprint(string(e.Value), " ", err))
+		printValue(key, fmt.Sprint(string(e.Value), " ", err))
 	}
 	change := store.Change{Put: []store.Entry{{Key: "user/b", Value: []byte("x")}, {Key: "certificate/b", Value: []byte("x")}}}
 	_, err = s.Commit(ctx, change)
-	say("commit", fmt.Sprint(errors.Is(err, store.ErrUnavailable), " ", err))
+	printValue("commit", fmt.Sprint(errors.Is(err, store.ErrUnavailable), " ", err))
 	if mend == nil {
 		return nil
 	}
@@ -106,16 +106,16 @@ func look(dir string, mend func() error) error {
 	}
 	clock.advance(2 * pause)
 	_, err = s.Commit(ctx, change)
-	say("commit after it was mended", err)
+	printValue("commit after it was mended", err)
 	e, err := s.Get(ctx, "user/a")
-	say("user/a after it was mended", fmt.Sprint(string(e.Value), " ", err))
+	printValue("user/a after it was mended", fmt.Sprint(string(e.Value), " ", err))
 	return nil
 }
 
 // fillDisk commits until the disk is full, then makes room and goes on.
 func fillDisk(dir string) error {
 	if err := unix.Mount("none", dir, "tmpfs", 0, "size=1m,mode=700"); err != nil {
-		say("skip", err)
+		printValue("skip", err)
 		return nil
 	}
 	ballast := filepath.Join(dir, "ballast")
@@ -136,7 +136,7 @@ func fillDisk(dir string) error {
 		}
 		good++
 	}
-	say("full", fmt.Sprint(errors.Is(err, store.ErrUnavailable), " ", err))
+	printValue("full", fmt.Sprint(errors.Is(err, store.ErrUnavailable), " ", err))
 	lost := 0
 	count := func() {
 		for i := range good {
@@ -149,24 +149,24 @@ func fillDisk(dir string) error {
 	}
 	count()
 	if e, err := s.Get(ctx, fmt.Sprintf("certificate/%d", good)); !errors.Is(err, store.ErrNotFound) {
-		say("refused and there", fmt.Sprint(len(e.Value), " ", err))
+		printValue("refused and there", fmt.Sprint(len(e.Value), " ", err))
 	}
 	if err := s.Close(); err != nil {
 		return err
 	}
 	if s, err = Open(Options{Dir: dir}); err != nil {
-		say("open on a full disk", err)
+		printValue("open on a full disk", err)
 		return nil
 	}
 	defer s.Close()
 	count()
-	say("good", good > 5)
-	say("lost", lost)
+	printValue("good", good > 5)
+	printValue("lost", lost)
 	if err := os.Remove(ballast); err != nil {
 		return err
 	}
 	_, err = s.Commit(ctx, store.Change{Put: []store.Entry{{Key: "user/after", Value: []byte("x")}, {Key: "certificate/after", Value: []byte("x")}}})
-	say("after", err)
+	printValue("after", err)
 	return nil
 }
 

@@ -209,7 +209,7 @@ func (m *making) write(tx *bbolt.Tx) error {
 			return err
 		}
 	}
-	if err := m.settle(tx); err != nil {
+	if err := m.removeStaged(tx); err != nil {
 		return err
 	}
 	if m.also != nil {
@@ -426,8 +426,8 @@ func notePending(tx *bbolt.Tx, st step) error {
 	return tx.Bucket([]byte(bucketPending)).Put([]byte(st.key), value)
 }
 
-// settle forgets what was to be done and is.
-func (m *making) settle(tx *bbolt.Tx) error {
+// removeStaged forgets what was to be done and is.
+func (m *making) removeStaged(tx *bbolt.Tx) error {
 	pending := tx.Bucket([]byte(bucketPending))
 	left := map[string]bool{}
 	for _, st := range m.s.unplaced {

@@ -96,9 +96,9 @@ func (s *Store) End() {
 	s.stop()
 }
 
-// Begin allows writing to a store that was opened with Hold: it first does what Open has
+// EnableWrites allows writing to a store that was opened with Hold: it first does what Open has
 // left out because it writes.
-func (s *Store) Begin() {
+func (s *Store) EnableWrites() {
 	if !s.held {
 		return
 	}

@@ -86,7 +86,7 @@ func TestHandOver(t *testing.T) {
 	if err := old.Resume(); !errors.As(err, new(*InUse)) {
 		t.Errorf("thawed beside the other store: %v, want *InUse", err)
 	}
-	next.Begin()
+	next.EnableWrites()
 	if err := <-written; err != nil {
 		t.Error(err)
 	}

@@ -146,7 +146,7 @@ func (s *Store) call(ctx context.Context, sql string, params ...param) (rows []r
 	}
 	rows, err = run(ctx, c, sql, params...)
 	if err == nil {
-		s.give(c)
+		s.release(c)
 		return rows, false, nil
 	}
 	lost = s.failed(c, err)
@@ -167,7 +167,7 @@ func timeout(err error) bool {
 func (s *Store) failed(c *pgconn.PgConn, err error) (lost bool) {
 	refused := (*pgconn.PgError)(nil)
 	if errors.As(err, &refused) && !ending(refused.Code) {
-		s.give(c) // the server has rolled it back, and goes on
+		s.release(c) // the server has rolled it back, and goes on
 		return false
 	}
 	end(c)
@@ -230,8 +230,8 @@ func (s *Store) connection(ctx context.Context) (*pgconn.PgConn, error) {
 	return c, nil
 }
 
-// give puts a connection back.
-func (s *Store) give(c *pgconn.PgConn) {
+// release puts a connection back.
+func (s *Store) release(c *pgconn.PgConn) {
 	s.mu.Lock()
 	closed := s.mu.closed
 	s.mu.Unlock()

@@ -362,7 +362,7 @@ func (s *Store) listen(ctx context.Context) *listener {
 		if err := other.Exec(opening, "SELECT pg_notify('headgate', '0')").Close(); err != nil {
 			end(other)
 		} else {
-			s.give(other)
+			s.release(other)
 		}
 	}
 	ctx, l.stop = context.WithCancel(ctx)

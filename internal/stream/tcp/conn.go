@@ -51,7 +51,7 @@ func (p *Proxy) NewConn(nc net.Conn, early []byte, name string) *Conn {
 func (c *Conn) Serve() (park func(resume func()) bool) {
 	defer func() {
 		if park == nil {
-			c.tell()
+			c.finish()
 		}
 	}()
 	if c.server != nil {
@@ -65,7 +65,7 @@ func (c *Conn) Serve() (park func(resume func()) bool) {
 		return nil
 	}
 	client := netconn.New(c.nc)
-	server, conn := c.proxy.take(&c.told, func() bool { return c.gone(client) })
+	server, conn := c.proxy.connectAny(&c.told, func() bool { return c.gone(client) })
 	if conn == nil {
 		c.giveUp(client)
 		return nil
@@ -178,8 +178,8 @@ func ending(err error) (exchange.Reason, string) {
 	return exchange.UpstreamReset, err.Error()
 }
 
-// tell ends what is known of the connection.
-func (c *Conn) tell() {
+// finish ends what is known of the connection.
+func (c *Conn) finish() {
 	if c.server != nil {
 		c.server.Gauge.Release()
 	}

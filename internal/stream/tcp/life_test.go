@@ -92,7 +92,7 @@ func newSide(l *life, name string, from int) *side {
 	return s
 }
 
-func (s *side) begin(nc *net.TCPConn) {
+func (s *side) start(nc *net.TCPConn) {
 	s.nc = nc
 	if s.l.r.IntN(3) == 0 {
 		nc.SetReadBuffer(64 << 10)
@@ -201,7 +201,7 @@ func newLife(t *testing.T, r *rand.Rand) *life {
 	return l
 }
 
-func (l *life) tell(format string, args ...any) {
+func (l *life) logf(format string, args ...any) {
 	l.story = append(l.story, fmt.Sprintf(format, args...))
 }
 
@@ -243,10 +243,10 @@ func (l *life) run() {
 		server.expect = proxyproto.Append(nil, proxyproto.V2, near.RemoteAddr().(*net.TCPAddr).AddrPort(), near.LocalAddr().(*net.TCPAddr).AddrPort())
 	}
 	l.conn = New(l.h.Settings).NewConn(near, []byte(early), "")
-	client.begin(far)
-	l.tell("early %d, %d servers", len(early), len(dials))
+	client.start(far)
+	l.logf("early %d, %d servers", len(early), len(dials))
 	l.done.Go(func() { testhouse.Serve(l.conn) })
-	server.begin(<-accepted)
+	server.start(<-accepted)
 	for range 3 + r.IntN(25) {
 		l.move()
 	}
@@ -260,40 +260,40 @@ func (l *life) move() {
 	switch k := r.IntN(40); {
 	case k < 14:
 		n := [...]int{1, 10, 100, 5000, 16 << 10, 16<<10 + 1, 40_000, 300_000}[r.IntN(8)]
-		l.tell("%s sends %d", s.name, n)
+		l.logf("%s sends %d", s.name, n)
 		s.do(func() { s.send(n) })
 	case k < 24:
 		n := [...]int{1, 50, 4000, 16 << 10, 100_000, 1 << 20}[r.IntN(6)]
-		l.tell("%s reads %d", s.name, n)
+		l.logf("%s reads %d", s.name, n)
 		select {
 		case s.read <- n:
 		default:
 		}
 	case k < 33:
-		l.settle(s)
+		l.drain(s)
 	case k < 36:
-		l.tell("%s ends its side", s.name)
+		l.logf("%s ends its side", s.name)
 		s.do(s.closeWrite)
 	case k == 36:
-		l.tell("%s resets", s.name)
+		l.logf("%s resets", s.name)
 		s.do(func() { s.leave(true) })
 	case k == 37:
-		l.tell("%s leaves", s.name)
+		l.logf("%s leaves", s.name)
 		s.do(func() { s.leave(false) })
 	case k == 38 && r.IntN(4) == 0:
-		l.tell("cut")
+		l.logf("cut")
 		l.cut = true
 		l.conn.Close()
 	default:
-		l.tell("yield")
+		l.logf("yield")
 		for range r.IntN(100) {
 			runtime.Gosched()
 		}
 	}
 }
 
-// settle lets a side read all that the other has sent.
-func (l *life) settle(s *side) {
+// drain lets a side read all that the other has sent.
+func (l *life) drain(s *side) {
 	flushed := make(chan int, 1)
 	o := s.other
 	o.do(func() { // after what it sends
@@ -301,7 +301,7 @@ func (l *life) settle(s *side) {
 		defer o.mu.Unlock()
 		flushed <- o.sent
 	})
-	l.tell("%s reads all", s.name)
+	l.logf("%s reads all", s.name)
 	for range 40 {
 		select {
 		case s.read <- 300_000:

@@ -76,12 +76,12 @@ func New(s Settings) *Proxy {
 	return &Proxy{s}
 }
 
-// take connects to the server whose turn it is, or to another if that fails. What
+// connectAny connects to the server whose turn it is, or to another if that fails. What
 // was tried goes into p. Gone is asked between two attempts whether the client is.
-func (p *Proxy) take(told *exchange.Session, gone func() bool) (*Server, *netconn.Conn) {
+func (p *Proxy) connectAny(told *exchange.Session, gone func() bool) (*Server, *netconn.Conn) {
 	ask := balance.Ask{Now: clock.Now(), Key: balance.HashAddr(told.Client.Addr())}
 	for {
-		i, outcome := p.Group.Take(&ask)
+		i, outcome := p.Group.Choose(&ask)
 		if outcome != balance.Chosen {
 			if told.Attempts == 0 {
 				told.Reason, told.Cause = exchange.NoHealthyServer, "no server takes connections"
@@ -95,12 +95,12 @@ func (p *Proxy) take(told *exchange.Session, gone func() bool) (*Server, *netcon
 		nc, err := p.connect(s, told)
 		if err == nil {
 			told.Reason, told.Cause = exchange.None, ""
-			s.told(exchange.None, nil)
+			s.count(exchange.None, nil)
 			return s, nc
 		}
 		s.Gauge.Release()
 		told.Reason, told.Cause = reasonOf(err), err.Error()
-		s.told(told.Reason, err)
+		s.count(told.Reason, err)
 		p.Roster.failed(told.Reason)
 		if gone() {
 			return nil, nil
@@ -108,7 +108,7 @@ func (p *Proxy) take(told *exchange.Session, gone func() bool) (*Server, *netcon
 	}
 }
 
-func (s *Server) told(r exchange.Reason, err error) {
+func (s *Server) count(r exchange.Reason, err error) {
 	if s.Told != nil {
 		s.Told(r, err)
 	}

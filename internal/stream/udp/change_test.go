@@ -18,7 +18,7 @@ var nowhere = netip.MustParseAddrPort("[fe80::1]:9")
 func TestAServerThatCannotBeReachedEndsNoOtherSession(t *testing.T) {
 	a := echo(t, "a")
 	h := start(t, 100, time.Minute, a)
-	if got, err := ask(h.client(t), "1"); got != "a1" || err != nil {
+	if got, err := roundTrip(h.client(t), "1"); got != "a1" || err != nil {
 		t.Fatalf("got %q and %v", got, err)
 	}
 	p := h.proxy(100, time.Minute, a, a)
@@ -26,7 +26,7 @@ func TestAServerThatCannotBeReachedEndsNoOtherSession(t *testing.T) {
 	p.Servers[1].Gauge = h.Table.proxy.Load().Servers[0].Gauge
 	h.Use(p)
 	for range 2 {
-		if got, err := ask(h.client(t), "2"); got != "a2" || err != nil {
+		if got, err := roundTrip(h.client(t), "2"); got != "a2" || err != nil {
 			t.Fatalf("got %q and %v", got, err)
 		}
 	}
@@ -49,7 +49,7 @@ func TestAServerIsReachedByItsOtherAddress(t *testing.T) {
 	at := a.LocalAddr().(*net.UDPAddr).AddrPort()
 	p.Servers[0].Resolve = func() []netip.AddrPort { return []netip.AddrPort{nowhere, at} }
 	h.Use(p)
-	if got, err := ask(h.client(t), "1"); got != "a1" || err != nil {
+	if got, err := roundTrip(h.client(t), "1"); got != "a1" || err != nil {
 		t.Errorf("got %q and %v", got, err)
 	}
 }
@@ -69,7 +69,7 @@ func TestASessionThatBeginsDuringAChangeEndsWithItsServer(t *testing.T) {
 	}
 	h.Use(first)
 	changes.Store(true)
-	if got, err := ask(h.client(t), "1"); got != "b1" || err != nil {
+	if got, err := roundTrip(h.client(t), "1"); got != "b1" || err != nil {
 		t.Errorf("got %q and %v, want an answer of the server of the new plan", got, err)
 	}
 	if n, m := first.Servers[0].Gauge.Active(), next.Servers[0].Gauge.Active(); n != 0 || m != 1 || h.tally.Counts().Open != 1 {

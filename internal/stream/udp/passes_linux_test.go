@@ -21,7 +21,7 @@ func TestASessionGoesOnAfterADatagramThatWasTooLarge(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, outcome := p.Group.Take(&balance.Ask{}); outcome != balance.Chosen {
+	if _, outcome := p.Group.Choose(&balance.Ask{}); outcome != balance.Chosen {
 		t.Fatal(outcome)
 	}
 	s := newSession(h.Table, p, p.Servers[0], conn, client.LocalAddr().(*net.UDPAddr).AddrPort(), nil)
@@ -43,7 +43,7 @@ func TestASessionGoesOnAfterADatagramThatWasTooLarge(t *testing.T) {
 		return send(fd)
 	}
 	h.enter(s)
-	if got, err := ask(client, "1"); got != "a1" || err != nil {
+	if got, err := roundTrip(client, "1"); got != "a1" || err != nil {
 		t.Errorf("got %q and %v", got, err)
 	}
 	if n := h.tally.Counts().Accepted; n != 1 {

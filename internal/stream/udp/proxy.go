@@ -85,7 +85,7 @@ func (p *Proxy) has(server *Server) bool {
 	return false
 }
 
-func (s *Server) told(r exchange.Reason, err error) {
+func (s *Server) count(r exchange.Reason, err error) {
 	if s.Told != nil {
 		s.Told(r, err)
 	}

@@ -77,7 +77,7 @@ func (s *session) run() {
 func (s *session) answer(p []byte) {
 	s.last.Store(clock.Now())
 	if !s.answered.Swap(true) {
-		s.server.told(exchange.None, nil)
+		s.server.count(exchange.None, nil)
 	}
 	if s.link.answer(p) == nil {
 		s.sent.Add(int64(len(p)))
@@ -103,7 +103,7 @@ func (s *session) fail(err error) {
 	s.table.mu.Lock()
 	if !s.ended {
 		s.told.Reason = exchange.UpstreamRefused
-		s.server.told(exchange.UpstreamRefused, err)
+		s.server.count(exchange.UpstreamRefused, err)
 		s.proxy.Tally.failed(exchange.UpstreamRefused)
 	}
 	s.endLocked(err.Error())

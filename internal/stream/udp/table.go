@@ -128,7 +128,7 @@ func (t *Table) read() {
 		switch {
 		case err == nil:
 			rest = 0
-			t.take(p[:n], from, local)
+			t.forward(p[:n], from, local)
 		case errors.Is(err, net.ErrClosed), t.paused.Load():
 			return
 		default:
@@ -140,13 +140,13 @@ func (t *Table) read() {
 	}
 }
 
-// take carries a datagram of a client. local is the address that it was sent to,
+// forward carries a datagram of a client. local is the address that it was sent to,
 // as the socket wants it back.
-func (t *Table) take(p []byte, from netip.AddrPort, local []byte) {
+func (t *Table) forward(p []byte, from netip.AddrPort, local []byte) {
 	proxy := t.proxy.Load()
 	s := t.find(from, proxy)
 	for s == nil {
-		if s = t.begin(proxy, from, local, nil); s != nil {
+		if s = t.newSession(proxy, from, local, nil); s != nil {
 			break
 		}
 		if t.proxy.Load() == proxy {
@@ -167,7 +167,7 @@ func (t *Table) take(p []byte, from netip.AddrPort, local []byte) {
 	// not sent.
 	failed := s.server
 	s.fail(err)
-	if s = t.begin(proxy, from, local, failed); s != nil {
+	if s = t.newSession(proxy, from, local, failed); s != nil {
 		s.received.Add(int64(len(p)))
 		s.link.send(p)
 	}
@@ -185,8 +185,8 @@ func (t *Table) find(from netip.AddrPort, proxy *Proxy) *session {
 	return s
 }
 
-// begin makes a session, at a server other than avoid; nil if there cannot be one.
-func (t *Table) begin(proxy *Proxy, from netip.AddrPort, local []byte, avoid *Server) *session {
+// newSession makes a session, at a server other than avoid; nil if there cannot be one.
+func (t *Table) newSession(proxy *Proxy, from netip.AddrPort, local []byte, avoid *Server) *session {
 	client := from.Addr().Unmap().WithZone("")
 	if answer := proxy.Filters.Admit(client); answer != nil {
 		proxy.Tally.failed(answer.Reason)
@@ -203,7 +203,7 @@ func (t *Table) begin(proxy *Proxy, from netip.AddrPort, local []byte, avoid *Se
 		}
 	}
 	for {
-		i, outcome := proxy.Group.Take(&ask)
+		i, outcome := proxy.Group.Choose(&ask)
 		if outcome != balance.Chosen {
 			proxy.Tally.failed(exchange.NoHealthyServer)
 			return nil
@@ -213,7 +213,7 @@ func (t *Table) begin(proxy *Proxy, from netip.AddrPort, local []byte, avoid *Se
 		s, reason, err := t.open(proxy, server, from, local)
 		if s == nil {
 			server.Gauge.Release()
-			server.told(reason, err)
+			server.count(reason, err)
 			proxy.Tally.failed(reason)
 			continue
 		}

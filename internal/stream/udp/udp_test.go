@@ -102,8 +102,8 @@ func (h *house) client(t *testing.T) *net.UDPConn {
 	return c
 }
 
-// ask sends a datagram and returns the answer.
-func ask(c *net.UDPConn, text string) (string, error) {
+// roundTrip sends a datagram and returns the answer.
+func roundTrip(c *net.UDPConn, text string) (string, error) {
 	c.SetReadDeadline(time.Now().Add(patience))
 	if _, err := c.Write([]byte(text)); err != nil {
 		return "", err
@@ -118,13 +118,13 @@ func TestSessionsKeepTheirServer(t *testing.T) {
 	seen := map[string]int{}
 	for range 10 {
 		c := h.client(t)
-		first, err := ask(c, "1")
+		first, err := roundTrip(c, "1")
 		if err != nil {
 			t.Fatal(err)
 		}
 		seen[first]++
 		for i := range 5 {
-			if got, err := ask(c, "1"); got != first || err != nil {
+			if got, err := roundTrip(c, "1"); got != first || err != nil {
 				t.Fatalf("datagram %d: got %q and %v, want %q", i, got, err, first)
 			}
 		}
@@ -143,7 +143,7 @@ func TestLargeAndEmptyDatagramsPass(t *testing.T) {
 	c := h.client(t)
 	for _, size := range []int{0, 1, 1472, 9000, 65000} {
 		text := strings.Repeat("x", size)
-		if got, err := ask(c, text); got != text || err != nil {
+		if got, err := roundTrip(c, text); got != text || err != nil {
 			t.Errorf("%d bytes: got %d and %v", size, len(got), err)
 		}
 	}
@@ -155,7 +155,7 @@ func TestAQuietSessionEnds(t *testing.T) {
 	c := h.client(t)
 	began := time.Now()
 	for range 4 {
-		if _, err := ask(c, "1"); err != nil {
+		if _, err := roundTrip(c, "1"); err != nil {
 			t.Fatal(err)
 		}
 		<-time.After(idle / 2)
@@ -198,7 +198,7 @@ func TestAFloodOfForgedAddressesLeavesLiveSessionsAlone(t *testing.T) {
 	for range live {
 		c := h.client(t)
 		for range 2 { // the second comes after an answer
-			if _, err := ask(c, "1"); err != nil {
+			if _, err := roundTrip(c, "1"); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -207,7 +207,7 @@ func TestAFloodOfForgedAddressesLeavesLiveSessionsAlone(t *testing.T) {
 	accepted := h.tally.Counts().Accepted
 	for i := range forged {
 		from := netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 1, byte(i >> 8), byte(i)}), 4000)
-		h.take([]byte("flood"), from, nil)
+		h.forward([]byte("flood"), from, nil)
 		if n := h.Len(); n > most {
 			t.Fatalf("there are %d sessions, want at most %d", n, most)
 		}
@@ -216,12 +216,12 @@ func TestAFloodOfForgedAddressesLeavesLiveSessionsAlone(t *testing.T) {
 		t.Errorf("%d of %d forged sessions began", n, forged)
 	}
 	// One that comes while the flood goes on is served too.
-	if got, err := ask(h.client(t), "1"); got != "a1" || err != nil {
+	if got, err := roundTrip(h.client(t), "1"); got != "a1" || err != nil {
 		t.Errorf("a new client: got %q and %v", got, err)
 	}
 	accepted = h.tally.Counts().Accepted
 	for i, c := range clients {
-		if got, err := ask(c, "2"); got != "a2" || err != nil {
+		if got, err := roundTrip(c, "2"); got != "a2" || err != nil {
 			t.Errorf("client %d: got %q and %v", i, got, err)
 		}
 	}
@@ -235,7 +235,7 @@ func TestProvenSessionsLeaveRoomForNewOnes(t *testing.T) {
 	for i := range 30 {
 		c := h.client(t)
 		for range 3 {
-			if got, err := ask(c, "1"); got != "a1" || err != nil {
+			if got, err := roundTrip(c, "1"); got != "a1" || err != nil {
 				t.Fatalf("client %d: got %q and %v", i, got, err)
 			}
 		}
@@ -252,17 +252,17 @@ func TestAChangeKeepsSessionsAtServersThatStay(t *testing.T) {
 	a, b := echo(t, "a"), echo(t, "b")
 	h := start(t, 100, time.Minute, a)
 	c := h.client(t)
-	if got, _ := ask(c, "1"); got != "a1" {
+	if got, _ := roundTrip(c, "1"); got != "a1" {
 		t.Fatal(got)
 	}
 	both := h.proxy(100, time.Minute, a, b)
 	both.Servers[0].Gauge = h.Table.proxy.Load().Servers[0].Gauge
 	h.Use(both)
-	if got, _ := ask(c, "2"); got != "a2" || h.tally.Counts().Accepted != 1 {
+	if got, _ := roundTrip(c, "2"); got != "a2" || h.tally.Counts().Accepted != 1 {
 		t.Errorf("got %q in %d sessions, want that it goes on", got, h.tally.Counts().Accepted)
 	}
 	h.Use(h.proxy(100, time.Minute, b))
-	if got, _ := ask(c, "3"); got != "b3" {
+	if got, _ := roundTrip(c, "3"); got != "b3" {
 		t.Errorf("got %q, want an answer of the server that is left", got)
 	}
 	if h.Len() != 1 || h.tally.Counts().Open != 1 {
@@ -285,7 +285,7 @@ func TestAnswersComeFromTheAddressThatWasAsked(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got, err := ask(client, "1"); got != "a1" || err != nil {
+		if got, err := roundTrip(client, "1"); got != "a1" || err != nil {
 			t.Errorf("%+v: got %q and %v", c, got, err)
 		}
 		client.Close()
@@ -301,7 +301,7 @@ func TestDatagramsOfManyAtOnce(t *testing.T) {
 		all.Go(func() {
 			for j := range 50 {
 				text := bytes.Repeat([]byte{byte(i)}, 1+j*20)
-				if got, err := ask(c, string(text)); got != string(text) || err != nil {
+				if got, err := roundTrip(c, string(text)); got != string(text) || err != nil {
 					t.Errorf("client %d: got %d bytes and %v, want %d", i, len(got), err, len(text))
 					return
 				}

@@ -134,7 +134,7 @@ func Open(nc net.Conn, secure bool, end time.Time, settings Settings) (*Conn, er
 	}
 	c := &Conn{settings: settings, nc: netconn.New(nc), secure: secure,
 		greeted: make(chan struct{}), done: make(chan struct{})}
-	c.mu.Begin((*sink)(c), 0, outKeep)
+	c.mu.Init((*sink)(c), 0, outKeep)
 	c.nc.SetWriteWait(settings.WriteIdle)
 	c.hpack = hpack.NewDecoder(http2.InitialTableSize, c.emit)
 	c.hpack.SetMaxStringLength(2 * settings.HeadSize)

@@ -86,7 +86,7 @@ func (c *Conn) onContinuation(f http2.Frame, p []byte) error {
 func (c *Conn) endBlock(id uint32, p []byte) error {
 	s := c.mu.streams.Get(id)
 	if s == nil || s.remote {
-		c.begin(nil, false)
+		c.startBlock(nil, false)
 		if err := c.decode(p); err != nil {
 			return err
 		}
@@ -100,7 +100,7 @@ func (c *Conn) endBlock(id uint32, p []byte) error {
 		list = &s.trailer
 	}
 	list.Reset()
-	c.begin(list, s.answered)
+	c.startBlock(list, s.answered)
 	if err := c.decode(p); err != nil {
 		return err
 	}
@@ -119,8 +119,8 @@ func (c *Conn) endBlock(id uint32, p []byte) error {
 	return nil
 }
 
-// begin readies the block for the fields of a list, or for nobody.
-func (c *Conn) begin(list *header.List, trailing bool) {
+// startBlock readies the block for the fields of a list, or for nobody.
+func (c *Conn) startBlock(list *header.List, trailing bool) {
 	b := &c.block
 	b.list, b.trailing, b.size, b.status, b.regular, b.length, b.fault = list, trailing, 0, 0, false, -1, ""
 	c.hpack.SetEmitEnabled(list != nil)

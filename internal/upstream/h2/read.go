@@ -23,7 +23,7 @@ type payload struct {
 func (c *Conn) step() bool {
 	c.heard.Store(exchange.Now())
 	places := c.mu.places // only the reader changes it
-	direct := c.take()
+	direct := c.handleFrames()
 	if c.mu.places > places && c.first {
 		c.freed() // without the lock: the pool takes its own first, and then this one
 	}
@@ -37,9 +37,9 @@ func (c *Conn) step() bool {
 	return true
 }
 
-// take takes the frames that were read whole, and reports whether what follows is read
+// handleFrames processes the frames that were read whole, and reports whether what follows is read
 // past the buffer. It leaves the lock free whatever panics: streams and the pool need it.
-func (c *Conn) take() (direct bool) {
+func (c *Conn) handleFrames() (direct bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.mu.pinged = 0
@@ -197,7 +197,7 @@ func (c *Conn) direct() error {
 			continue
 		}
 		if err = c.lookUp(err); err != nil {
-			k.Give()
+			k.Release()
 			return err
 		}
 		c.nc.SetReadUntil(c.until())
@@ -209,7 +209,7 @@ func (c *Conn) direct() error {
 	if s := c.mu.streams.Get(d.id); s != nil {
 		s.body.AddLocked(k)
 	} else {
-		k.Give()
+		k.Release()
 	}
 	if d.pad == 0 {
 		c.endData()

@@ -134,7 +134,7 @@ func (s *Stream) send(c *Conn, head []byte) error {
 		s.up.mu.Lock()
 		defer s.up.mu.Unlock()
 	}
-	s.begin(c)
+	s.reset(c)
 	if !again && !s.held && s.ex.Request.Body != nil {
 		s.readAhead()
 	}
@@ -163,8 +163,8 @@ func (s *Stream) send(c *Conn, head []byte) error {
 	return nil
 }
 
-// begin forgets the try before.
-func (s *Stream) begin(c *Conn) {
+// reset forgets the try before.
+func (s *Stream) reset(c *Conn) {
 	s.conn, s.facts = c, facts{placed: c != nil, length: -1, noBody: s.ex.Request.Method == "HEAD"}
 	s.body.Reset()
 	s.fields.Reset()
@@ -309,7 +309,7 @@ func (s *Stream) End() (kept bool) {
 	s.leave()
 	kept = s.up == nil || s.up.stop(s)
 	s.tape.drop()
-	s.begin(nil)
+	s.reset(nil)
 	*s = Stream{fields: s.fields, trailer: s.trailer, interims: s.interims[:0], body: s.body, wakeUp: s.wakeUp}
 	streams.Put(s)
 	return kept

@@ -108,7 +108,7 @@ func (s *Stream) upload(u *upload, sent int) {
 	defer close(u.done)
 	defer func() { u.finished.Store(exchange.Now()) }()
 	defer u.guard(s)
-	ended := u.begin(s, sent)
+	ended := u.sendReadAhead(s, sent)
 	p := copies.Get().(*[copySize]byte)
 	defer copies.Put(p)
 	body := s.ex.Request.Body
@@ -141,8 +141,8 @@ func (u *upload) guard(s *Stream) {
 	}
 }
 
-// begin sends what was read ahead, but for what was sent, and reports whether that is all.
-func (u *upload) begin(s *Stream, sent int) (ended bool) {
+// sendReadAhead sends what was read ahead, but for what was sent, and reports whether that is all.
+func (u *upload) sendReadAhead(s *Stream, sent int) (ended bool) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if !u.resumed {

@@ -140,7 +140,7 @@ func TestWhatWasReadAheadIsSentOnce(t *testing.T) {
 	ex := exchangetest.New(t, exchangetest.Head("POST", "/"), exchangetest.Content("some text"))
 	conn.Reserve()
 	s := NewStream(ex, exchange.Now(), &nobody{})
-	s.begin(conn)
+	s.reset(conn)
 	s.readAhead()
 	if _, _, err := s.open(nil); err != nil {
 		t.Fatal(err)
@@ -155,7 +155,7 @@ func TestWhatWasReadAheadIsSentOnce(t *testing.T) {
 	u.resume(s, 0)
 	u.mu.Unlock()
 	s.local = false
-	u.begin(s, 0)
+	u.sendReadAhead(s, 0)
 	conn.mu.Lock()
 	out := string(conn.mu.Out[before:])
 	conn.mu.Unlock()

@@ -113,8 +113,8 @@ func at(t testing.TB, network, address string, secure *tls.Config) *Engine {
 // Endpoint returns the endpoint as settings have it.
 func (e *Engine) Endpoint() string { return e.network + "://" + e.address }
 
-// Speak sets the oldest and the newest version of the API.
-func (e *Engine) Speak(oldest, newest string) {
+// SetVersions sets the oldest and the newest version of the API.
+func (e *Engine) SetVersions(oldest, newest string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.oldest, e.newest = oldest, newest
@@ -135,8 +135,8 @@ func (e *Engine) Answer(path string, h http.HandlerFunc) {
 	e.answers[path] = h
 }
 
-// Asked returns how often a call was made.
-func (e *Engine) Asked(path string) int {
+// Calls returns how often a call was made.
+func (e *Engine) Calls(path string) int {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.asked[path]

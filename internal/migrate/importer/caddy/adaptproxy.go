@@ -185,7 +185,7 @@ func (b *block) forwardAuth(d *directive) []entry {
 				copied.list = append(copied.list, object(c).set(canonical(to), one))
 			}
 			for _, in := range c.block {
-				in.Settle()
+				in.Skip()
 			}
 		default:
 			inner.block = append(inner.block, c)

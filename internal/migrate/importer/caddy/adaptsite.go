@@ -218,7 +218,7 @@ func (t *translator) adaptServer(l listener) *value {
 // quiet gives the values of what a site itself becomes no verdict of their own, apart from
 // its routes: the site has it.
 func quiet(v *value) *value {
-	v.Settle()
+	v.Skip()
 	for _, k := range v.keys {
 		if k != "handle" {
 			quiet(v.fields[k])

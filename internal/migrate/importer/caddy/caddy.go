@@ -177,7 +177,7 @@ func (t *translator) servers(servers *value) {
 
 // global goes through the global options.
 func (t *translator) global(d *directive) {
-	d.Settle()
+	d.Skip()
 	for _, o := range d.block {
 		switch o.name() {
 		case "email":
@@ -228,7 +228,7 @@ func (t *translator) automatic(o *directive) {
 
 // serverOptions reads who is trusted in front.
 func (t *translator) serverOptions(d *directive) {
-	t.Say(d, importer.Ignored, "its options have the verdict")
+	t.AddVerdict(d, importer.Ignored, "its options have the verdict")
 	for _, o := range d.block {
 		if o.name() == "trusted_proxies" {
 			v := object(o).put(o, "source", o.arg(0))
@@ -241,14 +241,14 @@ func (t *translator) serverOptions(d *directive) {
 func (t *translator) finish() ([]byte, *importer.Report, error) {
 	for _, d := range t.authority {
 		if len(t.entries) == 0 {
-			t.Say(d, importer.Ignored, "no certificate is ordered")
+			t.AddVerdict(d, importer.Ignored, "no certificate is ordered")
 		}
 		t.Became(d, importer.Same, importer.NewObject().Set("email", t.email).Field("email").Or(importer.NewObject().Set("directory", directoryOf(t.ca)).Field("directory")), "acme.main")
 	}
 	t.blocks(t.all)
 	t.rest(t.all)
 	for _, d := range t.reader.unknown {
-		t.Say(d, importer.Impossible, "there is no such snippet or file")
+		t.AddVerdict(d, importer.Impossible, "there is no such snippet or file")
 		t.Check("%s:%d: import %s: there is no such snippet or file", d.File, d.Line, d.arg(0))
 	}
 	if t.sites == 0 {
@@ -274,7 +274,7 @@ func (t *translator) blocks(list []*directive) {
 		case acts:
 			t.Became(d, importer.Same, importer.Through(d.block...), "")
 		case inner:
-			t.Say(d, importer.Ignored, "what is in it has the verdict")
+			t.AddVerdict(d, importer.Ignored, "what is in it has the verdict")
 		}
 	}
 }
@@ -292,7 +292,7 @@ func (t *translator) rest(list []*directive) {
 	for _, d := range list {
 		if !d.Settled() {
 			t.known(d, d.name())
-			t.Say(d, importer.Impossible, "headgate does not know this directive here, or what it stands in could not be taken over")
+			t.AddVerdict(d, importer.Impossible, "headgate does not know this directive here, or what it stands in could not be taken over")
 		}
 		t.rest(d.block)
 	}

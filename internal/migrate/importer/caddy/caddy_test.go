@@ -49,7 +49,7 @@ func accepted(t *testing.T, text string, beside ...string) (string, *importer.Re
 	return strings.NewReplacer("'", "", `"`, "").Replace(got), report
 }
 
-func wants(t *testing.T, text string, all ...string) {
+func expectLines(t *testing.T, text string, all ...string) {
 	t.Helper()
 	for _, want := range all {
 		if !strings.Contains(text, want) {
@@ -146,7 +146,7 @@ files.example.com {
 
 func TestCaddyfile(t *testing.T) {
 	got, report := accepted(t, caddyfile)
-	wants(t, got,
+	expectLines(t, got,
 		"web: {address: 0.0.0.0:80, protocol: http}", "websecure: {address: 0.0.0.0:443, protocol: https}", "quic: {address: 0.0.0.0:443, protocol: http3}", "web-8080: {address: 0.0.0.0:8080, protocol: http}",
 		"main:\n    directory: letsencrypt\n    email: ada@example.com", "cert_file: /certs/a.pem",
 		"virtual_hosts: [shop.example.com, www.shop.example.com]\n    redirect_http_to_https: true\n    acme: main\n    ports: [quic, web, websecure]",
@@ -157,9 +157,9 @@ func TestCaddyfile(t *testing.T) {
 		"path: /health\n        fixed_response: {status: 200}", "status: 203, body: hello {host}", "target: https://new.example.com{path}, status: 301",
 		"virtual_hosts: [*.wild.example.com]", "url: http://authelia:9091/api/authz/forward-auth", "response_headers: [Remote-User, Remote-Groups]", "request_body_limit: 10000000B")
 	check := strings.Join(report.Check, "\n")
-	wants(t, check, "the handler file_server cannot be taken over", "nonsense here was left out")
+	expectLines(t, check, "the handler file_server cannot be taken over", "nonsense here was left out")
 	told := fmt.Sprint(report.Entries)
-	wants(t, told, "nonsense here", "/adminx does not reach it", "headgate serves no files")
+	expectLines(t, told, "nonsense here", "/adminx does not reach it", "headgate serves no files")
 	if strings.Contains(told, "$2a$14") {
 		t.Error("a hash is in the report")
 	}
@@ -167,13 +167,13 @@ func TestCaddyfile(t *testing.T) {
 
 func TestImportsAndForms(t *testing.T) {
 	got, _ := accepted(t, "import sites/*.conf\nimport one.conf\n", "one.conf", "one.example.com {\n\treverse_proxy {$BACKEND:localhost}:80 127.0.0.1:7\n}\n")
-	wants(t, got, "one.example.com", "url: http://127.0.0.1:7")
+	expectLines(t, got, "one.example.com", "url: http://127.0.0.1:7")
 	got, _ = accepted(t, "bare.example.com\nreverse_proxy 127.0.0.1:1\nencode gzip\n")
-	wants(t, got, "virtual_hosts: [bare.example.com]", "url: http://127.0.0.1:1", "compression")
+	expectLines(t, got, "virtual_hosts: [bare.example.com]", "url: http://127.0.0.1:1", "compression")
 	got, _ = accepted(t, "a.example.com {\n\trespond <<TEXT\n\t\thello\n\t\tthere\n\t\tTEXT 201\n}\n")
-	wants(t, got, "status: 201", "there")
+	expectLines(t, got, "status: 201", "there")
 	got, _ = accepted(t, "a.example.com,\nb.example.com {\n\treverse_proxy `127.0.0.1:1` \\\n\t\t127.0.0.1:2\n}\n")
-	wants(t, got, "[a.example.com, b.example.com]", "127.0.0.1:2")
+	expectLines(t, got, "[a.example.com, b.example.com]", "127.0.0.1:2")
 }
 
 func TestWhatCannotBeRead(t *testing.T) {
@@ -236,7 +236,7 @@ func adapted(t testing.TB) []byte {
 func TestJSON(t *testing.T) {
 	text := string(adapted(t))
 	got, report := accepted(t, text)
-	wants(t, got, "web-8080: {address: 127.0.0.1:8080, protocol: http}", "virtual_hosts: [shop.example.com, www.shop.example.com]", "methods: [POST, PUT]", "host_header: fixed.example.com", "strip_prefix: true",
+	expectLines(t, got, "web-8080: {address: 127.0.0.1:8080, protocol: http}", "virtual_hosts: [shop.example.com, www.shop.example.com]", "methods: [POST, PUT]", "host_header: fixed.example.com", "strip_prefix: true",
 		"regex: ^/api, replacement: ", "url: http://127.0.0.1:9000/check", "response_headers: [X-Who]", "ip_filter: {allow: [192.0.2.0/24]}", "target: https://new.example.com{path}, status: 301")
 	if strings.Contains(fmt.Sprint(report.Entries), "$2a$04") {
 		t.Error("a hash is in the report")
@@ -270,7 +270,7 @@ func TestFromAPI(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	wants(t, string(doc), "virtual_hosts: [shop.example.com, www.shop.example.com]")
+	expectLines(t, string(doc), "virtual_hosts: [shop.example.com, www.shop.example.com]")
 	if report.Entries[0].File != server.URL+"/config/" {
 		t.Errorf("got %+v", report.Entries[0])
 	}
@@ -438,7 +438,7 @@ func TestHostsOfOtherSites(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			wants(t, got, c.want...)
+			expectLines(t, got, c.want...)
 			for _, not := range c.not {
 				if strings.Contains(got, not) {
 					t.Errorf("%q in\n%s", not, got)
@@ -467,5 +467,5 @@ func TestHeadersOfSiteAndRoute(t *testing.T) {
 // Two routes that a request may match both are asked in their order by a route for both.
 func TestRoutesThatARequestMayMatchBoth(t *testing.T) {
 	got, _ := accepted(t, "http://a.example.com:8080 {\n\t@a header A 1\n\t@b query b=1\n\trespond @a a 200\n\trespond @b b 200\n\treverse_proxy 127.0.0.1:2\n}\n")
-	wants(t, got, "headers:\n            - {name: A, value: 1}\n          query:\n            - {name: b, value: 1}\n        fixed_response: {status: 200, body: a}")
+	expectLines(t, got, "headers:\n            - {name: A, value: 1}\n          query:\n            - {name: b, value: 1}\n        fixed_response: {status: 200, body: a}")
 }

@@ -177,7 +177,7 @@ func (v *value) get(names ...string) *value {
 		next := v.fields[name]
 		if next == nil {
 			missing := &value{Origin: importer.Origin{File: v.File, Line: v.Line}, path: joinPath(v.path, name)}
-			missing.Settle()
+			missing.Skip()
 			return missing
 		}
 		v = next
@@ -234,9 +234,9 @@ func (t *translator) sayValue(v *value, verdict importer.Verdict, note string, a
 func (t *translator) structure(v *value, note string) {
 	v.leaves(func(leaf *value) {
 		if leaf.by == nil {
-			t.Say(leaf, importer.Ignored, "%s", note)
+			t.AddVerdict(leaf, importer.Ignored, "%s", note)
 		}
-		leaf.Settle()
+		leaf.Skip()
 	})
 }
 
@@ -257,7 +257,7 @@ func (t *translator) verdict(v *value, verdict importer.Verdict, f importer.Fiel
 		case leaf.by == nil:
 			t.Translation.Became(leaf, verdict, f, "%s", note)
 		case first:
-			leaf.Settle()
+			leaf.Skip()
 			t.worse(leaf.by, verdict, f, note)
 		case named:
 			t.Translation.Became(leaf.directive(), verdict, f, "%s", note)
@@ -325,7 +325,7 @@ func (t *translator) adapted(name string, data []byte) error {
 		}
 	}
 	root.leaves(func(leaf *value) {
-		t.Say(leaf, importer.Impossible, "headgate does not know this key here, or what it belongs to could not be taken over")
+		t.AddVerdict(leaf, importer.Impossible, "headgate does not know this key here, or what it belongs to could not be taken over")
 	})
 	return nil
 }

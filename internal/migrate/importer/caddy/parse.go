@@ -308,7 +308,7 @@ func (r *reader) expand(list []*directive, at place, depth int) ([]*directive, e
 
 // imported returns what an import puts in: a snippet, or the files that it names.
 func (r *reader) imported(d *directive, at place, depth int) ([]*directive, error) {
-	d.Settle()
+	d.Skip()
 	args := d.args()[min(1, len(d.args())):]
 	if s := r.snippets[d.arg(0)]; s != nil {
 		return r.filled(s.block, args, d.block)
@@ -353,7 +353,7 @@ func isSnippet(d *directive) bool {
 func (r *reader) define(list []*directive) {
 	for _, d := range list {
 		if isSnippet(d) {
-			d.Settle()
+			d.Skip()
 			r.snippets[strings.Trim(d.name(), "()")] = d
 		}
 	}
@@ -418,7 +418,7 @@ func (f *filling) blocks(d *directive) ([]*directive, bool) {
 	}
 	for _, b := range f.block {
 		if b.name() == strings.TrimSuffix(name, "}") {
-			b.Settle()
+			b.Skip()
 			return copied(b.block), true
 		}
 	}

@@ -63,13 +63,13 @@ func TestFormsOfCaddyfiles(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			got, report := accepted(t, c.text)
-			wants(t, got, c.want...)
+			expectLines(t, got, c.want...)
 			for _, not := range c.not {
 				if strings.Contains(got, not) {
 					t.Errorf("%q in\n%s", not, got)
 				}
 			}
-			wants(t, strings.Join(report.Check, "\n"), c.check...)
+			expectLines(t, strings.Join(report.Check, "\n"), c.check...)
 			if len(c.check) == 0 && len(report.Check) > 0 {
 				t.Errorf("to look at: %q\n%s", report.Check, got)
 			}

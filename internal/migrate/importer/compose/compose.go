@@ -58,9 +58,9 @@ type Project struct {
 	env map[string]map[string]string // variables by files .env
 }
 
-// Tell adds to a report what the files say besides of services. The report is to be
+// AddTo adds to a report what the files say besides of services. The report is to be
 // finished behind it.
-func (p *Project) Tell(r *importer.Report) {
+func (p *Project) AddTo(r *importer.Report) {
 	r.Entries = append(r.Entries, p.Entries...)
 	r.Check = append(r.Check, p.Check...)
 }

@@ -87,7 +87,7 @@ func (c *companion) service(s *Service) {
 	for _, e := range s.Env {
 		ours := c.SayKnown(e, known, e.Key)
 		if !ours && slices.ContainsFunc(others, func(p string) bool { return strings.HasPrefix(e.Key, p) }) {
-			c.Say(e, importer.Impossible, "headgate does not know this variable, or the service has no VIRTUAL_HOST")
+			c.AddVerdict(e, importer.Impossible, "headgate does not know this variable, or the service has no VIRTUAL_HOST")
 		}
 		if strings.Contains(e.Value, "${") && e.Settled() {
 			c.Check("%s:%d: %s has ${…}, which Compose fills in; headgate does that from its own environment", e.File, e.Line, e.Key)
@@ -103,15 +103,15 @@ func (c *companion) service(s *Service) {
 func (c *companion) label(l *Setting, key string) {
 	switch {
 	case strings.HasSuffix(key, "keepalive"):
-		c.Say(l, importer.Ignored, "connections to servers are kept anyway")
+		c.AddVerdict(l, importer.Ignored, "connections to servers are kept anyway")
 	case strings.HasSuffix(key, "loadbalance"):
-		c.Say(l, importer.Impossible, "set load_balancing of the route")
+		c.AddVerdict(l, importer.Impossible, "set load_balancing of the route")
 	case strings.Contains(key, "http2"), strings.Contains(key, "http3"):
-		c.Say(l, importer.Impossible, "HTTP/2 is always on; add a port with protocol http3")
+		c.AddVerdict(l, importer.Impossible, "HTTP/2 is always on; add a port with protocol http3")
 	case strings.HasSuffix(key, "nginx"), strings.HasSuffix(key, "docker-gen"), strings.HasSuffix(key, "docker_gen"):
-		c.Say(l, importer.Ignored, "it joins the containers of nginx-proxy")
+		c.AddVerdict(l, importer.Ignored, "it joins the containers of nginx-proxy")
 	default:
-		c.Say(l, importer.Impossible, "headgate has nothing like this label")
+		c.AddVerdict(l, importer.Impossible, "headgate has nothing like this label")
 	}
 }
 
@@ -141,7 +141,7 @@ func (c *companion) virtualHosts(s *Service, env map[string]*Setting, value func
 	for _, host := range hosts {
 		name, good := hostName(host)
 		if !good {
-			c.Say(env["VIRTUAL_HOST"], importer.Impossible, "the expression of the host cannot be read by RE2, which has no look-around and no backreferences")
+			c.AddVerdict(env["VIRTUAL_HOST"], importer.Impossible, "the expression of the host cannot be read by RE2, which has no look-around and no backreferences")
 			c.Check("service %s: the host %s was left out", s.Name, host)
 			continue
 		}
@@ -174,11 +174,11 @@ func (c *companion) virtualHosts(s *Service, env map[string]*Setting, value func
 	c.sayPath(env, value)
 	c.sayTLS(env, value)
 	if e := env["NETWORK_ACCESS"]; e != nil && value("NETWORK_ACCESS") != "internal" {
-		c.Say(e, importer.Ignored, "all clients are let in")
+		c.AddVerdict(e, importer.Ignored, "all clients are let in")
 	} else if e != nil {
 		c.Became(e, importer.Close, importer.Value("allow", internal), "ip_filter with private networks; nginx-proxy reads its file network_internal.conf")
 	}
-	c.twin(s, value, hosts)
+	c.equivalentLabels(s, value, hosts)
 }
 
 // sayTLS gives what a service says of TLS its verdicts.
@@ -210,7 +210,7 @@ func (c *companion) sayPath(env map[string]*Setting, value func(string) string) 
 	if e := env["VIRTUAL_PATH"]; e != nil {
 		switch at := value("VIRTUAL_PATH"); {
 		case !strings.HasPrefix(at, "/"):
-			c.Say(e, importer.Impossible, "only prefixes are paths of routes, no expressions and no exact ones")
+			c.AddVerdict(e, importer.Impossible, "only prefixes are paths of routes, no expressions and no exact ones")
 		case at != "/" && !strings.HasSuffix(at, "/"):
 			c.Became(e, importer.Close, importer.Value("path", at), "headgate takes whole segments: %sx does not reach it", at)
 		case at == "/":
@@ -230,8 +230,8 @@ func (c *companion) sayPath(env map[string]*Setting, value func(string) string) 
 	}
 }
 
-// twin tells the labels of headgate that say the same.
-func (c *companion) twin(s *Service, value func(string) string, hosts []string) {
+// equivalentLabels returns the labels of headgate that mean the same.
+func (c *companion) equivalentLabels(s *Service, value func(string) string, hosts []string) {
 	labels := []string{"headgate.enable=true", "headgate.host=" + strings.Join(hosts, ","), "headgate.port=" + s.port(value("VIRTUAL_PORT"))}
 	if at := value("VIRTUAL_PATH"); at != "" && at != "/" {
 		labels = append(labels, "headgate.path="+strings.TrimSuffix(at, "/"))
@@ -259,7 +259,7 @@ func (c *companion) server(s *Service, env map[string]*Setting, value func(strin
 			scheme = "h2c"
 			c.Became(e, importer.Same, importer.Value("url", "h2c://"+s.Name+":"+s.port(value("VIRTUAL_PORT"))), "HTTP/2 without TLS")
 		default:
-			c.Say(e, importer.Impossible, "headgate speaks HTTP to servers, not "+value("VIRTUAL_PROTO"))
+			c.AddVerdict(e, importer.Impossible, "headgate speaks HTTP to servers, not "+value("VIRTUAL_PROTO"))
 			c.Check("service %s: nothing was made of it, as it speaks %s", s.Name, value("VIRTUAL_PROTO"))
 			return importer.Object{}, false
 		}

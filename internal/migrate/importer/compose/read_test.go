@@ -8,9 +8,9 @@ import (
 	"headgate/internal/migrate/importer"
 )
 
-// told is what a project says, in lines: services with their labels, variables and ports,
+// projectLines is what a project says, in lines: services with their labels, variables and ports,
 // verdicts, and what to look at.
-func told(p *Project) string {
+func projectLines(p *Project) string {
 	var b strings.Builder
 	for _, s := range p.Services {
 		fmt.Fprintf(&b, "service %s ports=%v\n", s.Name, s.Ports)
@@ -102,7 +102,7 @@ services:
 			t.Errorf("%s: %v", name, err)
 			continue
 		}
-		got := told(p)
+		got := projectLines(p)
 		for _, want := range c.want {
 			if !strings.Contains(got, want) {
 				t.Errorf("%s: no %q in\n%s", name, want, got)

@@ -77,7 +77,7 @@ func (t *translator) action(s *section, d *directive, words []string, c conditio
 		c.Problem = refusable(c, name == "auth")
 	}
 	if c.Problem != "" {
-		if t.Say(d, importer.Impossible, "%s", c.Problem); keepsOut {
+		if t.AddVerdict(d, importer.Impossible, "%s", c.Problem); keepsOut {
 			t.Check("%s:%d: %s could not be taken over, and what it protects is open: protect it before you take the ports over", d.File, d.Line, d.Text())
 		}
 		return nil
@@ -108,7 +108,7 @@ func (t *translator) action(s *section, d *directive, words []string, c conditio
 		return nil // the table knows it, or nobody
 	}
 	if r.act == nil && r.refuse == nil {
-		if t.Say(d, importer.Impossible, "%s", note); keepsOut {
+		if t.AddVerdict(d, importer.Impossible, "%s", note); keepsOut {
 			t.Check("%s:%d: %s could not be taken over, and what it protects is open: protect it before you take the ports over", d.File, d.Line, d.Text())
 		}
 		return nil

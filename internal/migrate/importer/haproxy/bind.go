@@ -166,7 +166,7 @@ func (t *translator) portLimits(s *section, o importer.Object) {
 		for _, d := range s.find(l.name) {
 			v, ok := duration(d.arg(1))
 			if !ok {
-				t.Say(d, importer.Impossible, "not a time")
+				t.AddVerdict(d, importer.Impossible, "not a time")
 				continue
 			}
 			limits.Set(l.field, v)

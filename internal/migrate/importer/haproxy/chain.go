@@ -237,7 +237,7 @@ func (t *translator) acted(o *outcome, route importer.Object) {
 	for _, c := range o.conflicts {
 		what := map[string]string{"rate_limit": "of two rates the first one counts, and this one limits nobody", "basic_auth": "of two lists of users the first one is asked, and this one protects nothing",
 			"rewrite": "of two rewrites the first one acts"}[c.field]
-		t.Say(c.d, importer.Impossible, "a route has one %s: %s", c.field, what)
+		t.AddVerdict(c.d, importer.Impossible, "a route has one %s: %s", c.field, what)
 		t.Check("%s:%d: %s: a route has one %s: %s", c.d.File, c.d.Line, c.d.Text(), c.field, what)
 	}
 }

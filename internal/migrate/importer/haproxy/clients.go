@@ -39,10 +39,10 @@ func (t *translator) rejected(s *section, acls map[string]condition, spoken prot
 			protocols := askedProtocols(s, d).about()
 			switch {
 			case action == "accept" && (what != "" || protocols) && !slices.ContainsFunc(lines[i+1:], func(o *directive) bool { return o.arg(0) == phase && rejects(o) }):
-				t.Say(d, importer.Ignored, "no line behind it rejects connections")
+				t.AddVerdict(d, importer.Ignored, "no line behind it rejects connections")
 				continue
 			case what != "":
-				t.Say(d, importer.Impossible, "%s", what)
+				t.AddVerdict(d, importer.Impossible, "%s", what)
 				lost := "what it protects is open"
 				if action == "accept" {
 					lost = "the lines behind it reject the clients that it accepts"
@@ -50,7 +50,7 @@ func (t *translator) rejected(s *section, acls map[string]condition, spoken prot
 				t.Check("%s:%d: %s could not be taken over, and %s: ip_filter says who may connect, by address", d.File, d.Line, d.Text(), lost)
 				continue
 			case protocols && (action == "accept" || len(who) == 0):
-				t.Say(d, importer.Ignored, "all connections of the port speak %s", spoken)
+				t.AddVerdict(d, importer.Ignored, "all connections of the port speak %s", spoken)
 			}
 			out.lines = append(out.lines, d)
 			rest := importer.Without(open, who)
@@ -135,8 +135,8 @@ func (d denied) filter() importer.Object {
 	return importer.IPFilter(importer.Without(importer.AllAddresses(), d.networks))
 }
 
-// say gives the lines their verdicts, for the object that has the filter.
-func (d denied) say(t *translator, o importer.Object, note string) {
+// addVerdicts gives the lines their verdicts, for the object that has the filter.
+func (d denied) addVerdicts(t *translator, o importer.Object, note string) {
 	became := importer.ByItself() // they let all clients in
 	if len(d.networks) > 0 {
 		became = o.Field("ip_filter")

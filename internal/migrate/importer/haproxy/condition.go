@@ -29,12 +29,12 @@ func (t *translator) acls(s *section) map[string]condition {
 	all := map[string]condition{}
 	for _, d := range s.own("acl") {
 		if len(d.words) < 3 {
-			t.Say(d, importer.Impossible, "an acl has a name and what is asked")
+			t.AddVerdict(d, importer.Impossible, "an acl has a name and what is asked")
 			continue
 		}
-		c := t.asked(s, d, d.words[2:])
+		c := t.parseCondition(s, d, d.words[2:])
 		if c.Problem != "" {
-			t.Say(d, importer.Impossible, "%s", c.Problem)
+			t.AddVerdict(d, importer.Impossible, "%s", c.Problem)
 		} else {
 			t.acl[d] = c.Notes
 		}
@@ -49,7 +49,7 @@ func (t *translator) acls(s *section) map[string]condition {
 // sayCondition gives the line of a rule the verdict of its condition.
 func (t *translator) sayCondition(d *directive, c condition) {
 	if c.Problem != "" {
-		t.Say(d, importer.Impossible, "%s", c.Problem)
+		t.AddVerdict(d, importer.Impossible, "%s", c.Problem)
 		return
 	}
 	t.ruled(d, c.Notes...)
@@ -91,7 +91,7 @@ func (t *translator) when(s *section, d *directive, words []string, acls map[str
 			if end < 2 {
 				return rules.Impossible("a { without what is asked, or without its }")
 			}
-			c = t.asked(s, d, words[i+1:i+end])
+			c = t.parseCondition(s, d, words[i+1:i+end])
 			i += end
 		} else if named, ok := acls[w]; ok {
 			c = named
@@ -101,7 +101,7 @@ func (t *translator) when(s *section, d *directive, words []string, acls map[str
 				}
 			}
 		} else if known, ok := predefined[w]; ok {
-			c = t.asked(s, d, known)
+			c = t.parseCondition(s, d, known)
 		} else {
 			return rules.Impossible("there is no acl " + w)
 		}

@@ -80,8 +80,8 @@ type question struct {
 	values []string
 }
 
-// asked makes a condition of the words behind an acl's name.
-func (t *translator) asked(s *section, d *directive, words []string) condition {
+// parseCondition makes a condition of the words behind an acl's name.
+func (t *translator) parseCondition(s *section, d *directive, words []string) condition {
 	if len(words) == 0 {
 		return rules.Impossible("nothing is asked")
 	}

@@ -53,7 +53,7 @@ func (t *translator) front(s *section) {
 	}
 	if note := passedOver(s); note != "" {
 		for _, d := range append([]*directive{s.d}, s.lines...) {
-			t.Say(d, importer.Ignored, "%s", note)
+			t.AddVerdict(d, importer.Ignored, "%s", note)
 		}
 		return
 	}
@@ -134,7 +134,7 @@ func (t *translator) collect(f *front) {
 		f.rules = append([]*rule{{d: kept.lines[0], when: rules.Holds(), act: func(o *outcome) { o.deny = slices.Clone(networks) }}}, f.rules...)
 		f.kept = kept
 	} else {
-		kept.say(t, importer.NewObject(), "")
+		kept.addVerdicts(t, importer.NewObject(), "")
 	}
 	for _, d := range f.s.find("monitor-uri") {
 		q := question{sample: sample{name: "path"}, how: "str"}
@@ -154,11 +154,11 @@ func (t *translator) collect(f *front) {
 		d := last[len(last)-1]
 		if b := t.backend(d, d.arg(0)); b != nil {
 			t.ruled(d)
-			f.uses = append(f.uses, &rule{d: d, when: rules.Holds(), act: b.take})
+			f.uses = append(f.uses, &rule{d: d, when: rules.Holds(), act: b.respond})
 		}
 	} else if f.s.kind == "listen" {
 		if b := t.backend(f.s.d, f.s.name); b != nil {
-			f.uses = append(f.uses, &rule{d: f.s.d, when: rules.Holds(), act: b.take})
+			f.uses = append(f.uses, &rule{d: f.s.d, when: rules.Holds(), act: b.respond})
 		}
 	}
 	f.uses = slices.DeleteFunc(f.uses, func(r *rule) bool { return r.when.Problem != "" })
@@ -171,7 +171,7 @@ const monitorPage = "<html><body><h1>200 OK</h1>\nService ready.\n</body></html>
 func (t *translator) use(f *front, d *directive) []*rule {
 	words, c := t.splitIf(f.s, d, f.acls)
 	if len(words) < 2 {
-		t.Say(d, importer.Impossible, "no backend is named")
+		t.AddVerdict(d, importer.Impossible, "no backend is named")
 		return nil
 	}
 	found := mapFound.FindStringSubmatch(strings.Join(d.words[1:], " "))
@@ -191,7 +191,7 @@ func (t *translator) use(f *front, d *directive) []*rule {
 		return nil
 	}
 	t.sayCondition(d, c)
-	return []*rule{{d: d, when: c, act: b.take}}
+	return []*rule{{d: d, when: c, act: b.respond}}
 }
 
 // routable refuses conditions about the client, by which no route is chosen.
@@ -218,7 +218,7 @@ func (t *translator) useMap(f *front, d *directive, text string, c condition) (o
 	parts := splitOutside(text, ',')
 	how, args, ok := strings.Cut(parts[len(parts)-1], "(")
 	if !ok || !strings.HasPrefix(how, "map") {
-		t.Say(d, importer.Impossible, "the backend is made of variables; name it, or use a map")
+		t.AddVerdict(d, importer.Impossible, "the backend is made of variables; name it, or use a map")
 		t.Check("%s:%d: %s was left out", d.File, d.Line, d.Text())
 		return nil
 	}
@@ -231,7 +231,7 @@ func (t *translator) useMap(f *front, d *directive, text string, c condition) (o
 	}
 	lines, err := t.entries(d, name)
 	if err != nil {
-		t.Say(d, importer.Impossible, "the map cannot be read: %v", err)
+		t.AddVerdict(d, importer.Impossible, "the map cannot be read: %v", err)
 		t.Check("%s:%d: %s was left out: its map cannot be read", d.File, d.Line, d.Text())
 		return nil
 	}
@@ -264,7 +264,7 @@ func (t *translator) useMap(f *front, d *directive, text string, c condition) (o
 		}
 		if b := t.backend(d, l[1]); b != nil {
 			all = all.Or(condition{Notes: when.Notes})
-			out = append(out, &rule{d: d, when: when, act: b.take})
+			out = append(out, &rule{d: d, when: when, act: b.respond})
 		}
 	}
 	t.sayCondition(d, all)

@@ -86,7 +86,7 @@ func (t *translator) sections(all []*directive) error {
 			continue
 		}
 		if !taken {
-			t.Say(d, importer.Ignored, "in a branch that is not taken")
+			t.AddVerdict(d, importer.Ignored, "in a branch that is not taken")
 			continue
 		}
 		if slices.Contains(sectionNames, d.name()) {
@@ -94,7 +94,7 @@ func (t *translator) sections(all []*directive) error {
 			if from := d.after("from"); from != "" {
 				now.defaults = named[from]
 			}
-			t.begin(now, named, &defaults)
+			t.startSection(now, named, &defaults)
 			continue
 		}
 		if now == nil {
@@ -111,8 +111,8 @@ func (t *translator) sections(all []*directive) error {
 	return nil
 }
 
-// begin takes a section.
-func (t *translator) begin(s *section, named map[string]*section, defaults **section) {
+// startSection starts a section.
+func (t *translator) startSection(s *section, named map[string]*section, defaults **section) {
 	t.all = append(t.all, s)
 	switch s.kind {
 	case "defaults":
@@ -178,12 +178,12 @@ func (t *translator) branch(d *directive, open *[]branch) (taken, is bool, err e
 		(*open)[last].taken, (*open)[last].done = holds, (*open)[last].done || holds
 	case ".else":
 		(*open)[last].taken, (*open)[last].done = !(*open)[last].done, true
-		t.Say(d, importer.Ignored, decidedHere)
+		t.AddVerdict(d, importer.Ignored, decidedHere)
 	case ".endif":
 		*open = (*open)[:last]
-		t.Say(d, importer.Ignored, decidedHere)
+		t.AddVerdict(d, importer.Ignored, decidedHere)
 	default: // .notice, .warning, .alert, .diag
-		t.Say(d, importer.Ignored, "a message of HAProxy at its start")
+		t.AddVerdict(d, importer.Ignored, "a message of HAProxy at its start")
 	}
 	return taken, true, nil
 }
@@ -196,13 +196,13 @@ func (t *translator) holds(d *directive) bool {
 	text := strings.Join(d.words[1:], " ")
 	switch text {
 	case "", "0", "false", "no", "off":
-		t.Say(d, importer.Ignored, decidedHere)
+		t.AddVerdict(d, importer.Ignored, decidedHere)
 		return false
 	case "1", "true", "yes", "on":
-		t.Say(d, importer.Ignored, decidedHere)
+		t.AddVerdict(d, importer.Ignored, decidedHere)
 		return true
 	}
-	t.Say(d, importer.Ignored, "the condition is not evaluated here: it counts as fulfilled, and its .elif and .else as not taken")
+	t.AddVerdict(d, importer.Ignored, "the condition is not evaluated here: it counts as fulfilled, and its .elif and .else as not taken")
 	t.Check("%s:%d: %s counts as fulfilled; import once more with the branch that you want written out, if it is another", d.File, d.Line, d.Text())
 	return true
 }
@@ -222,12 +222,12 @@ func (t *translator) rest(all []*directive) {
 	for _, s := range t.all {
 		note, whole := wholeSections[s.kind]
 		if s.kind == "backend" && !s.d.Settled() {
-			t.Say(s.d, importer.Ignored, "no rule sends requests to it")
+			t.AddVerdict(s.d, importer.Ignored, "no rule sends requests to it")
 			note, whole = "no rule sends requests to this backend", true
 		}
 		for _, d := range append([]*directive{s.d}, s.lines...) {
 			if whole && !d.Settled() {
-				t.Say(d, importer.Ignored, note)
+				t.AddVerdict(d, importer.Ignored, note)
 			}
 		}
 	}
@@ -241,7 +241,7 @@ func (t *translator) rest(all []*directive) {
 		if d.name() == "tcp-request" && (d.has("reject") || d.has("silent-drop")) && d.Verdict() != importer.Ignored && !d.has("track-sc0") {
 			t.Check("%s:%d: %s was left out: what it protects is open; ip_filter says who is let in", d.File, d.Line, d.Text())
 		}
-		t.Say(d, importer.Impossible, "headgate does not know this line here")
+		t.AddVerdict(d, importer.Impossible, "headgate does not know this line here")
 	}
 	for _, s := range t.all {
 		switch s.kind {

@@ -24,10 +24,10 @@ func (t *translator) heads(s *section, acls map[string]condition, f *front) (out
 		act, became, note := headerAction("response", words[1], words[2:])
 		switch {
 		case c.Problem != "":
-			t.Say(d, importer.Impossible, "%s", c.Problem)
+			t.AddVerdict(d, importer.Impossible, "%s", c.Problem)
 			continue
 		case act == nil:
-			t.Say(d, importer.Impossible, "%s", note)
+			t.AddVerdict(d, importer.Impossible, "%s", note)
 			continue
 		}
 		every := d.name() == "http-after-response"

@@ -23,7 +23,7 @@ func (t *translator) health(s *section, o importer.Object) {
 	chk := s.find("option httpchk")
 	if len(checked) == 0 {
 		for _, d := range slices.Concat(chk, s.find("http-check", "timeout check")) {
-			t.Say(d, importer.Ignored, "no server is checked")
+			t.AddVerdict(d, importer.Ignored, "no server is checked")
 		}
 		return
 	}
@@ -34,7 +34,7 @@ func (t *translator) health(s *section, o importer.Object) {
 	}
 	for _, d := range s.find("http-check") {
 		if len(chk) == 0 {
-			t.Say(d, importer.Ignored, "without option httpchk no request is sent")
+			t.AddVerdict(d, importer.Ignored, "without option httpchk no request is sent")
 			continue
 		}
 		t.httpCheck(h, d)
@@ -42,7 +42,7 @@ func (t *translator) health(s *section, o importer.Object) {
 	for _, d := range s.find("timeout check") {
 		v, ok := duration(d.arg(1))
 		if !ok {
-			t.Say(d, importer.Impossible, "not a time")
+			t.AddVerdict(d, importer.Impossible, "not a time")
 			continue
 		}
 		t.Became(d, importer.Same, h.Set("timeout", v).Field("timeout"), "health_check: {timeout}")
@@ -72,8 +72,8 @@ func (t *translator) lostChecks(s *section) {
 	checked := slices.ContainsFunc(append(s.own("server", "server-template"), s.find("default-server")...), func(d *directive) bool { return d.has("check") })
 	for _, d := range s.find("tcp-check", "option mysql-check", "option pgsql-check", "option redis-check", "option smtpchk", "option ldap-check", "option external-check", "external-check") {
 		if !checked {
-			t.Say(d, importer.Ignored, "no server is checked")
-		} else if t.Say(d, importer.Impossible, "servers are checked by a connection, or a request of HTTP or gRPC") && !d.has("connect") && d.arg(0) != "comment" {
+			t.AddVerdict(d, importer.Ignored, "no server is checked")
+		} else if t.AddVerdict(d, importer.Impossible, "servers are checked by a connection, or a request of HTTP or gRPC") && !d.has("connect") && d.arg(0) != "comment" {
 			t.Check("%s:%d: %s is left out: a server counts as healthy that accepts connections; look whether it keeps servers away that must get none", d.File, d.Line, d.Text())
 		}
 	}
@@ -140,7 +140,7 @@ func (t *translator) httpCheck(h importer.Object, d *directive) {
 	case "expect":
 		t.expect(h, d)
 	case "disable-on-404":
-		t.Say(d, importer.Impossible, "an answer of 404 counts as others do")
+		t.AddVerdict(d, importer.Impossible, "an answer of 404 counts as others do")
 	}
 }
 
@@ -154,7 +154,7 @@ func (t *translator) expect(h importer.Object, d *directive) {
 		words = words[2:]
 	}
 	if len(words) < 2 || words[0] == "!" {
-		t.Say(d, importer.Impossible, "a check expects a status or a text in the body, not their absence")
+		t.AddVerdict(d, importer.Impossible, "a check expects a status or a text in the body, not their absence")
 		t.Check("%s:%d: %s could not be taken over: health checks pass by their status alone", d.File, d.Line, d.Text())
 		return
 	}
@@ -164,22 +164,22 @@ func (t *translator) expect(h importer.Object, d *directive) {
 		field, value = "status", words[1]
 	case "rstatus":
 		if field, value = "status", statuses(value); value == "" {
-			t.Say(d, importer.Impossible, "the expression matches no status")
+			t.AddVerdict(d, importer.Impossible, "the expression matches no status")
 			return
 		}
 	case "string":
 		value = regexp.QuoteMeta(value)
 	case "rstring":
 		if what := checkRegex(value); what != "" {
-			t.Say(d, importer.Impossible, "%s", what)
+			t.AddVerdict(d, importer.Impossible, "%s", what)
 			return
 		}
 	default:
-		t.Say(d, importer.Impossible, "a check expects a status or a text in the body, not a header")
+		t.AddVerdict(d, importer.Impossible, "a check expects a status or a text in the body, not a header")
 		return
 	}
 	if h.Has(field) {
-		t.Say(d, importer.Impossible, "a check expects one status and one text; this is another")
+		t.AddVerdict(d, importer.Impossible, "a check expects one status and one text; this is another")
 		return
 	}
 	t.Became(d, importer.Same, h.Set(field, value).Field(field), "health_check: {%s}", field)
@@ -215,10 +215,10 @@ func (t *translator) pages(s *section, o importer.Object) {
 		data, err := t.read(t.path(d, d.arg(1)))
 		switch {
 		case d.arg(1) == "/dev/null":
-			t.Say(d, importer.Impossible, "an answer is not left out")
+			t.AddVerdict(d, importer.Impossible, "an answer is not left out")
 			continue
 		case err != nil || len(data) > maxPage:
-			t.Say(d, importer.Impossible, "the page cannot be read here, or is larger than 64 KiB; name it in error_pages")
+			t.AddVerdict(d, importer.Impossible, "the page cannot be read here, or is larger than 64 KiB; name it in error_pages")
 			t.Check("%s:%d: the page %s cannot be read: name it in error_pages", d.File, d.Line, d.arg(1))
 			continue
 		}
@@ -263,7 +263,7 @@ func (t *translator) userlist(d *directive, name string) (auth importer.Object, 
 			}
 		}
 		if what != "" {
-			t.Say(u, importer.Impossible, "%s", what)
+			t.AddVerdict(u, importer.Impossible, "%s", what)
 			t.Check("%s:%d: the user %s was left out: %s", u.File, u.Line, u.arg(0), what)
 			left++
 			continue
@@ -272,7 +272,7 @@ func (t *translator) userlist(d *directive, name string) (auth importer.Object, 
 		t.Became(u, importer.Same, auth.LastOf("users"), "a user of basic_auth")
 	}
 	for _, g := range list.own("group") {
-		t.Say(g, importer.Ignored, "http_auth lets in all users of its list; users have no groups here")
+		t.AddVerdict(g, importer.Ignored, "http_auth lets in all users of its list; users have no groups here")
 	}
 	if !auth.Has("users") {
 		return importer.Object{}, "none of the users of " + name + " can be taken over"

@@ -40,14 +40,14 @@ func (t *translator) sayRules() {
 	for _, d := range t.order {
 		switch r := t.lines[d]; {
 		case r.left && !r.kept:
-			t.Say(d, importer.Impossible, "%s", strings.Join(r.notes, "; "))
+			t.AddVerdict(d, importer.Impossible, "%s", strings.Join(r.notes, "; "))
 		case r.acted:
 			note := strings.Join(r.notes, "; ")
 			t.Became(d, verdictOf(note), r.field, "%s", note)
 		case r.lost:
-			t.Say(d, importer.Impossible, "its section listens nowhere")
+			t.AddVerdict(d, importer.Impossible, "its section listens nowhere")
 		default:
-			t.Say(d, importer.Ignored, "no request gets to it: other lines decide before")
+			t.AddVerdict(d, importer.Ignored, "no request gets to it: other lines decide before")
 		}
 	}
 	for name, b := range t.made {
@@ -77,10 +77,10 @@ func (t *translator) sayAsked(d *directive, notes ...string) {
 		}
 	}
 	if impossible {
-		t.Say(d, importer.Impossible, "the lines that ask for it cannot be translated")
+		t.AddVerdict(d, importer.Impossible, "the lines that ask for it cannot be translated")
 		return
 	}
-	t.Say(d, importer.Ignored, "no line asks for it that acts on requests")
+	t.AddVerdict(d, importer.Ignored, "no line asks for it that acts on requests")
 }
 
 // through is the field of what acts through lines.
@@ -94,5 +94,5 @@ func (t *translator) saySettings(s *section, note string) {
 			return
 		}
 	}
-	t.Say(s.d, importer.Ignored, "none of its lines is a setting of headgate")
+	t.AddVerdict(s.d, importer.Ignored, "none of its lines is a setting of headgate")
 }

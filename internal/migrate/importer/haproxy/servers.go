@@ -19,8 +19,8 @@ type backend struct {
 	reached bool // some route sends requests to it
 }
 
-// take lets the backend answer.
-func (b *backend) take(o *outcome) { o.backend = b }
+// respond lets the backend answer.
+func (b *backend) respond(o *outcome) { o.backend = b }
 
 // backend returns the backend of a name, which is made the first time.
 func (t *translator) backend(d *directive, name string) *backend {
@@ -29,7 +29,7 @@ func (t *translator) backend(d *directive, name string) *backend {
 	}
 	s := t.backends[name]
 	if s == nil {
-		t.Say(d, importer.Impossible, "there is no backend %s", name)
+		t.AddVerdict(d, importer.Impossible, "there is no backend %s", name)
 		t.Check("%s:%d: %s was left out: there is no backend %s", d.File, d.Line, d.Text(), name)
 		return nil
 	}
@@ -72,7 +72,7 @@ func (t *translator) servers(s *section, b *backend) {
 		n, err := strconv.Atoi(d.arg(1))
 		host, number, _ := strings.Cut(d.arg(2), ":")
 		if err != nil || n < 1 || host == "" {
-			t.Say(d, importer.Impossible, "a template has a number and an address")
+			t.AddVerdict(d, importer.Impossible, "a template has a number and an address")
 			continue
 		}
 		b.o.Append("servers", importer.NewObject().Set("url", "http://"+net.JoinHostPort(host, cmp.Or(number, "80"))).Flow())
@@ -131,7 +131,7 @@ func (t *translator) balance(s *section, o importer.Object) {
 			policy, note = "hash:header:"+strings.Split(arg, ",")[0], "values are spread otherwise than before, once"
 		}
 		if policy == "" {
-			t.Say(d, importer.Impossible, "requests are shared in turn, by load, address, path, header or cookie, not by %s", name)
+			t.AddVerdict(d, importer.Impossible, "requests are shared in turn, by load, address, path, header or cookie, not by %s", name)
 			continue
 		}
 		became := importer.ByItself()
@@ -147,7 +147,7 @@ func (t *translator) times(s *section, o importer.Object) {
 	for _, d := range s.find("timeout") {
 		v, ok := duration(d.arg(1))
 		if !ok {
-			t.Say(d, importer.Impossible, "not a time")
+			t.AddVerdict(d, importer.Impossible, "not a time")
 			continue
 		}
 		switch d.arg(0) {
@@ -165,7 +165,7 @@ func (t *translator) times(s *section, o importer.Object) {
 func (t *translator) sticky(s *section, o importer.Object) {
 	for _, d := range s.find("cookie") {
 		if !d.has("insert") {
-			t.Say(d, importer.Impossible, "the cookie is headgate's own: sticky_cookie inserts one; it neither prefixes nor rewrites those of servers")
+			t.AddVerdict(d, importer.Impossible, "the cookie is headgate's own: sticky_cookie inserts one; it neither prefixes nor rewrites those of servers")
 			continue
 		}
 		c := importer.NewObject().Set("name", t.cookieName(s, d.arg(0)))
@@ -209,7 +209,7 @@ func (t *translator) retry(s *section, o importer.Object) {
 			r = importer.NewObject()
 		}
 		if len(on) == 0 {
-			t.Say(d, importer.Impossible, "of what a server does, no connection, no response, no response in time, and 502, 503 and 504 count")
+			t.AddVerdict(d, importer.Impossible, "of what a server does, no connection, no response, no response in time, and 502, 503 and 504 count")
 			continue
 		}
 		o.Set("retry", r.Set("on", on).Flow())

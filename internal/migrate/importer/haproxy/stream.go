@@ -21,7 +21,7 @@ func (t *translator) stream(s *section) {
 			what = "no backend is named"
 		}
 		if what != "" {
-			t.Say(d, importer.Impossible, "%s", what)
+			t.AddVerdict(d, importer.Impossible, "%s", what)
 			t.Check("%s:%d: %s was left out: %s", d.File, d.Line, d.Text(), what)
 			continue
 		}
@@ -36,7 +36,7 @@ func (t *translator) stream(s *section) {
 	for _, d := range s.find("default_backend") {
 		if other = t.streamBackend(d, d.arg(0)); !other.Empty() {
 			if len(named) > 0 {
-				t.Say(d, importer.Impossible, "all other names stay with the https port: give it proxies and a certificate, or name them in sni")
+				t.AddVerdict(d, importer.Impossible, "all other names stay with the https port: give it proxies and a certificate, or name them in sni")
 				t.Check("%s:%d: %s took all other names in TLS; name them in sni of a TCP proxy", d.File, d.Line, d.Text())
 				continue
 			}
@@ -57,7 +57,7 @@ func (t *translator) stream(s *section) {
 	}
 	t.streamLimits(s)
 	if made == 0 {
-		t.Say(s.d, importer.Impossible, "it has no address or no servers that can be taken over")
+		t.AddVerdict(s.d, importer.Impossible, "it has no address or no servers that can be taken over")
 		t.Check("%s:%d: %s was left out", s.d.File, s.d.Line, s.d.Text())
 		return
 	}
@@ -84,7 +84,7 @@ func serverNames(c condition) (names []string, what string) {
 // streamBind makes the proxies of one line bind.
 func (t *translator) streamBind(s *section, d *directive, named []importer.Object, other importer.Object, kept denied) (made int) {
 	if d.has("ssl") {
-		t.Say(d, importer.Impossible, "TCP proxies do not end TLS")
+		t.AddVerdict(d, importer.Impossible, "TCP proxies do not end TLS")
 		return 0
 	}
 	verdict, notes, became := importer.Same, []string{}, importer.Field{}
@@ -132,7 +132,7 @@ func (t *translator) keepOut(kept denied, o importer.Object) {
 		}
 		o.Set("ip_filter", f)
 	}
-	kept.say(t, o, "")
+	kept.addVerdicts(t, o, "")
 }
 
 // settings are the times and bounds of a TCP proxy.
@@ -163,7 +163,7 @@ func (t *translator) settings(s *section, o importer.Object) {
 		if o.Has("max_connections") {
 			t.Became(d, importer.Same, o.Field("max_connections"), "max_connections")
 		} else if o.Has("port") {
-			t.Say(d, importer.Ignored, "connections of a name are bounded by limits: {max_connections} of the port")
+			t.AddVerdict(d, importer.Ignored, "connections of a name are bounded by limits: {max_connections} of the port")
 		}
 	}
 }
@@ -182,10 +182,10 @@ func (t *translator) streamLimits(s *section) {
 	for _, d := range s.rules("tcp-request") {
 		switch text := strings.Join(d.words[1:], " "); {
 		case strings.HasPrefix(text, "inspect-delay"), strings.HasPrefix(text, "content accept"):
-			t.Say(d, importer.Ignored, "a port that passes names on waits for them by itself")
+			t.AddVerdict(d, importer.Ignored, "a port that passes names on waits for them by itself")
 		case d.Settled():
 		default:
-			t.Say(d, importer.Impossible, "write it as ip_filter of the TCP proxy")
+			t.AddVerdict(d, importer.Impossible, "write it as ip_filter of the TCP proxy")
 			t.Check("%s:%d: %s was left out: what it protects is open; ip_filter of the TCP proxy says who may connect", d.File, d.Line, d.Text())
 		}
 	}
@@ -195,7 +195,7 @@ func (t *translator) streamLimits(s *section) {
 func (t *translator) streamBackend(d *directive, name string) importer.Object {
 	s := t.backends[name]
 	if s == nil {
-		t.Say(d, importer.Impossible, "there is no backend %s", name)
+		t.AddVerdict(d, importer.Impossible, "there is no backend %s", name)
 		return importer.Object{}
 	}
 	o := importer.NewObject()
@@ -214,7 +214,7 @@ func (t *translator) streamBackend(d *directive, name string) importer.Object {
 	for _, line := range s.find("balance") {
 		policy := map[string]string{"roundrobin": "round_robin", "static-rr": "round_robin", "leastconn": "least_connections", "random": "random", "first": "first", "source": "client_ip_hash"}[line.arg(0)]
 		if policy == "" {
-			t.Say(line, importer.Impossible, "connections are shared in turn, by load or by address")
+			t.AddVerdict(line, importer.Impossible, "connections are shared in turn, by load or by address")
 			continue
 		}
 		if policy != "round_robin" && !o.Has("load_balancing") {
@@ -236,7 +236,7 @@ func (t *translator) streamBackend(d *directive, name string) importer.Object {
 		if o.Has("health_check") {
 			t.Became(line, importer.Close, o.Field("health_check"), "servers are checked by a connection")
 		} else {
-			t.Say(line, importer.Ignored, "no server is checked")
+			t.AddVerdict(line, importer.Ignored, "no server is checked")
 		}
 	}
 	t.lostChecks(s)
@@ -266,7 +266,7 @@ func (t *translator) withoutBackups(s *section, o importer.Object) (out []*direc
 		return all[:1] // HAProxy takes the first of them
 	}
 	for _, d := range late {
-		t.Say(d, importer.Impossible, "servers of TCP proxies have no backup beside several others: it is left out")
+		t.AddVerdict(d, importer.Impossible, "servers of TCP proxies have no backup beside several others: it is left out")
 		t.Check("%s:%d: %s is left out: servers of TCP proxies have no backup beside several others", d.File, d.Line, d.Text())
 	}
 	return out
@@ -277,7 +277,7 @@ func (t *translator) streamServer(s *section, d *directive, o importer.Object) {
 	url, what := serverURL("http", d.arg(1))
 	address := strings.TrimPrefix(url, "http://")
 	if what != "" || address == url || !strings.Contains(d.arg(1), ":") {
-		t.Say(d, importer.Impossible, "a server of a TCP proxy has an address and a port")
+		t.AddVerdict(d, importer.Impossible, "a server of a TCP proxy has an address and a port")
 		return
 	}
 	one := importer.NewObject().Set("address", address)

@@ -81,7 +81,7 @@ func (t *translator) listed(list []*directive) (f clients) {
 	for _, d := range list {
 		who := d.arg(0)
 		if strings.HasPrefix(who, "unix:") {
-			t.Say(d, importer.Ignored, "clients come by IP")
+			t.AddVerdict(d, importer.Ignored, "clients come by IP")
 			continue
 		}
 		if who == "all" {
@@ -91,7 +91,7 @@ func (t *translator) listed(list []*directive) (f clients) {
 		}
 		p, ok := network(who)
 		if !ok {
-			t.Say(d, importer.Impossible, "not an address or network")
+			t.AddVerdict(d, importer.Impossible, "not an address or network")
 			continue
 		}
 		f.taken = append(f.taken, d)
@@ -199,7 +199,7 @@ func (c *content) realIP() {
 	var taken []*directive
 	for _, d := range c.scope.level("set_real_ip_from") {
 		if d.arg(0) == "unix:" {
-			c.t.Say(d, importer.Ignored, "clients come by IP")
+			c.t.AddVerdict(d, importer.Ignored, "clients come by IP")
 			continue
 		}
 		if _, ok := network(d.arg(0)); !ok {

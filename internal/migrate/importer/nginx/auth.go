@@ -50,11 +50,11 @@ func (c *content) authAnswers(o importer.Object) {
 	for _, set := range c.scope.level("auth_request_set") {
 		switch name := strings.TrimPrefix(set.arg(1), "$"); {
 		case name == "upstream_http_location":
-			c.t.Say(set, importer.Ignored, "signin_url of forward_auth is where clients sign in, or the auth server's answer is what they get")
+			c.t.AddVerdict(set, importer.Ignored, "signin_url of forward_auth is where clients sign in, or the auth server's answer is what they get")
 		case name == "upstream_http_set_cookie", strings.HasPrefix(name, "upstream_cookie_"):
 			c.t.Became(set, importer.Same, importer.ByItself(), "the cookies of the auth server's answer go to the client")
 		case name == "upstream_status", !strings.HasPrefix(name, "upstream_http_"):
-			c.t.Say(set, importer.Ignored, "only headers of the answer are passed on: response_headers")
+			c.t.AddVerdict(set, importer.Ignored, "only headers of the answer are passed on: response_headers")
 		default:
 			c.t.Became(set, importer.Same, importer.Through(c.t.users(strings.TrimPrefix(set.arg(0), "$"))...), "")
 		}
@@ -86,7 +86,7 @@ func (c *content) authAnswers(o importer.Object) {
 // authURL is what auth_request asks, "" if that cannot be named. auth is the
 // forward_auth that it is for.
 func (c *content) authURL(uri string, auth importer.Object) string {
-	l := c.asked(uri)
+	l := c.internalLocation(uri)
 	if l == nil {
 		return ""
 	}
@@ -137,8 +137,8 @@ func (c *content) sayAuth(l *location, pass *directive, auth importer.Object) {
 	c.t.Became(pass, importer.Same, became, "the url of forward_auth")
 	for _, d := range l.d.block {
 		switch {
-		case d.name == "proxy_set_header" && !heard(d):
-			c.t.Say(d, importer.Impossible, "forward_auth sends the headers of the request, X-Forwarded-* and X-Original-URL, and none of its own")
+		case d.name == "proxy_set_header" && !knownToAuthServer(d):
+			c.t.AddVerdict(d, importer.Impossible, "forward_auth sends the headers of the request, X-Forwarded-* and X-Original-URL, and none of its own")
 			c.t.Check("%s:%d: the auth server does not get %s: set it there", d.File, d.Line, d.Text())
 		case strings.HasPrefix(d.name, "proxy_") && l.internal():
 			c.t.Became(d, importer.Close, became, "forward_auth sends the request's headers without its body, and X-Forwarded-* and X-Original-URL")
@@ -149,8 +149,8 @@ func (c *content) sayAuth(l *location, pass *directive, auth importer.Object) {
 	}
 }
 
-// heard reports whether an auth server hears by itself what a proxy_set_header says.
-func heard(d *directive) bool {
+// knownToAuthServer reports whether an auth server hears by itself what a proxy_set_header says.
+func knownToAuthServer(d *directive) bool {
 	name, value := strings.ToLower(d.arg(0)), d.arg(1)
 	for _, prefix := range []string{"x-forwarded-", "x-original-", "x-real-ip", "x-auth-request-redirect", "host", "content-", "connection", "upgrade", "transfer-encoding", "early-data", "accept-encoding"} {
 		if strings.HasPrefix(name, prefix) {
@@ -229,7 +229,7 @@ func (c *content) signsIn(block []*directive, became importer.Field) {
 		case "set", "set_escape_uri", "if", "return":
 			c.t.Became(d, importer.Same, became, "signin_url of forward_auth")
 		default:
-			c.t.Say(d, importer.Ignored, "signin_url of forward_auth does it")
+			c.t.AddVerdict(d, importer.Ignored, "signin_url of forward_auth does it")
 		}
 		c.signsIn(d.block, became)
 	}

@@ -448,7 +448,7 @@ func (c *content) lost(d *directive, note string, args ...any) {
 		c.t.Amend(d, importer.Close, "not at path "+orRoot(c.path)+": "+note)
 		return
 	}
-	c.t.Say(d, importer.Impossible, "%s", note)
+	c.t.AddVerdict(d, importer.Impossible, "%s", note)
 }
 
 // answering is the field by which the route answers.

@@ -76,10 +76,10 @@ func (c *content) times() {
 		}
 	}
 	for _, d := range c.scope.level("proxy_send_timeout", "grpc_send_timeout") {
-		c.t.Say(d, importer.Ignored, "request bodies have the idle time-out of the port")
+		c.t.AddVerdict(d, importer.Ignored, "request bodies have the idle time-out of the port")
 	}
 	for _, d := range c.scope.level("keepalive_timeout") {
-		c.t.Say(d, importer.Ignored, "keep_alive_timeout stands in the limits of a port; 120s is the default")
+		c.t.AddVerdict(d, importer.Ignored, "keep_alive_timeout stands in the limits of a port; 120s is the default")
 	}
 }
 
@@ -229,7 +229,7 @@ func (c *content) caching() {
 			o.Set("stale_while_revalidate", "365d")
 		}
 		if !o.Has("stale_if_error") && !o.Has("stale_while_revalidate") {
-			c.t.Say(stale, importer.Ignored, "the cache serves nothing stale by itself")
+			c.t.AddVerdict(stale, importer.Ignored, "the cache serves nothing stale by itself")
 			continue
 		}
 		c.t.Became(stale, importer.Close, o.Field("stale_if_error").Or(o.Field("stale_while_revalidate")), "stale_if_error, and stale_while_revalidate with background updates, for a year; for all failures of servers alike")
@@ -326,7 +326,7 @@ func (c *content) mirror() {
 			c.byItself(d)
 			continue
 		}
-		l := c.asked(d.arg(0))
+		l := c.internalLocation(d.arg(0))
 		if l == nil || !c.o.Has("servers") || c.o.Has("mirror") {
 			c.lost(d, "a mirror names servers, one for each route: mirror: {servers: …}")
 			continue
@@ -345,8 +345,8 @@ func (c *content) mirror() {
 	}
 }
 
-// asked is the location that nginx asks by itself for a path.
-func (c *content) asked(uri string) *location {
+// internalLocation is the location that nginx asks by itself for a path.
+func (c *content) internalLocation(uri string) *location {
 	l, _ := find(c.locations, uri, func(*location) {})
 	every(c.locations, func(e *location) {
 		if e.kind == byExact && e.path == uri {
@@ -454,10 +454,10 @@ func (c *content) compression() {
 func (t *translator) sayLogs(s scope) {
 	for _, d := range s.level("access_log") {
 		if d.arg(0) == "off" && len(s) > 0 && slices.Contains(s[0].block, d) {
-			t.Say(d, importer.Impossible, "a proxy has a log or none: access_log: {enabled: false}")
+			t.AddVerdict(d, importer.Impossible, "a proxy has a log or none: access_log: {enabled: false}")
 			continue
 		}
-		t.Say(d, importer.Ignored, "there is one access log for all: access_log: {path: …, format: combined}")
+		t.AddVerdict(d, importer.Ignored, "there is one access log for all: access_log: {path: …, format: combined}")
 	}
 }
 

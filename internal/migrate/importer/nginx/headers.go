@@ -87,7 +87,7 @@ func (c *content) requestHeaders() {
 			c.o.Append("headers", importer.NewObject().Set("direction", "request").Set("operation", "remove").Set("name", name).Flow())
 			c.t.Became(d, importer.Same, c.o.LastOf("headers"), "early data is not accepted, so no request has it")
 		case lower == "accept-encoding" && value == "":
-			c.t.Say(d, importer.Ignored, "compression takes care of it")
+			c.t.AddVerdict(d, importer.Ignored, "compression takes care of it")
 		case lower == "content-length" || lower == "transfer-encoding" || lower == "te" || lower == "trailer" || lower == "expect":
 			c.lost(d, "%s belongs to one connection, and no rule changes it", name)
 		case value == "":

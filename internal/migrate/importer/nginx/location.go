@@ -71,7 +71,7 @@ func (t *translator) newLocations(block []*directive, around *location) (all []*
 				}
 			}
 		case !strings.HasPrefix(l.path, "/") && l.path != "":
-			t.Say(d, importer.Impossible, "a path begins with /")
+			t.AddVerdict(d, importer.Impossible, "a path begins with /")
 			continue
 		}
 		if strings.HasPrefix(l.path, acmePath) {

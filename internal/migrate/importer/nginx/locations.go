@@ -118,7 +118,7 @@ func (w *writer) proxy(routes []importer.Object, host string) importer.Object {
 	if len(routes) == 1 {
 		for _, name := range []string{"client_ip", "request_body_limit"} {
 			if routes[0].Has(name) {
-				p.Take(routes[0], name)
+				p.CopyField(routes[0], name)
 				routes[0].Remove(name)
 			}
 		}
@@ -364,7 +364,7 @@ func (w *writer) home(path string) (best string) {
 // exprRedirects adds the rules of a location by an expression.
 func (w *writer) exprRedirects(v *view, f *flow, l *location) {
 	if what := checkRegex(l.path); what != "" {
-		w.t.Say(l.d, importer.Impossible, "%s", what)
+		w.t.AddVerdict(l.d, importer.Impossible, "%s", what)
 		return
 	}
 	w.rules(v, f, l, l.path)
@@ -382,7 +382,7 @@ func (w *writer) rules(v *view, f *flow, l *location, expr string) {
 			code, text := returned(d)
 			target, note, what := v.target(text, true)
 			if what != "" {
-				w.t.Say(d, importer.Impossible, "%s", what)
+				w.t.AddVerdict(d, importer.Impossible, "%s", what)
 				return
 			}
 			rule := redirect(expr, target, code)
@@ -420,7 +420,7 @@ func (w *writer) withoutQuery(f *flow) bool {
 		return false
 	}
 	f.rewrite = nil
-	w.t.Say(d, importer.Impossible, "the query is sent as it came: a rewrite changes the path alone; paths that it matches are sent as they are")
+	w.t.AddVerdict(d, importer.Impossible, "the query is sent as it came: a rewrite changes the path alone; paths that it matches are sent as they are")
 	w.t.Check("%s:%d: %s was left out, since headgate sends the query as it came: the paths that it matches reach the server as they are", d.File, d.Line, d.Text())
 	return true
 }
@@ -476,7 +476,7 @@ func (w *writer) sayOthers() {
 		case w.unreached:
 			ignoreAll(w.t, []*directive{d}, "the server answers before a location is chosen")
 		case l.kind == byName:
-			w.t.Say(d, importer.Impossible, "no directive that was taken over leads to it")
+			w.t.AddVerdict(d, importer.Impossible, "no directive that was taken over leads to it")
 		case l.internal():
 			f := importer.Value("status", 404)
 			for _, r := range w.t.routes[d] {
@@ -487,16 +487,16 @@ func (w *writer) sayOthers() {
 				if c.name == "internal" {
 					w.t.Became(c, importer.Same, f, "")
 				}
-				w.t.Say(c, importer.Ignored, "nginx alone asks for it, and nothing that was taken over does")
+				w.t.AddVerdict(c, importer.Ignored, "nginx alone asks for it, and nothing that was taken over does")
 			}
 		case l.kind == byExact && l.path == "/":
-			w.t.Say(d, importer.Impossible, "the path / alone: there are no exact paths, and the prefix / takes all")
+			w.t.AddVerdict(d, importer.Impossible, "the path / alone: there are no exact paths, and the prefix / takes all")
 		case l.kind == byExpr && len(l.prefixes) == 0:
-			w.t.Say(d, importer.Impossible, "routes are prefixes of the path, and this expression is none; write a route for each prefix, or redirect rules")
+			w.t.AddVerdict(d, importer.Impossible, "routes are prefixes of the path, and this expression is none; write a route for each prefix, or redirect rules")
 		case w.lost[l]:
-			w.t.Say(d, importer.Impossible, "nothing in it can be taken over")
+			w.t.AddVerdict(d, importer.Impossible, "nothing in it can be taken over")
 		default:
-			w.t.Say(d, importer.Impossible, "nothing in it can be taken over, or another location takes its requests")
+			w.t.AddVerdict(d, importer.Impossible, "nothing in it can be taken over, or another location takes its requests")
 		}
 	})
 }

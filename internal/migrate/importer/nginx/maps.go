@@ -143,9 +143,9 @@ func (t *translator) sayMaps() {
 			}
 			continue
 		}
-		t.Say(m.d, importer.Ignored, "nothing that was taken over uses the variable")
+		t.AddVerdict(m.d, importer.Ignored, "nothing that was taken over uses the variable")
 		for _, e := range m.d.block {
-			t.Say(e, importer.Ignored, "nothing that was taken over uses the variable")
+			t.AddVerdict(e, importer.Ignored, "nothing that was taken over uses the variable")
 		}
 	}
 }

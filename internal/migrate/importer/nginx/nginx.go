@@ -93,7 +93,7 @@ func (t *translator) parse(name string, files Files) ([]*directive, error) {
 	}
 	tree, err := r.file(name)
 	for _, d := range r.missing {
-		t.Say(d, importer.Impossible, "the file is not there; give it beside, or use the output of nginx -T")
+		t.AddVerdict(d, importer.Impossible, "the file is not there; give it beside, or use the output of nginx -T")
 		t.Check("%s:%d: %s: the file is not there, and nothing of it was taken over; give it beside, or use the output of nginx -T", d.File, d.Line, d.Text())
 	}
 	t.files = append(t.files, r.files...)
@@ -158,7 +158,7 @@ func (t *translator) top(tree []*directive) {
 	}
 	if bare { // a file of sites-enabled stands in http
 		around := &directive{Origin: tree[0].Origin, name: "http", block: tree, is: true}
-		around.Settle()
+		around.Skip()
 		t.httpBlock(around)
 	}
 }
@@ -234,7 +234,7 @@ func (t *translator) sayZones() {
 			}
 		}
 		if visit(t.all); len(users) == 0 {
-			t.Say(zone, importer.Ignored, "no limit_req uses it")
+			t.AddVerdict(zone, importer.Ignored, "no limit_req uses it")
 			continue
 		}
 		t.Became(zone, importer.Same, importer.Through(users...), "the rate is that of each route that uses the zone")
@@ -263,9 +263,9 @@ func (t *translator) rest(list []*directive, lost bool) {
 		}
 		switch {
 		case lost:
-			t.Say(d, importer.Impossible, "the block around it could not be taken over")
+			t.AddVerdict(d, importer.Impossible, "the block around it could not be taken over")
 		default:
-			t.Say(d, importer.Impossible, "headgate does not know this directive here")
+			t.AddVerdict(d, importer.Impossible, "headgate does not know this directive here")
 		}
 		t.rest(d.block, lost || d.left())
 	}

@@ -100,7 +100,7 @@ func (c *content) fallback(l *location) bool {
 
 // pageOf returns the body of a page that a path has.
 func (c *content) pageOf(uri string) (o importer.Object, what string) {
-	l := c.asked(uri)
+	l := c.internalLocation(uri)
 	s := l.scope(c.around)
 	if l != nil {
 		for _, d := range l.d.find("return") {

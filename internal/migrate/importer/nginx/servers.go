@@ -80,7 +80,7 @@ func overlap(a, b []string) bool {
 func (t *translator) listen(s *server, d *directive) {
 	address, what := listenAddress(d.arg(0))
 	if what != "" {
-		t.Say(d, importer.Impossible, what)
+		t.AddVerdict(d, importer.Impossible, what)
 		return
 	}
 	protocol, verdict, note := "http", importer.Same, ""
@@ -204,7 +204,7 @@ func (t *translator) serverName(s *server, d *directive) {
 	slices.Sort(s.names)
 	s.names = slices.Compact(s.names)
 	if verdict == importer.Impossible {
-		t.Say(d, importer.Impossible, "%s", note)
+		t.AddVerdict(d, importer.Impossible, "%s", note)
 		return
 	}
 	t.Became(d, verdict, importer.Field{}, "%s", note) // the field is that of the proxies: see proxy
@@ -215,16 +215,16 @@ func (t *translator) certificate(s *server, name string) {
 	certs, keys := t.effective(s.d, "ssl_certificate"), t.effective(s.d, "ssl_certificate_key")
 	for i, c := range certs {
 		if i >= len(keys) {
-			t.Say(c, importer.Impossible, "the certificate has no key beside it")
+			t.AddVerdict(c, importer.Impossible, "the certificate has no key beside it")
 			continue
 		}
 		cert, key := t.path(c.arg(0)), t.path(keys[i].arg(0))
 		if data, err := t.read(key); err == nil && importer.EncryptedKey(data) {
-			t.Say(keys[i], importer.Impossible, importer.DecryptKey)
+			t.AddVerdict(keys[i], importer.Impossible, importer.DecryptKey)
 			t.Check("%s:%d: %s: %s", keys[i].File, keys[i].Line, key, importer.DecryptKey)
 		}
 		if strings.HasPrefix(c.arg(0), "data:") || strings.HasPrefix(keys[i].arg(0), "engine:") || strings.Contains(c.arg(0), "$") {
-			t.Say(c, importer.Impossible, "a certificate has to be in a file with a fixed name")
+			t.AddVerdict(c, importer.Impossible, "a certificate has to be in a file with a fixed name")
 			continue
 		}
 		pair := [2]string{cert, key}
@@ -253,7 +253,7 @@ func (t *translator) certificate(s *server, name string) {
 				t.Became(d, importer.Same, tls.Field("min_version"), "")
 			}
 		}
-		t.Say(d, importer.Ignored, "no port of the server has TLS")
+		t.AddVerdict(d, importer.Ignored, "no port of the server has TLS")
 	}
 	for _, d := range s.d.find("ssl") {
 		t.Became(d, importer.Same, t.Ports.Field(s.ports[0]), "")
@@ -292,14 +292,14 @@ func (t *translator) clientCertificates(s *server, name string) {
 	how, ca, on := strings.Cut(asked(s), " ")
 	if !on {
 		for _, d := range all {
-			t.Say(d, importer.Ignored, "no client is asked for a certificate")
+			t.AddVerdict(d, importer.Ignored, "no client is asked for a certificate")
 		}
 		return
 	}
 	mode := map[string]string{"on": "required", "optional": "optional"}[how]
 	if mode == "" || slices.ContainsFunc(t.servers, func(o *server) bool { return overlap(o.ports, s.ports) && asked(o) != asked(s) }) {
 		for _, d := range all {
-			t.Say(d, importer.Impossible, "client certificates are asked for by the port, for all its hosts alike: give the hosts a port of their own with tls: {client_auth: required, client_ca: %s}", ca)
+			t.AddVerdict(d, importer.Impossible, "client certificates are asked for by the port, for all its hosts alike: give the hosts a port of their own with tls: {client_auth: required, client_ca: %s}", ca)
 		}
 		t.Check("proxy %s: its clients had to show a certificate (ssl_verify_client %s); here they are not asked for one: give it a port of its own with tls: {client_auth: required, client_ca: %s}", name, how, ca)
 		return

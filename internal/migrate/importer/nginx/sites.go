@@ -354,7 +354,7 @@ func (t *translator) leftover(s *site) {
 			if !d.Settled() {
 				t.known(d)
 			}
-			t.Say(d, importer.Ignored, "the server only sends clients to https")
+			t.AddVerdict(d, importer.Ignored, "the server only sends clients to https")
 			visit(d.block)
 		}
 	}
@@ -374,7 +374,7 @@ func (t *translator) neverHeld(block []*directive) {
 
 func ignoreAll(t *translator, block []*directive, note string) {
 	for _, d := range block {
-		t.Say(d, importer.Ignored, "%s", note)
+		t.AddVerdict(d, importer.Ignored, "%s", note)
 		ignoreAll(t, d.block, note)
 	}
 }

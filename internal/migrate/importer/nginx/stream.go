@@ -36,13 +36,13 @@ func (t *translator) streamBlock(d *directive) {
 func (t *translator) streamServer(d *directive, upstreams map[string]*directive) {
 	listens, passes := d.find("listen"), d.find("proxy_pass")
 	if len(listens) == 0 || len(passes) != 1 || strings.Contains(passes[0].arg(0), "$") {
-		t.Say(d, importer.Impossible, "it needs a listen and one proxy_pass without variables; TLS names are passed on by a TCP proxy with port and sni")
+		t.AddVerdict(d, importer.Impossible, "it needs a listen and one proxy_pass without variables; TLS names are passed on by a TCP proxy with port and sni")
 		return
 	}
 	for _, listen := range listens {
 		address, what := listenAddress(listen.arg(0))
 		if what != "" {
-			t.Say(listen, importer.Impossible, what)
+			t.AddVerdict(listen, importer.Impossible, what)
 			continue
 		}
 		out, kind := t.TCP, "tcp"
@@ -50,7 +50,7 @@ func (t *translator) streamServer(d *directive, upstreams map[string]*directive)
 			out, kind = t.UDP, "udp"
 		}
 		if slices.Contains(listen.args, "ssl") {
-			t.Say(listen, importer.Impossible, "TCP proxies do not end TLS")
+			t.AddVerdict(listen, importer.Impossible, "TCP proxies do not end TLS")
 			continue
 		}
 		o := importer.NewObject().Set("address", address)
@@ -61,7 +61,7 @@ func (t *translator) streamServer(d *directive, upstreams map[string]*directive)
 		t.Became(d, importer.Same, o.As("tcp_proxies"), "")
 		t.Became(passes[0], importer.Same, o.Field("servers"), "")
 	}
-	t.Say(d, importer.Impossible, "none of its addresses can be taken over")
+	t.AddVerdict(d, importer.Impossible, "none of its addresses can be taken over")
 }
 
 func (t *translator) streamServers(o importer.Object, pass string, upstreams map[string]*directive) {
@@ -172,7 +172,7 @@ func (t *translator) backups(o importer.Object, up *directive) {
 		o.Set("load_balancing", "first")
 	default:
 		for _, s := range late {
-			t.Say(s, importer.Impossible, "servers of TCP proxies have no backup: it is left out")
+			t.AddVerdict(s, importer.Impossible, "servers of TCP proxies have no backup: it is left out")
 			t.Check("%s:%d: %s is left out: servers of TCP proxies have no backup beside several others", s.File, s.Line, s.Text())
 		}
 	}
@@ -190,13 +190,13 @@ func (t *translator) byServerName(d, pass, names *directive, upstreams map[strin
 			t.Became(e, importer.Same, importer.Through(names), "")
 			continue
 		case e.name == "default":
-			t.Say(e, importer.Impossible, "all other names stay with the https port: give it proxies and a certificate, or name them in sni")
+			t.AddVerdict(e, importer.Impossible, "all other names stay with the https port: give it proxies and a certificate, or name them in sni")
 			t.Check("%s:%d: %s took all other names in TLS; name them in sni of a TCP proxy", e.File, e.Line, to)
 			continue
 		case strings.HasPrefix(name, "*."):
 			t.Became(e, importer.Close, importer.Through(d), "a wildcard stands for one label")
 		case !exactHost.MatchString(name) || strings.Contains(to, "$"):
-			t.Say(e, importer.Impossible, "names in TLS are exact ones or *. and a name")
+			t.AddVerdict(e, importer.Impossible, "names in TLS are exact ones or *. and a name")
 			continue
 		}
 		t.Became(e, importer.Same, importer.Through(d), "sni")
@@ -209,7 +209,7 @@ func (t *translator) byServerName(d, pass, names *directive, upstreams map[strin
 	for _, listen := range d.find("listen") {
 		address, what := listenAddress(listen.arg(0))
 		if what != "" {
-			t.Say(listen, importer.Impossible, "%s", what)
+			t.AddVerdict(listen, importer.Impossible, "%s", what)
 			continue
 		}
 		port := t.port(address, "https")
@@ -223,7 +223,7 @@ func (t *translator) byServerName(d, pass, names *directive, upstreams map[strin
 		t.Became(listen, importer.Close, t.Ports.Field(port), "an https port: other names than those of the map are served by its proxies")
 	}
 	if len(proxies) == 0 {
-		t.Say(d, importer.Impossible, "it has no address and no names that can be taken over")
+		t.AddVerdict(d, importer.Impossible, "it has no address and no names that can be taken over")
 		return
 	}
 	for _, o := range proxies {

@@ -85,7 +85,7 @@ func (v *view) runIf(f *flow, d *directive) {
 	}
 	c, groups := v.condition(d)
 	if c.Problem != "" {
-		v.t.Say(d, importer.Impossible, "%s", c.Problem)
+		v.t.AddVerdict(d, importer.Impossible, "%s", c.Problem)
 		return
 	}
 	if len(c.Notes) > 0 {
@@ -156,7 +156,7 @@ var takesAll = []string{"^", "^/", ".*", "^.*", "^.*$", "^(.*)$", "^(.*)", "(.*)
 func (v *view) redirectRule(f *flow, d *directive) {
 	expr, replacement, flag := d.arg(0), v.expandBut(d.arg(1), true), d.arg(2)
 	if what := checkRegex(expr); what != "" {
-		v.t.Say(d, importer.Impossible, "%s", what)
+		v.t.AddVerdict(d, importer.Impossible, "%s", what)
 		return
 	}
 	status := map[string]int{"permanent": 301, "redirect": 302}[flag]
@@ -165,7 +165,7 @@ func (v *view) redirectRule(f *flow, d *directive) {
 	}
 	if status == 0 {
 		if f.rewrite != nil && f.rewrite != d {
-			v.t.Say(d, importer.Impossible, "a route has one rewrite; this is another")
+			v.t.AddVerdict(d, importer.Impossible, "a route has one rewrite; this is another")
 			return
 		}
 		f.rewrite = d
@@ -174,7 +174,7 @@ func (v *view) redirectRule(f *flow, d *directive) {
 	text, drops := strings.CutSuffix(replacement, "?")
 	target, note, what := v.target(text, true)
 	if what != "" {
-		v.t.Say(d, importer.Impossible, "%s", what)
+		v.t.AddVerdict(d, importer.Impossible, "%s", what)
 		return
 	}
 	// A rewrite keeps the query, unless its text ends with a question mark.

@@ -21,8 +21,8 @@ type written struct {
 // host is the name of the file that Nginx Proxy Manager writes.
 const host = "the host"
 
-// begin writes the server block up to its locations.
-func begin(r *record) *written {
+// serverBlockHead writes the server block up to its locations.
+func serverBlockHead(r *record) *written {
 	w := &written{files: map[string][]byte{}, where: map[string]string{}}
 	fmt.Fprintf(&w.text, "server {\nlisten 80;\nserver_name %s;\nclient_max_body_size 2000m;\n", strings.Join(r.domains(), " "))
 	w.lines("advanced", r.text("advanced_config"))
@@ -62,7 +62,7 @@ func (t *translator) asWritten(r *record, p importer.Object, main string, locati
 		return
 	}
 	r.seen["advanced_config"] = true
-	w := begin(r)
+	w := serverBlockHead(r)
 	for _, l := range locations {
 		fmt.Fprintf(&w.text, "location %s {\n", l.of.Path)
 		w.lines("location "+l.of.Path+": advanced", l.of.AdvancedConfig)
@@ -84,7 +84,7 @@ func (t *translator) asWritten(r *record, p importer.Object, main string, locati
 		t.Check("%s: its lines of nginx were left out", r.title())
 		return
 	}
-	t.take(p, made)
+	t.mergeProxy(p, made)
 	t.tellLines(r, p, w, inner)
 }
 
@@ -100,7 +100,7 @@ func secured(p importer.Object) string {
 }
 
 // rootOf reports whether the lines of a host have a location / of their own.
-func rootOf(r *record) bool { return hasRoot(begin(r).files) }
+func rootOf(r *record) bool { return hasRoot(serverBlockHead(r).files) }
 
 // hasRoot reports whether the lines have a location / of their own: Nginx Proxy Manager
 // writes none then.
@@ -134,7 +134,7 @@ func (t *translator) joined(r *record, proxies importer.Object) (made importer.O
 			made = o
 			continue
 		}
-		hosts := func(o importer.Object) string { return importer.NewObject().Take(o, "virtual_hosts").Key() }
+		hosts := func(o importer.Object) string { return importer.NewObject().CopyField(o, "virtual_hosts").Key() }
 		if hosts(o) != hosts(made) {
 			return made, false
 		}
@@ -142,7 +142,7 @@ func (t *translator) joined(r *record, proxies importer.Object) (made importer.O
 		for _, route := range o.Objects("routes") {
 			for _, feature := range o.Names() {
 				if !slices.Contains([]string{"virtual_hosts", "ports", "routes", "host_header", "access_log"}, feature) && !route.Has(feature) {
-					route.Take(o, feature)
+					route.CopyField(o, feature)
 				}
 			}
 			made.Append("routes", route)
@@ -155,8 +155,8 @@ func (t *translator) joined(r *record, proxies importer.Object) (made importer.O
 // guarded are the directives that an access list has itself.
 var guarded = []string{"allow", "deny", "satisfy", "auth_basic", "auth_basic_user_file"}
 
-// take puts what nginx makes of a host into its proxy.
-func (t *translator) take(p, made importer.Object) {
+// mergeProxy puts what nginx makes of a host into its proxy.
+func (t *translator) mergeProxy(p, made importer.Object) {
 	p.Remove("headers")
 	p.Remove("redirects")
 	listed := p.Has("use")
@@ -180,7 +180,7 @@ func (t *translator) take(p, made importer.Object) {
 	}
 	for _, name := range made.Names() {
 		if name != "virtual_hosts" && name != "ports" {
-			p.Take(made, name)
+			p.CopyField(made, name)
 		}
 	}
 }

@@ -286,7 +286,7 @@ func (t *translator) setting(r *record, name string) *setting {
 
 // omit gives a setting of a record a verdict for which nothing is in the document.
 func (t *translator) omit(r *record, name string, o importer.Omission, note string, args ...any) {
-	t.Say(t.setting(r, name), o, note, args...)
+	t.AddVerdict(t.setting(r, name), o, note, args...)
 }
 
 // became gives a setting of a record its verdict with what it became.

@@ -81,13 +81,13 @@ func (r Region) meet(a *Atom) (out Region, ok, lost bool) {
 		}
 		out.Method = a.Value
 	default:
-		return r.ask(a)
+		return r.addAtom(a)
 	}
 	return out, true, false
 }
 
-// ask adds a header or parameter, which may be asked for already.
-func (r Region) ask(a *Atom) (out Region, ok, lost bool) {
+// addAtom adds a header or parameter, which may be asked for already.
+func (r Region) addAtom(a *Atom) (out Region, ok, lost bool) {
 	out = r
 	out.Asks = slices.Clone(r.Asks)
 	i := slices.IndexFunc(out.Asks, func(b *Atom) bool { return b.Kind == a.Kind && strings.EqualFold(b.Name, a.Name) })

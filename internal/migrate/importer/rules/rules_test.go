@@ -83,7 +83,7 @@ func TestRoutesDecideAsTheRulesInOrder(t *testing.T) {
 								return !slices.ContainsFunc(l, func(l Literal) bool { return has(l.Atom) == l.Not })
 							})
 						})
-						if got := taken(pieces, method, path, has); got != want {
+						if got := chosen(pieces, method, path, has); got != want {
 							t.Errorf("%s: %s %s with %q and %q: %d, want %d", name, method, path, x, y, got, want)
 						}
 					}
@@ -106,8 +106,8 @@ func TestWhatHeadgateCannotTellApartIsLeftOut(t *testing.T) {
 	}
 }
 
-// taken is what headgate's choice says: the longest path, then the most matchers.
-func taken(pieces []Piece[int], method, path string, has func(*Atom) bool) int {
+// chosen is what headgate's choice says: the longest path, then the most matchers.
+func chosen(pieces []Piece[int], method, path string, has func(*Atom) bool) int {
 	best := -1
 	for i, p := range pieces {
 		if !Below(path, p.Path) || len(p.Methods) > 0 && !slices.Contains(p.Methods, method) || slices.ContainsFunc(p.Asks, func(a *Atom) bool { return !has(a) }) {

@@ -170,7 +170,7 @@ func (t *translator) labels(s *compose.Service) error {
 	if len(d.services) == 0 { // Traefik makes a service of the container's name
 		d.services["http/"+strings.ToLower(s.Name)] = true
 		t.build.count++
-		t.root.below("http", s.File, s.Line).below("services", s.File, s.Line).below(s.Name, s.File, s.Line).Settle()
+		t.root.below("http", s.File, s.Line).below("services", s.File, s.Line).below(s.Name, s.File, s.Line).Skip()
 	}
 	port := "80"
 	if len(s.Ports) > 0 {
@@ -204,7 +204,7 @@ func (t *translator) label(service string, l *compose.Setting, d *described) err
 		t.Became(at, importer.Same, importer.ByItself(), "what is written is served")
 		return nil
 	case "docker.network", "swarm.network", "docker.lbswarm", "swarm.lbswarm":
-		t.Say(at, importer.Ignored, "servers are named by their service; headgate has to be in the same network")
+		t.AddVerdict(at, importer.Ignored, "servers are named by their service; headgate has to be in the same network")
 		return nil
 	}
 	d.used = true
@@ -238,7 +238,7 @@ func (t *translator) onlyService(name string, line int, d *described) {
 			r := t.root.get(strings.Split(path, ".")...)
 			if !r.get("service").is() {
 				r.below("service", name, line).value = only
-				r.get("service").Settle()
+				r.get("service").Skip()
 			}
 		}
 	}

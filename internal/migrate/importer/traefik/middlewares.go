@@ -60,7 +60,7 @@ func (t *translator) sayMiddlewares(list *node) {
 			t.middlewareNamed(name).leaves(func(n *node) { acts = acts || n.Verdict() != importer.Ignored })
 		}
 		if !acts {
-			t.Say(leaf, importer.Ignored, "none of its settings has an effect here")
+			t.AddVerdict(leaf, importer.Ignored, "none of its settings has an effect here")
 			return
 		}
 		t.Became(leaf, importer.Same, t.throughMiddlewares(leaf), "features of the route")

@@ -122,8 +122,8 @@ func (t *translator) places(routers []*router) (all []place) {
 	return all
 }
 
-// takes reports whether a router takes requests of a place.
-func (r *router) takes(p place) bool {
+// matches reports whether a router takes requests of a place.
+func (r *router) matches(p place) bool {
 	if !slices.Contains(r.entries, p.entry) {
 		return false
 	}
@@ -152,7 +152,7 @@ func (t *translator) proxiesAt(p place, routers []*router) (out []*proxy) {
 	var here []*router
 	var atoms []*rules.Atom
 	for _, r := range routers {
-		if !r.takes(p) {
+		if !r.matches(p) {
 			continue
 		}
 		here = append(here, r)

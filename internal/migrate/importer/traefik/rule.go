@@ -46,7 +46,7 @@ func (p *ruleParser) skip() {
 	}
 }
 
-func (p *ruleParser) take(sign string) bool {
+func (p *ruleParser) accept(sign string) bool {
 	if p.skip(); strings.HasPrefix(p.text[p.at:], sign) {
 		p.at += len(sign)
 		return true
@@ -58,7 +58,7 @@ var errDeep = errors.New("the rule is nested too deep, or has too many alternati
 
 func (p *ruleParser) or(depth int) ([][]match, error) {
 	out, err := p.and(depth)
-	for err == nil && p.take("||") {
+	for err == nil && p.accept("||") {
 		var more [][]match
 		more, err = p.and(depth)
 		out = append(out, more...)
@@ -71,7 +71,7 @@ func (p *ruleParser) or(depth int) ([][]match, error) {
 
 func (p *ruleParser) and(depth int) ([][]match, error) {
 	out, err := p.not(depth)
-	for err == nil && p.take("&&") {
+	for err == nil && p.accept("&&") {
 		var more [][]match
 		if more, err = p.not(depth); err != nil {
 			return nil, err
@@ -93,16 +93,16 @@ func (p *ruleParser) not(depth int) ([][]match, error) {
 	if depth > maxDepth {
 		return nil, errDeep
 	}
-	if p.take("!") {
+	if p.accept("!") {
 		inner, err := p.not(depth + 1)
 		if err != nil {
 			return nil, err
 		}
 		return negate(inner)
 	}
-	if p.take("(") {
+	if p.accept("(") {
 		inner, err := p.or(depth + 1)
-		if err == nil && !p.take(")") {
+		if err == nil && !p.accept(")") {
 			err = errors.New("a bracket is not closed")
 		}
 		return inner, err
@@ -136,12 +136,12 @@ func (p *ruleParser) call() ([][]match, error) {
 		p.at++
 	}
 	name := p.text[begin:p.at]
-	if name == "" || !p.take("(") {
+	if name == "" || !p.accept("(") {
 		return nil, fmt.Errorf("a matcher such as Host(`…`) is expected at %q", p.text[begin:])
 	}
 	var args []string
-	for !p.take(")") {
-		if len(args) > 0 && !p.take(",") {
+	for !p.accept(")") {
+		if len(args) > 0 && !p.accept(",") {
 			return nil, fmt.Errorf("%s: a comma or a closing bracket is expected", name)
 		}
 		p.skip()

@@ -277,7 +277,7 @@ func (t *translator) readStorage(name string, data []byte) error {
 			chain, err1 := base64.StdEncoding.DecodeString(c.Certificate)
 			key, err2 := base64.StdEncoding.DecodeString(c.Key)
 			if err1 != nil || err2 != nil || c.Domain.Main == "" {
-				t.Say(at, importer.Impossible, "the certificate cannot be decoded")
+				t.AddVerdict(at, importer.Impossible, "the certificate cannot be decoded")
 				continue
 			}
 			id := "acme-" + strings.NewReplacer("*", "wildcard", ":", "-").Replace(c.Domain.Main)

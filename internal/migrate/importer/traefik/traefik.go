@@ -182,7 +182,7 @@ func (t *translator) translate() ([]byte, *importer.Report, error) {
 	t.unusedParts()
 	t.rest()
 	if t.project != nil {
-		t.project.Tell(t.Report)
+		t.project.AddTo(t.Report)
 		t.files = slices.Concat(slices.DeleteFunc(t.files, func(name string) bool { return slices.Contains(t.project.Files, name) }), t.project.Files)
 	}
 	return t.Finish("a configuration of "+t.Report.Source, "field", t.files)
@@ -234,7 +234,7 @@ func (t *translator) isUsed(part, name string) bool {
 
 // sayAll gives all values below a node their verdict.
 func (t *translator) sayAll(n *node, v importer.Omission, note string, args ...any) {
-	n.leaves(func(leaf *node) { t.Say(leaf, v, note, args...) })
+	n.leaves(func(leaf *node) { t.AddVerdict(leaf, v, note, args...) })
 }
 
 // becameAll gives all values below a node a verdict with what they became.
@@ -266,18 +266,18 @@ func (n *node) Text() string {
 func (t *translator) rest() {
 	t.root.leaves(func(n *node) {
 		if n.Settled() || n.value == "" && n.fields == nil && !n.isList {
-			n.Settle()
+			n.Skip()
 			return
 		}
 		if note, ok := nothingToDo(n.path); ok {
-			t.Say(n, importer.Ignored, note)
+			t.AddVerdict(n, importer.Ignored, note)
 			return
 		}
 		if i := slices.IndexFunc(leftOut, func(l left) bool { return l.path.MatchString(n.path) }); i >= 0 {
-			t.Say(n, leftOut[i].verdict, leftOut[i].note)
+			t.AddVerdict(n, leftOut[i].verdict, leftOut[i].note)
 			return
 		}
-		t.Say(n, importer.Impossible, "headgate does not know this field here, or what it belongs to could not be taken over")
+		t.AddVerdict(n, importer.Impossible, "headgate does not know this field here, or what it belongs to could not be taken over")
 	})
 }
 

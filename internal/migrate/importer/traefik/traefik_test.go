@@ -46,7 +46,7 @@ func accepted(t *testing.T, files map[string]string) (string, *importer.Report) 
 // plain is a document without quotes.
 func plain(text string) string { return strings.NewReplacer("'", "", `"`, "").Replace(text) }
 
-func wants(t *testing.T, text string, all ...string) {
+func expectLines(t *testing.T, text string, all ...string) {
 	t.Helper()
 	for _, want := range all {
 		if !strings.Contains(text, want) {
@@ -105,7 +105,7 @@ const dynamic = "http:\n" +
 
 func TestFiles(t *testing.T) {
 	got, report := accepted(t, map[string]string{"traefik.yml": static, "dynamic.yml": dynamic})
-	wants(t, got,
+	expectLines(t, got,
 		"web:\n    address: 0.0.0.0:80\n    protocol: http\n", "websecure:\n    address: 0.0.0.0:443\n    protocol: https\n", "websecure-http3:\n    address: 0.0.0.0:443\n    protocol: http3\n",
 		"le:\n    directory: letsencrypt\n    email: ada@example.com\n    challenge: http-01",
 		"virtual_hosts: [www.shop.example.com]", "redirect_http_to_https: true", "acme: le", "client_ip: {trusted: [10.0.0.0/8]}",
@@ -114,7 +114,7 @@ func TestFiles(t *testing.T) {
 		"value: max-age=63072000; includeSubDomains", "{direction: request, name: X-Gone, operation: remove}", "path: /health", "{url: https://10.0.0.3:443, tls: {insecure_skip_verify: true}, weight: 1}",
 		"fixed_response: {status: 503}", "git:\n    address: 0.0.0.0:2222\n    servers:\n      - {address: 10.0.0.4:22}", "dns:\n    address: 0.0.0.0:53\n")
 	check := strings.Join(report.Check, "\n")
-	wants(t, check, "router late: routers of a higher priority take all of its requests", "router odd was left out", "router broken was left out", "api@internal", "/certs/a.pem is not there")
+	expectLines(t, check, "router late: routers of a higher priority take all of its requests", "router odd was left out", "router broken was left out", "api@internal", "/certs/a.pem is not there")
 	if strings.Contains(got, "odd.example.com") {
 		t.Error("a router with a matcher that cannot be taken over is served to everybody")
 	}
@@ -138,8 +138,8 @@ certificatesResolvers:
 	if err != nil {
 		t.Fatal(err)
 	}
-	wants(t, plain(got), "directory: letsencrypt-staging", "challenge: dns-01", "provider: cloudflare", "resolvers: [1.1.1.1:53]")
-	wants(t, fmt.Sprint(report.Check), "set dns.credentials for cloudflare")
+	expectLines(t, plain(got), "directory: letsencrypt-staging", "challenge: dns-01", "provider: cloudflare", "resolvers: [1.1.1.1:53]")
+	expectLines(t, fmt.Sprint(report.Check), "set dns.credentials for cloudflare")
 	if _, _, problems := config.Load("headgate.yaml", []byte(got)); len(problems) == 0 {
 		t.Error("valid without credentials")
 	}
@@ -161,10 +161,10 @@ func TestMatchers(t *testing.T) {
 		"    two: {rule: \"Host(`c.example`) && Header(`B`, `1`)\", service: u, priority: 6}\n" +
 		"    but: {rule: \"Host(`e.example`) && !Method(`GET`) && !Path(`/open`)\", service: s}\n" +
 		"    near: {rule: \"Host(`d.example`) && ClientIP(`10.0.0.0/8`)\", service: s}\n"})
-	wants(t, got, "matchers:\n          methods: [GET]", "methods: [POST]\n          headers:\n            - {name: X-V, value: 2}",
+	expectLines(t, got, "matchers:\n          methods: [GET]", "methods: [POST]\n          headers:\n            - {name: X-V, value: 2}",
 		"{name: Cookie, regex: (^|; )beta=1}", "{name: x, value: 1}\n            - {name: y}", "{name: m, value: 1}", "{name: B, value: 1}", "allow: [10.0.0.0/8]")
-	wants(t, strings.Join(report.Check, "\n"), "router quiet: routers of a higher priority take all of its requests")
-	wants(t, got, "headers:\n            - {name: A, value: 1}", "headers:\n            - {name: A, value: 1}\n            - {name: B, value: 1}", "methods: [GET]\n        fixed_response: {status: 404}", "path: /open\n        fixed_response: {status: 404}")
+	expectLines(t, strings.Join(report.Check, "\n"), "router quiet: routers of a higher priority take all of its requests")
+	expectLines(t, got, "headers:\n            - {name: A, value: 1}", "headers:\n            - {name: A, value: 1}\n            - {name: B, value: 1}", "methods: [GET]\n        fixed_response: {status: 404}", "path: /open\n        fixed_response: {status: 404}")
 	verdicts := map[string]importer.Verdict{}
 	for _, e := range report.Entries {
 		name, _, _ := strings.Cut(e.Directive, ":")
@@ -202,7 +202,7 @@ func TestRawData(t *testing.T) {
 		t.Errorf("not valid: %v\n%s", problems, data)
 	}
 	got := plain(string(data))
-	wants(t, got, "address: 0.0.0.0:8081", "virtual_hosts: [shop.example.com]", "path: /s", "strip_prefix: true", "url: http://172.17.0.2:80")
+	expectLines(t, got, "address: 0.0.0.0:8081", "virtual_hosts: [shop.example.com]", "path: /s", "strip_prefix: true", "url: http://172.17.0.2:80")
 	if strings.Contains(got, ":8080") {
 		t.Errorf("the port of Traefik's own pages was taken over:\n%s", got)
 	}
@@ -232,7 +232,7 @@ func TestTOML(t *testing.T) {
 [[http.services.s.loadBalancer.servers]]
   url = "http://127.0.0.1:1"
 `})
-	wants(t, got, "address: 0.0.0.0:8081", "virtual_hosts: [a.example]", "url: http://127.0.0.1:1")
+	expectLines(t, got, "address: 0.0.0.0:8081", "virtual_hosts: [a.example]", "url: http://127.0.0.1:1")
 	for _, e := range report.Entries {
 		if strings.HasSuffix(e.Directive, "http.routers.r.service: s") && e.Line != 6 {
 			t.Errorf("line %d, want 6: %+v", e.Line, e)
@@ -248,11 +248,11 @@ func TestComposeLabels(t *testing.T) {
 		"      - traefik.http.routers.plain.rule=Host(`wiki.example.com`)\n      - traefik.http.routers.plain.entrypoints=web\n      - traefik.http.routers.plain.middlewares=tls\n" +
 		"      - traefik.http.middlewares.tls.redirectscheme.scheme=https\n      - other.label=x\n" +
 		"  bare:\n    expose: [\"8000\"]\n    labels:\n      traefik.http.routers.bare.rule: Host(`bare.example.com`)\n      traefik.http.routers.bare.nonsense: 1\n"})
-	wants(t, got, "wiki:\n    virtual_hosts: [wiki.example.com]", "url: http://wiki:3000", "redirect_http_to_https: true", "url: http://bare:8000")
+	expectLines(t, got, "wiki:\n    virtual_hosts: [wiki.example.com]", "url: http://wiki:3000", "redirect_http_to_https: true", "url: http://bare:8000")
 	if strings.Count(got, "wiki.example.com") != 1 {
 		t.Errorf("the router that only redirects became a proxy:\n%s", got)
 	}
-	wants(t, fmt.Sprint(report.Entries), "nonsense")
+	expectLines(t, fmt.Sprint(report.Entries), "nonsense")
 	if strings.Contains(fmt.Sprint(report.Entries), "other.label") {
 		t.Error("a label of somebody else is in the report")
 	}
@@ -291,7 +291,7 @@ func TestStorageIsTakenAlong(t *testing.T) {
 	got, report := accepted(t, map[string]string{"traefik.yml": static, "dynamic.yml": dynamic, "acme.json": `{"le":{"Account":{},"Certificates":[
 		{"domain":{"main":"*.example.com"},"certificate":"` + encode([]byte("chain")) + `","key":"` + encode([]byte("key")) + `","Store":"default"},
 		{"domain":{"main":"bad"},"certificate":"%%","key":""}]}}`})
-	wants(t, got, "cert_file: imported/acme-wildcard.example.com.pem")
+	expectLines(t, got, "cert_file: imported/acme-wildcard.example.com.pem")
 	if string(report.Files["imported/acme-wildcard.example.com.key"]) != "key" || len(report.Files) != 2 {
 		t.Errorf("%q", report.Files)
 	}

@@ -38,7 +38,7 @@ func (n *node) get(names ...string) *node {
 		next := n.fields[strings.ToLower(name)]
 		if next == nil {
 			missing := newNode(n.File, n.Line, join(n.path, name))
-			missing.Settle()
+			missing.Skip()
 			return missing
 		}
 		n = next

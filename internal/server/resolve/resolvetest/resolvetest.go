@@ -135,8 +135,8 @@ func (z *Zone) Be(mute, broken, cut bool) {
 	z.mu.mute, z.mu.broken, z.mu.cut = mute, broken, cut
 }
 
-// Asked returns how often a name was asked for.
-func (z *Zone) Asked(name string) int {
+// Queries returns how often a name was asked for.
+func (z *Zone) Queries(name string) int {
 	z.mu.Lock()
 	defer z.mu.Unlock()
 	return z.mu.asked[name+"."]

@@ -48,8 +48,8 @@ func create(t *testing.T, sql string) (name string, data, wal []byte) {
 	return name, data, wal
 }
 
-// asked returns what SQLite itself reads.
-func asked(t *testing.T, name, table string) []Row {
+// queryRows returns what SQLite itself reads.
+func queryRows(t *testing.T, name, table string) []Row {
 	t.Helper()
 	out, err := exec.Command("sqlite3", "-json", name, "SELECT * FROM "+table+" ORDER BY rowid").Output()
 	if err != nil {
@@ -93,7 +93,7 @@ func TestWhatSQLiteWrote(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			want := asked(t, file, "t")
+			want := queryRows(t, file, "t")
 			if len(got) != len(want) {
 				t.Fatalf("%d rows, want %d", len(got), len(want))
 			}
