@@ -79,7 +79,7 @@ func rules() []rule {
 		{"later", "do it, or open an issue and take the note out", checkNotes},
 		{"room", "a room is a folder under internal/feature with config.go (type Config), guide.md and a test", checkRooms},
 		{"status", "return an Answer with a Reason; the table in internal/exchange knows the status", checkStatus},
-		{"pure", "a compile only makes values: have inputs load it, tell it by env.Note, and start it in a method Begin of what is kept", checkPure},
+		{"pure", "a compile only makes values: have inputs load it, tell it by env.Note, and start it in a method Start of what is kept", checkPure},
 		{"max", "the largest number of something begins with max", checkMax},
 		{"log-key", "the log key of an error is \"error\"", checkLogKeys},
 	}

@@ -12,7 +12,7 @@ import (
 const planFolder = "internal/plan"
 
 // checkPure finds what a compile must not do. All of plan is a compile, but for its
-// Begin, which starts what was compiled. In rooms and in upstream it is each function
+// Start, which starts what was compiled. In rooms and in upstream it is each function
 // that asks for an exchange.Env, in the folders of server and stream each that makes
 // something, and the functions and methods of the package that it uses: by their names,
 // as no types are known here. What a filter does with an exchange happens later and is
@@ -107,7 +107,7 @@ func used(fn *ast.FuncDecl) map[use]bool {
 }
 
 // eachCompiled calls f for all below a node but functions that take an exchange, which
-// are called for requests, and methods Begin, which are called when a plan is taken into
+// are called for requests, and methods Start, which are called when a plan is taken into
 // use.
 func eachCompiled(root ast.Node, f func(ast.Node)) {
 	ast.Inspect(root, func(n ast.Node) bool {
@@ -117,7 +117,7 @@ func eachCompiled(root ast.Node, f func(ast.Node)) {
 				return false
 			}
 		case *ast.FuncDecl:
-			if n.Recv != nil && n.Name.Name == "Begin" {
+			if n.Recv != nil && n.Name.Name == "Start" {
 				return false
 			}
 		}

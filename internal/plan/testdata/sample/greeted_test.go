@@ -35,7 +35,7 @@ func TestGreeted(t *testing.T) {
 	for target, want := range map[string]string{"/": "hello", "/off": ""} {
 		var g greeted
 		ex := &exchange.Exchange{}
-		begin(ex, p.ports[0], &g, "GET", "a.example", target)
+		prepare(ex, p.ports[0], &g, "GET", "a.example", target)
 		p.ports[0].Front().Serve(ex)
 		if g.status != 204 || g.fields != want {
 			t.Errorf("%s: got %d with Greeting %q, want 204 with %q", target, g.status, g.fields, want)
