@@ -154,7 +154,7 @@ func (a *API) orderRows() []row {
 	return []row{
 		{method: get, path: "/dns_providers", access: viewer, area: areaCertificates, out: of[dnsProvidersBody](), handle: a.dnsProviders,
 			about: "Lists the providers of the DNS challenge, with the names of the credentials of each."},
-		{method: post, path: "/dns_providers/test", access: editor, area: areaCertificates, in: of[dnsTestInput](), out: of[dnsTested](), noDry: noDryAnswer, handle: takes(a.testDNS),
+		{method: post, path: "/dns_providers/test", access: editor, area: areaCertificates, in: of[dnsTestInput](), out: of[dnsTested](), noDry: noDryAnswer, handle: withBody(a.testDNS),
 			about: "Tests the credentials of a DNS provider for a host. Nothing is changed at the provider. Saved credentials are not sent to another provider or endpoint."},
 		{method: get, path: "/orders", access: viewer, area: areaCertificates, out: of[orderBody](), list: true, query: orderQuery, handle: a.orders,
 			about: "Lists the certificates that come by ACME, with their states and why there is none."},
