@@ -55,7 +55,7 @@ func TestCredentialsOfADNSProviderAreTested(t *testing.T) {
 	h := startWith(t, strings.Replace(mainConfig, "acme:\n", "acme:\n  wild: {dns: {provider: cloudflare, zone: example.com, credentials: {api_token: good, endpoint: \""+vendor+"\"}}, default: false}\n", 1))
 	try := func(status int, provider, token, endpoint string) map[string]any {
 		t.Helper()
-		rs, out := h.ask("POST", "/dns_providers/test", `{"host":"*.example.com","entry":"wild","zone":"example.com","provider":"`+provider+
+		rs, out := h.call("POST", "/dns_providers/test", `{"host":"*.example.com","entry":"wild","zone":"example.com","provider":"`+provider+
 			`","resolvers":["`+resolver+`"],"credentials":{"api_token":"`+token+`","endpoint":"`+endpoint+`"}}`, "as: editor")
 		if rs.StatusCode != status {
 			t.Fatalf("%s %s at %s: status %d, want %d: %v", provider, token, endpoint, rs.StatusCode, status, out)
@@ -82,7 +82,7 @@ func TestCredentialsOfADNSProviderAreTested(t *testing.T) {
 	if out := try(200, "cloudflare", "good", "http://169.254.169.254"); out["ok"] != false || out["warning"] == nil {
 		t.Errorf("an address of cloud metadata: %v", out)
 	}
-	rs, _ := h.ask("POST", "/dns_providers/test", `{"host":"a.example.com","provider":"duckdns","credentials":{"token":"t"}}`, "as: viewer")
+	rs, _ := h.call("POST", "/dns_providers/test", `{"host":"a.example.com","provider":"duckdns","credentials":{"token":"t"}}`, "as: viewer")
 	if rs.StatusCode != 403 {
 		t.Errorf("a viewer: status %d", rs.StatusCode)
 	}
