@@ -41,7 +41,7 @@ func TestAllMachinesAnswerChallenges(t *testing.T) {
 			a.manager(s) // whose ports the authority asks
 			e := a.entry()
 			e.Challenge = kind
-			one.want(e, []string{"shop.example.com"})
+			one.setWanted(e, []string{"shop.example.com"})
 			r := one.state("shop.example.com", Valid)
 			if text := timeline(r); strings.Contains(text, "not acknowledged") {
 				t.Errorf("it did not wait for the other machine:\n%s", text)

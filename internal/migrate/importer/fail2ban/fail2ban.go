@@ -99,7 +99,7 @@ func (t *translator) jail(s *section) {
 		return
 	case count.what != "":
 		for _, e := range append([]*setting{s.head}, s.settings...) {
-			t.Say(e, importer.Impossible, "%s", count.what)
+			t.AddVerdict(e, importer.Impossible, "%s", count.what)
 		}
 		t.Check("%s:%d: the jail %s could not be taken over: %s", s.head.File, s.head.Line, s.name, count.what)
 		return
@@ -119,7 +119,7 @@ func (t *translator) jail(s *section) {
 	}
 	for _, name := range []string{"logpath", "backend", "logencoding", "usedns", "journalmatch", "datepattern"} {
 		if e := t.get(s, name); e != nil {
-			t.Say(e, importer.Ignored, "requests are counted as they are answered; no log is read")
+			t.AddVerdict(e, importer.Ignored, "requests are counted as they are answered; no log is read")
 		}
 	}
 	t.Check("%s:%d: the jail %s became bans.%s, which only observes: disable the jail when the mode of the rule is enforce", s.head.File, s.head.Line, s.name, wish)
@@ -179,7 +179,7 @@ func (r *rule) times(conditions []importer.Object) {
 	r.became("bantime", ban.Field("first"), note)
 	for _, name := range []string{"bantime.rndtime", "bantime.factor", "bantime.formula", "bantime.multipliers", "bantime.overalljails"} {
 		if e := r.t.get(r.s, name); e != nil {
-			r.t.Say(e, importer.Impossible, "ban: {first, factor, max} says for how long clients are banned")
+			r.t.AddVerdict(e, importer.Impossible, "ban: {first, factor, max} says for how long clients are banned")
 		}
 	}
 }
@@ -255,7 +255,7 @@ func (r *rule) exempt() {
 // ignore gives a jail's own settings one verdict.
 func (t *translator) ignore(s *section, note string) {
 	for _, e := range append([]*setting{s.head}, s.settings...) {
-		t.Say(e, importer.Ignored, "%s", note)
+		t.AddVerdict(e, importer.Ignored, "%s", note)
 	}
 }
 
@@ -286,11 +286,11 @@ func (t *translator) rest() {
 		switch {
 		case e.section == "DEFAULT" && slices.Contains([]string{"enabled", "filter", "logpath", "backend", "usedns", "logencoding", "maxretry", "findtime", "bantime", "ignoreip"}, e.name),
 			e.section == "DEFAULT" && strings.HasPrefix(e.name, "bantime."), e.name == "":
-			t.Say(e, importer.Ignored, "no jail that was taken over uses it, or another file replaces it")
+			t.AddVerdict(e, importer.Ignored, "no jail that was taken over uses it, or another file replaces it")
 		case e.replaced:
-			t.Say(e, importer.Ignored, "another file or line replaces it")
+			t.AddVerdict(e, importer.Ignored, "another file or line replaces it")
 		default:
-			t.Say(e, importer.Impossible, "headgate does not know this setting")
+			t.AddVerdict(e, importer.Impossible, "headgate does not know this setting")
 		}
 	}
 }

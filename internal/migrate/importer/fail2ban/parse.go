@@ -105,9 +105,9 @@ func (t *translator) begin(name string, at importer.Origin) *section {
 	switch name {
 	case "DEFAULT":
 		t.defaults = s
-		s.head.Settle()
+		s.head.Skip()
 	case "INCLUDES", "Definition", "Init":
-		s.head.Settle()
+		s.head.Skip()
 	default:
 		t.order = append(t.order, s)
 	}

@@ -75,7 +75,7 @@ func (t *translator) bannedAtConnect(s *section, d *directive, c condition) {
 		name, note, what = t.ban(s, d, c.Any[0], "reject")
 	}
 	if what != "" {
-		t.Say(d, importer.Impossible, "%s", what)
+		t.AddVerdict(d, importer.Impossible, "%s", what)
 		t.Check("%s:%d: %s could not be taken over, and what it protects is open", d.File, d.Line, d.Text())
 		return
 	}

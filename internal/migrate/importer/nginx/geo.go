@@ -231,15 +231,15 @@ func (v *view) refuseByAddress(f *flow, d *directive) bool {
 	case a == nil:
 		return false
 	case a.why != "":
-		v.t.Say(d, importer.Impossible, "%s", a.why)
+		v.t.AddVerdict(d, importer.Impossible, "%s", a.why)
 		return true
 	case len(d.block) != 1 || d.block[0].name != "return" || !refuses(d.block[0]):
-		v.t.Say(d, importer.Impossible, "no route is chosen by the client's address: ip_filter refuses clients by it")
+		v.t.AddVerdict(d, importer.Impossible, "no route is chosen by the client's address: ip_filter refuses clients by it")
 		return true
 	}
 	networks, all, what := a.split(strings.TrimPrefix(op, "!"), v.expand(value), strings.HasPrefix(op, "!"))
 	if what != "" {
-		v.t.Say(d, importer.Impossible, "%s", what)
+		v.t.AddVerdict(d, importer.Impossible, "%s", what)
 		return true
 	}
 	v.t.held[d] = true
@@ -301,9 +301,9 @@ func (t *translator) sayGeo() {
 		a := t.geo[name]
 		switch {
 		case a.why != "":
-			t.Say(d, importer.Impossible, "%s", a.why)
+			t.AddVerdict(d, importer.Impossible, "%s", a.why)
 			for _, e := range d.block {
-				t.Say(e, importer.Impossible, "the block around it could not be taken over")
+				t.AddVerdict(e, importer.Impossible, "the block around it could not be taken over")
 			}
 		case t.usedGeo[name]:
 			t.Became(d, importer.Same, importer.Through(t.users(name)...), "its networks are in the settings of the routes that ask for the variable")
@@ -313,9 +313,9 @@ func (t *translator) sayGeo() {
 		case len(t.users(name)) == 0:
 			ignoreAll(t, []*directive{d}, "nothing uses the variable")
 		default:
-			t.Say(d, importer.Impossible, "clients are refused by their addresses (ip_filter); no route or value is chosen by them")
+			t.AddVerdict(d, importer.Impossible, "clients are refused by their addresses (ip_filter); no route or value is chosen by them")
 			for _, e := range d.block {
-				t.Say(e, importer.Impossible, "the block around it could not be taken over")
+				t.AddVerdict(e, importer.Impossible, "the block around it could not be taken over")
 			}
 		}
 	}
