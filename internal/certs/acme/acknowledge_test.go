@@ -75,7 +75,7 @@ func TestAMachineThatDoesNotAcknowledgeIsNotWaitedForForEver(t *testing.T) {
 			if name == "dns" {
 				e = a.withDNS()
 			}
-			m.want(e, []string{"shop.example.com"})
+			m.setWanted(e, []string{"shop.example.com"})
 			if text := timeline(m.state("shop.example.com", Valid)); !strings.Contains(text, want) {
 				t.Errorf("the timeline does not say %q:\n%s", want, text)
 			}
