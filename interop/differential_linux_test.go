@@ -389,7 +389,7 @@ func requestsFor(text, document string) (out []networkRequest) {
 	hosts := append(hostsOf(text), strangers...)
 	paths, changed := []string{"/", "/index.html", "/a/b?c=d&e"}, map[string]string{}
 	add := func(p, change string) {
-		if p != "" && !slices.Contains(paths, p) && len(paths) < 400 {
+		if strings.HasPrefix(p, "/") && !slices.Contains(paths, p) && len(paths) < 400 {
 			paths, changed[p] = append(paths, p), change
 		}
 	}

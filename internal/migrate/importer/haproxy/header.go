@@ -57,8 +57,11 @@ func verdictOf(note string) importer.Verdict {
 // byItself are headers that headgate sends or handles by itself.
 var byItself = map[string]string{
 	"x-forwarded-for": "sent by itself: the client's address, as client_ip finds it", "x-forwarded-proto": "sent by itself", "x-forwarded-host": "sent by itself",
-	"connection": "connections are headgate's own", "forwarded": "sent by itself; forwarded_style says its form",
+	"forwarded": "sent by itself; forwarded_style says its form",
 }
+
+// framing are headers that no rule may change.
+var framing = map[string]bool{"connection": true, "upgrade": true, "keep-alive": true, "proxy-connection": true, "te": true, "trailer": true, "transfer-encoding": true, "content-length": true}
 
 // headerAction makes a header rule.
 func headerAction(direction, name string, args []string) (act func(*outcome), became func(importer.Object) importer.Field, note string) {
@@ -72,6 +75,13 @@ func headerAction(direction, name string, args []string) (act func(*outcome), be
 			return nil, nil, "the Host that servers get is a fixed text: host_header of the proxy"
 		}
 		return func(out *outcome) { out.host = args[1] }, always(importer.Value("host_header", args[1])), ""
+	}
+	if framing[strings.ToLower(field)] {
+		what := "connections and the framing of messages are headgate's own; upgrades such as WebSocket are passed on by themselves"
+		if name == "del-header" || strings.EqualFold(field, "connection") || strings.EqualFold(field, "upgrade") {
+			return func(*outcome) {}, always(importer.ByItself()), what
+		}
+		return nil, nil, what
 	}
 	if what, own := byItself[strings.ToLower(field)]; own && direction == "request" {
 		return func(*outcome) {}, always(importer.ByItself()), what

@@ -145,7 +145,7 @@ func (c *content) sayAuth(l *location, pass *directive, auth importer.Object) {
 		}
 	}
 	if l.internal() {
-		c.t.Became(l.d, importer.Same, became, "what forward_auth asks; clients get 404")
+		c.t.Became(l.d, verdictOf(l.segments()), became, "%s", join("what forward_auth asks; clients get 404", l.segments()))
 	}
 }
 

@@ -34,6 +34,9 @@ func (c *content) outcome() *outcome {
 	}
 	ok := false
 	switch {
+	case c.location != nil && !c.byServer && c.location.internal() && c.location.kind != byName && c.location.path != "":
+		c.o.Set("fixed_response", importer.NewObject().Set("status", 404).Flow()) // whatever it does, no client asks for it
+		ok = true
 	case c.flow.answer != nil:
 		ok = c.answer(c.flow.answer, c.scope)
 	case c.flow.closed:
@@ -195,7 +198,11 @@ func (c *content) answer(d *directive, s scope) bool {
 			}
 		}
 		c.o.Set("fixed_response", o.Flow())
-		c.became(d, verdictOf(hostNoted(text)), "fixed_response", hostNoted(text))
+		note := hostNoted(text)
+		if text != "" {
+			note = join(note, "every path gets the same type; nginx takes it from the ending of a path such as /x.html")
+		}
+		c.became(d, verdictOf(note), "fixed_response", note)
 	}
 	return true
 }
@@ -399,6 +406,11 @@ func (c *content) rewrite(pass *directive, l *location, uri string, hasURI bool)
 		return false
 	}
 	note := "the path that a server gets is rewritten, and brought into its normal form"
+	if all, ok := rules.Prefixes(expr); ok {
+		for _, p := range all {
+			note = join(note, p.Note)
+		}
+	}
 	if drops {
 		note = join(note, "the query is kept")
 	}

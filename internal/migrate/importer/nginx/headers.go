@@ -13,14 +13,15 @@ func (c *content) headers() {
 	if proxied {
 		c.requestHeaders()
 	}
-	for _, d := range c.scope.level("add_header") {
-		c.responseHeader(d)
-	}
+	// What is hidden is the server's header: one of add_header with its name stays.
 	for _, d := range c.scope.level("proxy_hide_header") {
 		if proxied {
 			c.o.Append("headers", importer.NewObject().Set("direction", "response").Set("operation", "remove").Set("name", d.arg(0)).Flow())
 			c.t.Became(d, importer.Same, c.o.LastOf("headers"), "")
 		}
+	}
+	for _, d := range c.scope.level("add_header") {
+		c.responseHeader(d)
 	}
 	for _, d := range c.scope.level("proxy_pass_header") {
 		c.t.Became(d, importer.Same, importer.ByItself(), "headers of servers are passed on")

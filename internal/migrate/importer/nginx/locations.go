@@ -86,6 +86,8 @@ func (w *writer) proxy(routes []importer.Object, host string) importer.Object {
 		if s.s.marked || s.s.isFirst && len(t.servers) > 1 {
 			p.Comment("virtual_hosts", "nginx gave this server the requests for hosts that no server has, too; here they get 404.")
 			t.Check("proxy %s: nginx gave it the requests for unknown hosts, too", w.name)
+		}
+		if s.s.marked || s.s.isFirst {
 			for _, d := range s.s.d.find("server_name") {
 				t.Amend(d, importer.Close, "nginx gives this server the requests for hosts that no server has, too; here they get 404")
 			}
@@ -471,6 +473,7 @@ func (w *writer) sayOthers() {
 	every(w.locations, func(l *location) {
 		d := l.d
 		defer w.lookAt(l)
+		defer w.sayBelow(l)
 		switch {
 		case d.Settled():
 		case w.unreached:
@@ -482,7 +485,7 @@ func (w *writer) sayOthers() {
 			for _, r := range w.t.routes[d] {
 				f = f.Or(r.Field("fixed_response"))
 			}
-			w.t.Became(d, importer.Same, f, "clients get 404")
+			w.t.Became(d, verdictOf(l.segments()), f, "%s", join("clients get 404", l.segments()))
 			for _, c := range d.block {
 				if c.name == "internal" {
 					w.t.Became(c, importer.Same, f, "")
@@ -499,6 +502,21 @@ func (w *writer) sayOthers() {
 			w.t.AddVerdict(d, importer.Impossible, "nothing in it can be taken over, or another location takes its requests")
 		}
 	})
+}
+
+// segments says where a route of whole segments takes fewer paths than the location.
+func (l *location) segments() string {
+	if l.kind == byExact || l.kind == byExpr || l.kind == byName || strings.HasSuffix(l.path, "/") {
+		return ""
+	}
+	return "a path stands for whole segments: " + l.clean() + "x is not below " + l.clean()
+}
+
+// sayBelow names what a route of an exact location takes besides.
+func (w *writer) sayBelow(l *location) {
+	if l.kind == byExact && l.d.Verdict() == importer.Same && len(w.t.routes[l.d]) > 0 {
+		w.t.Amend(l.d, importer.Close, "exact match does not exist; the route takes what is below the path, too")
+	}
 }
 
 // elsewhere are the directives by which a location answers in its own way.

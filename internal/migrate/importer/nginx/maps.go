@@ -168,6 +168,9 @@ func (v *view) gather(block []*directive, add func(*rules.Atom)) {
 			v.gatherText(strings.Join(d.args, " "), add)
 			v.gather(d.block, add)
 			continue
+		case "limit_except":
+			exceptMethods(d).Atoms(add)
+			continue
 		case "proxy_set_header":
 			if h := strings.ToLower(d.arg(0)); h == "connection" || h == "upgrade" {
 				continue

@@ -332,7 +332,7 @@ func (t *translator) mergePlain(s *site, all []*site) {
 	}
 	for i, o := range from {
 		o.gone = append(o.gone, s.names[i])
-		t.Became(o.toHTTPS, importer.Close, importer.Value("redirect_http_to_https", true), "redirect_http_to_https of the proxy with these hosts: GET and HEAD get 301, other methods 308, the port of the https port is written, and what certificate authorities ask for is left alone")
+		t.Became(o.toHTTPS, importer.Close, importer.Value("redirect_http_to_https", true), "redirect_http_to_https of the proxy with these hosts: GET and HEAD get 301, other methods 308, the port of the https port is written, and what certificate authorities ask for is left alone; rules for headers of the proxy hold for the redirect, too")
 	}
 	s.plainToo = from[0].ports
 }

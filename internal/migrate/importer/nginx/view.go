@@ -64,6 +64,8 @@ func (v *view) run(f *flow, block []*directive) {
 			v.t.Became(d, importer.Same, importer.Through(v.t.users(strings.TrimPrefix(d.arg(0), "$"))...), "its value is written where it is used")
 		case "if":
 			v.runIf(f, d)
+		case "limit_except":
+			v.limitExcept(f, d)
 		case "return":
 			f.answer = d
 		case "rewrite":
@@ -76,6 +78,27 @@ func (v *view) run(f *flow, block []*directive) {
 			return
 		}
 	}
+}
+
+// limitExcept has what stands in the block hold for all methods but some.
+func (v *view) limitExcept(f *flow, d *directive) {
+	v.t.Became(d, importer.Same, importer.Through(d.block...), "")
+	if exceptMethods(d).Within(v.region) {
+		v.t.held[d] = true
+		f.holds = append([]*directive{d}, f.holds...)
+	}
+}
+
+// exceptMethods is when the block of a limit_except holds. GET stands for HEAD, too.
+func exceptMethods(d *directive) (c rules.Condition) {
+	names := d.args
+	if slices.Contains(names, "GET") {
+		names = append(names[:len(names):len(names)], "HEAD")
+	}
+	for _, m := range names {
+		c = c.Or(rules.One(&rules.Atom{Kind: rules.Method, Value: m}))
+	}
+	return c.Not()
 }
 
 // runIf runs the block of an if that holds.
