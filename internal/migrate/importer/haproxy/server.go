@@ -46,6 +46,12 @@ var serverOptions = func() map[string]serverOption {
 			s.o.Set("weight", 0)
 			s.note("weight 0: the server gets no new clients")
 		}},
+		{"no-backup", false, func(s *serverLine, _, _ string) { s.o.Remove("backup") }},
+		{"enabled", false, func(s *serverLine, _, _ string) {
+			if s.o.Text("weight") == "0" {
+				s.o.Remove("weight")
+			}
+		}},
 		{"verify", true, func(s *serverLine, _, value string) {
 			if value == "required" {
 				s.tls.Remove("insecure_skip_verify")
@@ -64,7 +70,7 @@ var serverOptions = func() map[string]serverOption {
 			s.note("servers of HTTP get the client's address in x-forwarded-for, not in a PROXY header")
 			s.t.Check("%s:%d: the server expects a PROXY header, which headgate sends to servers of TCP proxies only: switch it off there", s.d.File, s.d.Line)
 		}},
-		{"check ssl check-ssl enabled no-check no-ssl ssl-reuse allow-0rtt tfo check-send-proxy no-backup stick no-tls-tickets", false, nil},
+		{"check ssl check-ssl no-check no-ssl ssl-reuse allow-0rtt tfo check-send-proxy stick no-tls-tickets", false, nil},
 		{"inter fastinter downinter rise fall cookie proto alpn check-alpn check-proto check-sni id slowstart observe error-limit on-error on-marked-down on-marked-up resolve-prefer init-addr " +
 			"ciphers ciphersuites ssl-min-ver ssl-max-ver pool-max-conn pool-purge-delay pool-low-conn max-reuse maxqueue resolve-opts crl-file tcp-ut agent-port agent-addr agent-inter log-proto name", true, nil},
 		{"minconn port addr track source", true, (*serverLine).leftOut},
@@ -116,26 +122,39 @@ func (t *translator) resolvers(name string) {
 }
 
 func lastIndex(words []string, w string) int {
-	for i := len(words) - 1; i > 0; i-- {
+	for i := len(words) - 1; i >= 0; i-- {
 		if words[i] == w {
 			return i
 		}
 	}
-	return 0
+	return -1
+}
+
+// serverWords returns the options of a line server in the order in which they count, the
+// last one wins: those of default-server that stand before it come first.
+func (t *translator) serverWords(s *section, d *directive) (words []string) {
+	for at := s; at != nil; at = at.defaults {
+		var here []string
+		for _, def := range at.own("default-server") {
+			if at == s && slices.Index(s.lines, def) > slices.Index(s.lines, d) {
+				continue
+			}
+			here = append(here, def.words[1:]...)
+			t.Became(def, importer.Same, importer.Through(d), "its options are those of each server behind it")
+		}
+		words = append(here, words...)
+	}
+	return append(words, d.words[min(3, len(d.words)):]...)
 }
 
 // server makes one server of a line, and of the options that all servers of its section
 // have.
 func (t *translator) server(s *section, d *directive) (o importer.Object, verdict importer.Verdict, note string) {
-	words := slices.Clone(d.words)
-	for _, def := range s.find("default-server") {
-		words = append(words, def.words[1:]...)
-		t.Became(def, importer.Same, importer.Through(d), "its options are those of each server")
-	}
+	words := t.serverWords(s, d)
 	scheme := "http"
 	if lastIndex(words, "ssl") > lastIndex(words, "no-ssl") {
 		scheme = "https"
-	} else if p := slices.Index(words, "proto"); p > 0 && p+1 < len(words) && words[p+1] == "h2" {
+	} else if p := slices.Index(words, "proto"); p >= 0 && p+1 < len(words) && words[p+1] == "h2" {
 		scheme = "h2c"
 	}
 	url, what := serverURL(scheme, d.arg(1))
@@ -150,7 +169,7 @@ func (t *translator) server(s *section, d *directive) (o importer.Object, verdic
 		// HAProxy checks the name only when verifyhost says so, and nothing by verify none.
 		line.tls.Set("insecure_skip_verify", true)
 	}
-	for i := 3; i < len(words); i++ {
+	for i := 0; i < len(words); i++ {
 		name, value := words[i], ""
 		option, known := serverOptions[name]
 		if option.value && i+1 < len(words) {

@@ -281,13 +281,9 @@ func (t *translator) streamServer(s *section, d *directive, o importer.Object) {
 		return
 	}
 	one := importer.NewObject().Set("address", address)
-	words := slices.Clone(d.words)
-	for _, def := range s.find("default-server") {
-		words = append(words, def.words[1:]...)
-		t.Became(def, importer.Same, importer.Through(d), "its options are those of each server")
-	}
+	words := t.serverWords(s, d)
 	note := ""
-	if i := slices.Index(words, "weight"); i > 0 && i+1 < len(words) {
+	if i := lastIndex(words, "weight"); i >= 0 && i+1 < len(words) {
 		if n, err := strconv.Atoi(words[i+1]); err == nil {
 			one.Set("weight", n)
 		}
@@ -298,18 +294,18 @@ func (t *translator) streamServer(s *section, d *directive, o importer.Object) {
 	case slices.Contains(words, "send-proxy"):
 		o.Set("proxy_protocol", "v1")
 	}
-	if slices.Contains(words, "check") {
+	if lastIndex(words, "check") > lastIndex(words, "no-check") {
 		h := importer.NewObject()
-		if i := slices.Index(words, "inter"); i > 0 && i+1 < len(words) {
+		if i := lastIndex(words, "inter"); i >= 0 && i+1 < len(words) {
 			if v, ok := duration(words[i+1]); ok {
 				h.Set("interval", v)
 			}
 		}
 		o.Set("health_check", h.Flow())
 	}
-	if slices.Contains(words, "ssl") {
+	if lastIndex(words, "ssl") > lastIndex(words, "no-ssl") {
 		tls := importer.NewObject()
-		if i := slices.Index(words, "verify"); i > 0 && i+1 < len(words) && words[i+1] == "none" {
+		if i := lastIndex(words, "verify"); i >= 0 && i+1 < len(words) && words[i+1] == "none" {
 			tls.Set("insecure_skip_verify", true)
 		}
 		one.Set("tls", tls.Flow())
