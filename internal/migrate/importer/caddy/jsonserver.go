@@ -91,7 +91,7 @@ func (s *server) put(hosts []string, proxy importer.Object, redirects bool, plai
 		o, ports := importer.NewObject(), slices.Clone(s.ports)
 		wish := s.name
 		if of[k][0] != "" {
-			o.Set("virtual_hosts", of[k])
+			o.Set("virtual_hosts", virtualHosts(of[k]))
 			wish = of[k][0]
 		}
 		if k.redirect {
@@ -299,16 +299,33 @@ func hostsIn(set *value, all []string) []string {
 	return all
 }
 
+// anyLabel is the host of a matcher that takes every name of one label, such as localhost.
+const anyLabel = "*"
+
+// virtualHosts writes hosts of matchers as virtual hosts.
+func virtualHosts(hosts []string) []string {
+	out := slices.Clone(hosts)
+	for i, h := range out {
+		if h == anyLabel {
+			out[i] = "~^[^.]+$"
+		}
+	}
+	return out
+}
+
 // isHost reports whether a host of a matcher is a name, or *. and a name. Either may have a
 // value of the environment in it.
 func isHost(host string) bool {
-	return host != "" && !strings.ContainsAny(strings.TrimPrefix(host, "*."), "*/") && !strings.Contains(strings.ReplaceAll(host, "${", ""), "{")
+	return host == anyLabel || host != "" && !strings.ContainsAny(strings.TrimPrefix(host, "*."), "*/") && !strings.Contains(strings.ReplaceAll(host, "${", ""), "{")
 }
 
 // hasHost reports whether a host is one of a pattern, in which a star is one label.
 func hasHost(pattern, host string) bool {
 	if pattern == host {
 		return true
+	}
+	if pattern == anyLabel {
+		return host != "" && !strings.ContainsAny(host, ".*")
 	}
 	rest, wild := strings.CutPrefix(pattern, "*.")
 	_, parent, _ := strings.Cut(host, ".")

@@ -5,7 +5,8 @@ import (
 	"strings"
 )
 
-// address is an address of a site: [scheme://][host][:port][/path]. The host of any is "".
+// address is an address of a site: [scheme://][host][:port][/path]. A site without a host has
+// the host "", and takes all; the host * is any name of one label.
 type address struct{ text, scheme, host, port, path string }
 
 // addressesOf returns the addresses of a site.
@@ -26,9 +27,7 @@ func addressesOf(d *directive) (out []address) {
 			if err != nil {
 				host, port = rest, ""
 			}
-			if a.host, a.port = folded(strings.Trim(host, "[]")), port; a.host == "*" {
-				a.host = ""
-			}
+			a.host, a.port = folded(strings.Trim(host, "[]")), port
 			out = append(out, a)
 		}
 	}
