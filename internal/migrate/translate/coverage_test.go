@@ -71,7 +71,7 @@ func aroundHAProxy(block, example string) (string, string) {
 	case strings.HasPrefix(example, "http-request set-var"):
 		uses = " use_backend b if { var(txn.x) a.example.com }\n"
 	}
-	return "haproxy.cfg", "global\n" + at("global") + "defaults\n mode http\nfrontend f\n bind :80\n" + at("frontend") + uses + "backend b\n server s 127.0.0.1:1 check\n" + at("backend")
+	return "haproxy.cfg", "global\n" + at("global") + "defaults\n mode http\nfrontend f\n bind :80\n" + at("frontend") + uses + "backend b\n" + at("backend") + " server s 127.0.0.1:1 check\n"
 }
 
 func aroundCaddy(block, example string) (string, string) {

@@ -61,6 +61,13 @@ func (t *translator) backend(d *directive, name string) *backend {
 
 // servers adds the servers of a section.
 func (t *translator) servers(s *section, b *backend) {
+	defer func() {
+		for _, d := range s.own("default-server") {
+			if own := s.own("server", "server-template"); len(own) > 0 && slices.Index(s.lines, own[len(own)-1]) < slices.Index(s.lines, d) {
+				t.Say(d, importer.Ignored, "no server is behind it, and it holds for those alone")
+			}
+		}
+	}()
 	for _, d := range s.own("server") {
 		o, verdict, note := t.server(s, d)
 		if !o.Empty() {
