@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"net"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -64,7 +65,7 @@ func (t *translator) servers(s *section, b *backend) {
 	defer func() {
 		for _, d := range s.own("default-server") {
 			if own := s.own("server", "server-template"); len(own) > 0 && slices.Index(s.lines, own[len(own)-1]) < slices.Index(s.lines, d) {
-				t.Say(d, importer.Ignored, "no server is behind it, and it holds for those alone")
+				t.AddVerdict(d, importer.Ignored, "no server is behind it, and it holds for those alone")
 			}
 		}
 	}()
