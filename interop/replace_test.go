@@ -185,7 +185,19 @@ func (r *replaced) upgrade() time.Duration {
 }
 
 // state returns what the API shows of upgrades.
-func (r *replaced) state() (s upgradeState, err error) {
+func (r *replaced) state() (s upgradeState, err error) { return s, r.api("/upgrade", &s) }
+
+// api reads a path of the API into out.
+func (r *replaced) api(path string, out any) error {
+	data, err := r.get("/api/v1" + path)
+	if err != nil {
+		return err
+	}
+	return json.Unmarshal(data, out)
+}
+
+// get reads a path by the admin socket.
+func (r *replaced) get(path string) ([]byte, error) {
 	client := &http.Client{Timeout: patience, Transport: &http.Transport{DisableKeepAlives: true,
 		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 			link := filepath.Join(shortDir(r.t), "state")
@@ -194,12 +206,15 @@ func (r *replaced) state() (s upgradeState, err error) {
 			}
 			return new(net.Dialer).DialContext(ctx, "unix", filepath.Join(link, "admin.sock"))
 		}}}
-	rs, err := client.Get("http://headgate/api/v1/upgrade")
+	rs, err := client.Get("http://headgate" + path)
 	if err != nil {
-		return s, err
+		return nil, err
 	}
 	defer rs.Body.Close()
-	return s, json.NewDecoder(rs.Body).Decode(&s)
+	if rs.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("GET %s: %s", path, rs.Status)
+	}
+	return io.ReadAll(rs.Body)
 }
 
 // alone waits until the process that was replaced has ended.

@@ -267,6 +267,7 @@ func (r *replacer) drain(s *upgrade.Successor) {
 	defer late.Stop()
 	for ended := s.Ended(); ; {
 		n := r.control.Connections()
+		r.sendLate(s, false)
 		if n == 0 {
 			break
 		}
@@ -291,10 +292,19 @@ func (r *replacer) drain(s *upgrade.Successor) {
 	r.mu.Unlock()
 	socket.Wait() // the caller of the upgrade gets its response
 	r.admin.Wait()
-	cut := r.control.EndReplaced()
+	cut := r.control.EndReplaced(func() { r.sendLate(s, true) })
 	r.log.Info("the replaced process ends", "pid", os.Getpid(), "connections_closed", cut)
 	s.Link.Close()
 	close(r.left)
+}
+
+// sendLate sends what the new process cannot see, as it happens here.
+func (r *replacer) sendLate(s *upgrade.Successor, last bool) {
+	for _, p := range r.control.Late(last) {
+		if s.Send(p) != nil {
+			return // it has just ended
+		}
+	}
 }
 
 // takeBack serves again after the new process has ended. It reports false if another

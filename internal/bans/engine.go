@@ -83,6 +83,7 @@ type Engine struct {
 		in48     map[wideID]int // bans in force of /64 networks, by their /48
 		pardoned map[netip.Prefix]Pardon
 		dirty    map[string]store.Entry // to be written; without a value, to be deleted
+		writing  map[string]store.Entry // the part of it that is being written
 		enforced map[string]*Config     // the rules that ban
 		fullSaid time.Time
 		cuts     []cut // whose connections are to be ended

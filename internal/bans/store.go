@@ -43,6 +43,18 @@ func keyOfBan(b *Ban) string {
 	return fmt.Sprintf("%s%s/%x", prefixAt, part(b.Network), uint64(b.Source))
 }
 
+// banIDOf is the reverse of keyOfBan.
+func banIDOf(key string) (id banID, ok bool) {
+	rest, ok := strings.CutPrefix(key, prefixAt)
+	network, source, _ := strings.Cut(rest, "/")
+	n, err := networkIn(network)
+	var s uint64
+	if _, bad := fmt.Sscanf(source, "%x", &s); !ok || err != nil || bad != nil {
+		return banID{}, false
+	}
+	return banID{n, Source(s)}, true
+}
+
 func keyOfPardon(n netip.Prefix) string { return prefixNever + part(n) }
 
 func keyOfOperator(a netip.Addr) string { return prefixOperator + a.String() }
@@ -150,6 +162,7 @@ func (e *Engine) batch() map[string]store.Entry {
 		out[key] = entry
 		delete(e.mu.dirty, key)
 	}
+	e.mu.writing = out
 	return out
 }
 
@@ -157,6 +170,7 @@ func (e *Engine) batch() map[string]store.Entry {
 func (e *Engine) again(batch map[string]store.Entry) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	e.mu.writing = nil
 	for key, entry := range batch {
 		if _, newer := e.mu.dirty[key]; !newer {
 			e.mu.dirty[key] = entry
@@ -225,13 +239,9 @@ func (e *Engine) accept(key string, value []byte) {
 	}
 	switch {
 	case strings.HasPrefix(key, prefixAt):
-		network, source, _ := strings.Cut(strings.TrimPrefix(key, prefixAt), "/")
-		n, err := networkIn(network)
-		var s uint64
-		if _, bad := fmt.Sscanf(source, "%x", &s); err != nil || bad != nil {
-			return
+		if id, ok := banIDOf(key); ok {
+			e.acceptBanLocked(id.network, id.source, value)
 		}
-		e.acceptBanLocked(n, Source(s), value)
 	case strings.HasPrefix(key, prefixNever):
 		n, err := networkIn(strings.TrimPrefix(key, prefixNever))
 		if err != nil {

@@ -1,27 +1,12 @@
 // Package bucket counts how often something was done, for each of many clients,
 // and says whether that was too often: policy.go is the arithmetic, table.go the
-// memory. What tells clients apart is for the caller to hash into a key; Address
-// does so for addresses.
+// memory. What tells clients apart is hashed into a key: seed.go does so for addresses
+// and texts. carry.go gives a table to another process.
 //
-// It knows no requests and keeps no clock: callers bring the moment.
+// It knows no requests. Callers bring the moment.
 package bucket
 
-import (
-	"hash/maphash"
-	"net/netip"
-	"time"
-)
-
-// Address returns the key of a client's address: that of its /64 network for
-// IPv6, which is what one customer has.
-func Address(seed maphash.Seed, a netip.Addr) uint64 {
-	if a.Is4() {
-		b := a.As4()
-		return maphash.Bytes(seed, b[:])
-	}
-	b := a.As16()
-	return maphash.Bytes(seed, b[:8])
-}
+import "time"
 
 // Policy is the arithmetic of a limit: the generic cell rate algorithm (GCRA)
 // in whole nanoseconds. For each client one moment is kept, its mark: when its

@@ -114,6 +114,7 @@ type Control struct {
 	changes changes
 	holds   *holds
 	quic    *listen.QUICKeys
+	late    late // of an upgrade
 	watcher Watcher
 	// providers are the sources of discovered objects.
 	providers *providers

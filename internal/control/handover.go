@@ -6,6 +6,8 @@ import (
 	"errors"
 	"time"
 
+	"headgate/internal/accesslog/recent"
+	"headgate/internal/bans"
 	"headgate/internal/config"
 	"headgate/internal/plan"
 	"headgate/internal/ports/listen"
@@ -26,6 +28,10 @@ const (
 	partRevision = "revision"
 	partQUIC     = "quic"
 	partTickets  = "tickets"
+	partPlan     = "plan"
+	partRecent   = "recent"
+	partBans     = "bans"
+	partMetrics  = "metrics"
 )
 
 // handedRevision is what is in force.
@@ -121,8 +127,103 @@ func (c *Control) handedState() (parts []upgrade.Part) {
 	add(partQUIC, c.quic)
 	if p := c.current.Load(); p != nil {
 		add(partTickets, p.TicketKeys())
+		carried, left := p.Export()
+		if left > 0 {
+			c.log.Warn("parts of the state are not handed over, there is too much", "parts", left)
+		}
+		add(partPlan, carried)
+	}
+	c.late = late{}
+	if r := c.Recent(); r != nil {
+		var data []byte
+		data, c.late.fresh = r.Export(maxRecent)
+		parts = append(parts, upgrade.Part{Name: partRecent, Data: data})
+	}
+	unsaved := c.bans.Unsaved()
+	c.late.bansSince(unsaved)
+	add(partBans, unsaved)
+	return append(parts, c.counters()...)
+}
+
+// late is what has come since the state was handed over. It is owned by the goroutine that
+// makes the upgrade, and then by the one that calls Late.
+type late struct {
+	fresh *recent.Fresh     // nil for none
+	bans  map[string]string // those that were handed over, by key
+	calls int               // of Late
+}
+
+// bansSince returns those of bans that were not handed over yet.
+func (l *late) bansSince(all []bans.Unsaved) (since []bans.Unsaved) {
+	if l.bans == nil {
+		l.bans = map[string]string{}
+	}
+	for _, u := range all {
+		if was, ok := l.bans[u.Key]; !ok || was != string(u.Value) {
+			l.bans[u.Key] = string(u.Value)
+			since = append(since, u)
+		}
+	}
+	return since
+}
+
+// Late returns what has come since the state was handed over, or since the call before: the
+// new process adds it to what it has. last says that no other call follows. It is for one
+// goroutine, after Leave.
+func (c *Control) Late(last bool) (parts []upgrade.Part) {
+	if c.late.fresh != nil {
+		if data := c.late.fresh.Export(maxRecent); data != nil {
+			parts = append(parts, upgrade.Part{Name: partRecent, Data: data})
+		}
+	}
+	if since := c.late.bansSince(c.bans.Unsaved()); len(since) > 0 {
+		if data, err := json.Marshal(since); err == nil {
+			parts = append(parts, upgrade.Part{Name: partBans, Data: data})
+		}
+	}
+	if c.late.calls++; last || c.late.calls%countersEvery == 0 {
+		parts = append(parts, c.counters()...)
 	}
 	return parts
+}
+
+// countersEvery is how many calls of Late there are to one that returns the counters: they
+// are much to read where there are many routes.
+const countersEvery = 5
+
+// counters returns what was counted since the first of the processes that have replaced
+// each other has started. It is a part by itself, as it can be large.
+func (c *Control) counters() []upgrade.Part {
+	data, err := c.metrics.Export()
+	if err != nil {
+		c.log.Error("counters are not handed over", "error", err)
+		return nil
+	}
+	return []upgrade.Part{{Name: partMetrics, Data: data}}
+}
+
+// importCounters adds the counters of the process before to those of this one.
+func (c *Control) importCounters(data []byte) {
+	if err := c.metrics.Import(data); err != nil {
+		c.log.Warn("counters of the previous process cannot be read", "error", err)
+	}
+}
+
+// followOld adds what the process before sends while it drains to what this one has.
+func (c *Control) followOld() {
+	in := c.options.Inherited
+	in.Late(partRecent, func(data []byte) {
+		if r := c.Recent(); r != nil {
+			r.Import(data)
+		}
+	})
+	in.Late(partMetrics, c.importCounters)
+	in.Late(partBans, func(data []byte) {
+		var since []bans.Unsaved
+		if json.Unmarshal(data, &since) == nil {
+			c.bans.Restore(since, false)
+		}
+	})
 }
 
 // Leave gives the ports to the new process, and then the lock of the state directory:
@@ -168,10 +269,12 @@ func (c *Control) UpgradeDrain() time.Duration {
 
 // EndReplaced ends what is left of a process that was replaced: it closes the connections
 // that are still open and writes what the access log and the tracing have. It returns how
-// many connections were closed. The process has to end then.
-func (c *Control) EndReplaced() (cut int) {
+// many connections were closed. last is called when they are, before anything else is
+// closed. The process has to end then.
+func (c *Control) EndReplaced(last func()) (cut int) {
 	c.stopping.Store(true)
 	cut = c.ports.End()
+	last()
 	c.files.End()
 	if p := c.current.Load(); p != nil {
 		p.Retire(nil)
@@ -214,6 +317,7 @@ func (c *Control) startInPlace() error {
 	if c.mu.pending != nil {
 		c.awaitPendingLocked(*c.mu.pending)
 	}
+	c.inheritMemory()
 	return nil
 }
 
@@ -234,6 +338,7 @@ func (c *Control) takeOverSockets() error {
 	if c.options.TakeOver == nil {
 		return nil
 	}
+	c.followOld()
 	if err := c.options.TakeOver(); err != nil {
 		return err
 	}
@@ -260,6 +365,31 @@ func quicKeys(in *upgrade.Inheritance) *listen.QUICKeys {
 		k.Reset, k.Token = was.Reset, was.Token
 	}
 	return k
+}
+
+// carried returns the state of the parts of the plan of the process before.
+func carried(in *upgrade.Inheritance) (all plan.Carried) {
+	in.Part(partPlan, &all)
+	return all
+}
+
+// maxRecent bounds the recent requests that are handed over, in bytes.
+const maxRecent = 8 << 20
+
+// inheritMemory restores what the process before had in memory beside its plan: the
+// recent requests, and the bans that it had not saved.
+func (c *Control) inheritMemory() {
+	in := c.options.Inherited
+	if r := c.Recent(); r != nil {
+		r.Import(in.Bytes(partRecent))
+	}
+	if data := in.Bytes(partMetrics); data != nil {
+		c.importCounters(data)
+	}
+	var unsaved []bans.Unsaved
+	if in.Part(partBans, &unsaved) {
+		c.bans.Restore(unsaved, true)
+	}
 }
 
 // ticketKeys returns the keys of session tickets of the process before, by name.

@@ -110,6 +110,17 @@ type Note struct {
 	Attrs []any
 }
 
+// Carried is state that outlives the process, too: a process that is replaced gives it to
+// the new one.
+type Carried interface {
+	Kept
+	// Export returns the state, nil for none. It is in use meanwhile.
+	Export() []byte
+	// Import accepts what Export returned in another process, perhaps of another version.
+	// It is called on a new value, before that is used, and ignores what it cannot read.
+	Import(data []byte)
+}
+
 // Kept is state that outlives a plan: rate buckets, pools, a cache.
 type Kept interface {
 	// Retire is called once, when no current plan uses the state any more.

@@ -167,3 +167,6 @@ func (e *Error) Error() string {
 
 // Unwrap returns what happened.
 func (e *Error) Unwrap() error { return e.Err }
+
+// Known reports whether r is one of the table, as a number from elsewhere may not be.
+func (r Reason) Known() bool { return int(r) < len(reasons) }

@@ -21,6 +21,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+	dto "github.com/prometheus/client_model/go"
 
 	"headgate/internal/exchange"
 )
@@ -44,6 +45,10 @@ type Registry struct {
 	refused  atomic.Uint64
 	appliedT atomic.Int64 // Unix nanoseconds of the last apply that succeeded
 	last     atomic.Bool  // the last apply succeeded
+
+	// inherited are the counters of the process before, by name; nil for none. What it
+	// points to is not changed.
+	inherited atomic.Pointer[map[string]*dto.MetricFamily]
 
 	touched struct {
 		sync.Mutex
@@ -96,7 +101,7 @@ func New(build Build) *Registry {
 // Handler returns the page: text, OpenMetrics or protocol buffers, as the
 // reader asks. Only protocol buffers carry native histograms.
 func (r *Registry) Handler() http.Handler {
-	page := promhttp.HandlerFor(r.prom, promhttp.HandlerOpts{
+	page := promhttp.HandlerFor(r, promhttp.HandlerOpts{
 		EnableOpenMetrics:   true,
 		MaxRequestsInFlight: maxReaders,
 		CoalesceGather:      true, // with many proxies it is large: who comes meanwhile gets the same

@@ -2,7 +2,6 @@ package operator
 
 import (
 	"context"
-	"hash/maphash"
 	"net/netip"
 	"runtime"
 	"time"
@@ -27,7 +26,7 @@ type throttle struct {
 	now                      func() int64
 	address, user, telling   bucket.Policy
 	addresses, users, told   bucket.Table
-	addressesSeed, usersSeed maphash.Seed
+	addressesSeed, usersSeed bucket.Seed
 	known                    *known
 	checks, reserved         chan struct{} // places for everybody, and for those who are known
 }
@@ -37,7 +36,7 @@ func newThrottle() *throttle {
 		now:     clock.Now,
 		address: bucket.New(addressAttempts, attemptsPeriod, 0), user: bucket.New(userAttempts, attemptsPeriod, 0),
 		telling:       bucket.New(60, time.Minute, 0),
-		addressesSeed: maphash.MakeSeed(), usersSeed: maphash.MakeSeed(),
+		addressesSeed: bucket.NewSeed(), usersSeed: bucket.NewSeed(),
 		known:  newKnown(),
 		checks: make(chan struct{}, max(1, runtime.GOMAXPROCS(0)/2)), reserved: make(chan struct{}, 1),
 	}
@@ -47,13 +46,13 @@ func newThrottle() *throttle {
 // when either has used up all.
 func (t *throttle) try(address netip.Addr, user string) error {
 	if address.IsValid() {
-		_, wait := t.addresses.Take(bucket.Address(t.addressesSeed, address.Unmap()), t.now(), &t.address, false)
+		_, wait := t.addresses.Take(t.addressesSeed.Address(address.Unmap()), t.now(), &t.address, false)
 		if wait > 0 {
 			return throttled(time.Duration(wait))
 		}
 	}
 	if user != "" && !t.known.has(address, user) {
-		_, wait := t.users.Take(maphash.String(t.usersSeed, user), t.now(), &t.user, false)
+		_, wait := t.users.Take(t.usersSeed.String(user), t.now(), &t.user, false)
 		if wait > 0 {
 			return throttled(time.Duration(wait))
 		}
@@ -66,7 +65,7 @@ func (t *throttle) used(address netip.Addr) error {
 	if !address.IsValid() {
 		return nil
 	}
-	if _, wait := t.addresses.Take(bucket.Address(t.addressesSeed, address.Unmap()), t.now(), &t.address, true); wait > 0 {
+	if _, wait := t.addresses.Take(t.addressesSeed.Address(address.Unmap()), t.now(), &t.address, true); wait > 0 {
 		return throttled(time.Duration(wait))
 	}
 	return nil

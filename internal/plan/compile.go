@@ -59,6 +59,9 @@ type House struct {
 	// Tickets are the keys of session tickets of the process before this one; nil makes new
 	// ones. Only those of the first plan are used.
 	Tickets TicketKeys
+	// Carried is the state of the parts of the process before this one: Plan.Export. Only
+	// the first plan uses it.
+	Carried Carried
 	// Start says that nothing is served yet: a certificate that cannot be used is
 	// then no problem but a note, so that everything else is served.
 	Start bool
@@ -153,7 +156,7 @@ func newCompiler(cfg *config.Config, prev *Plan, house House, report *schema.Rep
 	if house.Recent != nil {
 		c.recent = house.Recent.Record
 	}
-	c.keeper = newKeeper(prev)
+	c.keeper = newKeeper(prev, house.Carried)
 	c.env = exchange.Env{Log: house.Log, Clock: house.Clock, Source: c.source, Keep: c.keeper.keep, File: c.file, Note: c.note, Standing: house.Standing, Holds: house.Holds, Addresses: house.Inputs.Addresses()}
 	c.plan = &Plan{config: cfg, house: house, parts: c.keeper.parts, rest: &unit{}}
 	c.keeper.unit = c.plan.rest

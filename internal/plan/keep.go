@@ -105,10 +105,12 @@ type keeper struct {
 	// opening are the parts that are being opened, the innermost last.
 	opening []*held
 	buffer  []byte
+	// carried is what the process before has handed over.
+	carried Carried
 }
 
-func newKeeper(prev *Plan) *keeper {
-	k := &keeper{parts: parts{}}
+func newKeeper(prev *Plan, carried Carried) *keeper {
+	k := &keeper{parts: parts{}, carried: carried}
 	if prev != nil {
 		k.parts = prev.parts
 	}
@@ -126,6 +128,7 @@ func (k *keeper) keep(text string, open func() exchange.Kept) exchange.Kept {
 		h.part = open()
 		k.opening = k.opening[:len(k.opening)-1]
 		k.parts[key] = h
+		k.carried.give(h)
 		if b, ok := h.part.(starter); ok {
 			k.unstarted = append(k.unstarted, b)
 		}

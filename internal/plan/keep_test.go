@@ -243,7 +243,7 @@ func TestPartsRetireOnce(t *testing.T) {
 	}
 	var first *Plan
 	compiling := func(prev *Plan) *keeper {
-		k := newKeeper(prev)
+		k := newKeeper(prev, nil)
 		k.unit = &unit{}
 		return k
 	}

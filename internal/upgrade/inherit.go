@@ -22,7 +22,8 @@ type Inheritance struct {
 		files    map[string]*os.File
 		state    map[string][]byte
 		progress Progress
-		ended    chan struct{} // closed when the old process has left
+		late     map[string]func([]byte) // by part
+		ended    chan struct{}           // closed when the old process has left
 		stopped  bool
 	}
 }
@@ -146,6 +147,20 @@ func (h *Inheritance) Bytes(name string) []byte {
 	return h.mu.state[name]
 }
 
+// Late has f called with each piece of a part that the old process sends after it was
+// replaced, one after the other. It is called before Serving. A nil inheritance has none.
+func (h *Inheritance) Late(part string, f func(data []byte)) {
+	if h == nil {
+		return
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.mu.late == nil {
+		h.mu.late = map[string]func([]byte){}
+	}
+	h.mu.late[part] = f
+}
+
 // Serving tells the old process that this one can serve, and returns when that has
 // released what it held: from then on this process accepts connections and writes. An
 // error says that the old process continues, and this one has to end.
@@ -171,21 +186,42 @@ func (h *Inheritance) Serving() error {
 // follow receives what the old process reports until it has left.
 func (h *Inheritance) follow() {
 	defer h.link.Close()
+	var part []byte // what has come of the one that is being received
 	for {
 		m, files, err := h.link.Receive()
 		for _, f := range files {
 			f.Close()
 		}
-		h.mu.Lock()
 		if err != nil {
+			h.mu.Lock()
 			close(h.mu.ended)
 			h.mu.Unlock()
 			return
 		}
-		if m.Kind == kindProgress {
+		switch m.Kind {
+		case kindProgress:
+			h.mu.Lock()
 			h.mu.progress.Connections = m.Connections
+			h.mu.Unlock()
+		case kindState:
+			if part = append(part, m.Data...); len(part) > maxLate {
+				part = part[:0] // its end has no beginning then, and cannot be read
+			}
+			if !m.More {
+				h.received(m.Part, part)
+				part = nil
+			}
 		}
-		h.mu.Unlock()
+	}
+}
+
+// received passes on a part that has come late.
+func (h *Inheritance) received(part string, data []byte) {
+	h.mu.Lock()
+	f := h.mu.late[part]
+	h.mu.Unlock()
+	if f != nil {
+		f(data)
 	}
 }
 
@@ -231,6 +267,10 @@ func (h *Inheritance) Stop() <-chan struct{} {
 func (s *Successor) Report(connections int) error {
 	return s.Link.Send(&Message{Kind: kindProgress, Connections: connections}, nil)
 }
+
+// Send sends a part of the state after this process was replaced. It is for the goroutine
+// that calls Report.
+func (s *Successor) Send(p Part) error { return sendPart(s.Link, p) }
 
 // Stopped waits for the new process: it returns true when that asks this one to end at
 // once, and false when the link has ended.

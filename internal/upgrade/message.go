@@ -16,8 +16,8 @@ const (
 )
 
 // The kinds of messages. The old process sends files, state, begin and acknowledged;
-// the new one hello, then serving or failed. Later the old process sends progress, the
-// new one stop.
+// the new one hello, then serving or failed. Later the old process sends progress and
+// state, the new one stop.
 const (
 	kindHello        = "hello"
 	kindFiles        = "files"
@@ -65,6 +65,8 @@ const (
 	// maxParts and maxState bound what a new process reads: parts, and bytes in all.
 	maxParts = 256
 	maxState = 256 << 20
+	// maxLate bounds one part that is sent after the new process serves, in bytes.
+	maxLate = 32 << 20
 )
 
 // File is a descriptor with the name that the new process finds it by.
@@ -110,6 +112,19 @@ func compatible(m *Message) error {
 	return nil
 }
 
+// sendPart sends a part of the state in pieces.
+func sendPart(l Link, p Part) error {
+	for data, more := p.Data, true; more; {
+		piece := data[:min(len(data), maxPiece)]
+		data = data[len(piece):]
+		more = len(data) > 0
+		if err := l.Send(&Message{Kind: kindState, Part: p.Name, Data: piece, More: more}, nil); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // sendHandover sends files in batches, then the state in pieces, then begin.
 func sendHandover(l Link, o Offer, h *Handover) error {
 	for rest := h.Files; len(rest) > 0; {
@@ -125,13 +140,8 @@ func sendHandover(l Link, o Offer, h *Handover) error {
 		}
 	}
 	for _, p := range h.State {
-		for data, more := p.Data, true; more; {
-			piece := data[:min(len(data), maxPiece)]
-			data = data[len(piece):]
-			more = len(data) > 0
-			if err := l.Send(&Message{Kind: kindState, Part: p.Name, Data: piece, More: more}, nil); err != nil {
-				return err
-			}
+		if err := sendPart(l, p); err != nil {
+			return err
 		}
 	}
 	return l.Send(&Message{Kind: kindBegin, Protocol: Protocol, ReadableFrom: ReadableFrom, Version: o.Version, Generation: o.Generation, PID: o.PID}, nil)

@@ -375,3 +375,38 @@ func TestLinkEnds(t *testing.T) {
 	}
 	b.Close()
 }
+
+// TestPartsOfTheDrainArrive sends parts after the new process serves: each comes whole and
+// in order, one that it does not know is ignored.
+func TestPartsOfTheDrainArrive(t *testing.T) {
+	a, b, err := NewLinks()
+	if err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		a.Receive() // hello
+		sendHandover(a, Offer{}, &Handover{})
+		a.Receive() // serving
+		a.Send(&Message{Kind: kindAcknowledged}, nil)
+		s := &Successor{Link: a}
+		s.Send(Part{"unknown", []byte("x")})
+		s.Send(Part{"late", []byte(strings.Repeat("a", 3*maxPiece))})
+		a.Send(&Message{Kind: "of a later version"}, nil)
+		s.Send(Part{"late", []byte("b")})
+		s.Report(3)
+		a.Close()
+	}()
+	h, err := Inherit(b, "new")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	h.Late("late", func(data []byte) { got = append(got, string(data)) })
+	if err := h.Serving(); err != nil {
+		t.Fatal(err)
+	}
+	<-h.mu.ended
+	if len(got) != 2 || len(got[0]) != 3*maxPiece || got[1] != "b" {
+		t.Errorf("got %d parts", len(got))
+	}
+}

@@ -2,7 +2,6 @@ package basicauth
 
 import (
 	"crypto/sha256"
-	"hash/maphash"
 	"runtime"
 	"strings"
 	"time"
@@ -34,14 +33,14 @@ type guard struct {
 	verified *verified
 	wrong    bucket.Table
 	policy   bucket.Policy
-	seed     maphash.Seed
+	seed     bucket.Seed
 	verifier verifier
 	now      func() int64
 }
 
 func newGuard() *guard {
 	g := &guard{
-		verified: newVerified(), seed: maphash.MakeSeed(), now: exchange.Now,
+		verified: newVerified(), seed: bucket.NewSeed(), now: exchange.Now,
 		policy: bucket.New(wrongAtOnce, wrongAtOnce*wrongEach, wrongAtOnce),
 	}
 	g.verifier.open(min(max(runtime.GOMAXPROCS(0)/2, 1), maxSlots))
@@ -51,6 +50,16 @@ func newGuard() *guard {
 // Retire does nothing: hashing that is under way ends by itself, and the rest is
 // memory.
 func (g *guard) Retire() {}
+
+// Export returns who sent wrong passwords, for a process that replaces this one.
+func (g *guard) Export() []byte { return bucket.Export(g.seed, &g.wrong) }
+
+// Import accepts what Export returned.
+func (g *guard) Import(data []byte) {
+	if seed, ok := bucket.Import(data, &g.wrong, &g.policy); ok {
+		g.seed = seed
+	}
+}
 
 // scope returns what stands for a scope in the marks of its pairs.
 func (g *guard) scope(name string) (s [scopeSize]byte) {
@@ -70,7 +79,7 @@ func (g *guard) check(ex *exchange.Exchange, r *room, coded string) (*user, *exc
 	if !ok {
 		return nil, r.garbled
 	}
-	q := &question{room: r, mark: m, client: bucket.Address(g.seed, ex.ClientIP), name: name, secret: secret}
+	q := &question{room: r, mark: m, client: g.seed.Address(ex.ClientIP), name: name, secret: secret}
 	left, wait := g.wrong.Peek(q.client, g.now(), &g.policy)
 	if wait > 0 {
 		return nil, flood(wait)
@@ -122,7 +131,7 @@ func (g *guard) answer(q *question) verdict {
 	u := q.room.users[q.name]
 	checked := u
 	if u == nil {
-		checked = q.room.all[maphash.String(g.seed, q.name)%uint64(len(q.room.all))]
+		checked = q.room.all[g.seed.String(q.name)%uint64(len(q.room.all))]
 	}
 	if !checked.hash.Matches(q.secret) || u == nil {
 		g.wrong.Take(q.client, g.now(), &g.policy, false)

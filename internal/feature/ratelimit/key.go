@@ -1,7 +1,6 @@
 package ratelimit
 
 import (
-	"hash/maphash"
 	"strings"
 
 	"headgate/internal/bucket"
@@ -31,21 +30,25 @@ func newKey(text string) key {
 
 // seeds keep addresses and texts apart, and everyone from guessing who shares a
 // set of the table with whom.
-type seeds struct{ address, text maphash.Seed }
+type seeds struct{ address, text bucket.Seed }
 
-func newSeeds() seeds { return seeds{maphash.MakeSeed(), maphash.MakeSeed()} }
+func newSeeds() seeds { return seedsOf(bucket.NewSeed()) }
+
+// seedsOf returns the seeds that follow from one: those of a process and of the one that
+// replaces it.
+func seedsOf(s bucket.Seed) seeds { return seeds{s, s.Derive()} }
 
 // of returns the hash of the client of ex. Without the text that tells clients
 // apart it is that of the address, so that leaving it out gains nothing.
 func (k *key) of(ex *exchange.Exchange, s *seeds) uint64 {
 	if k.asn {
 		if n := ex.ASN(); n != 0 {
-			return maphash.Comparable(s.text, n)
+			return s.text.Uint32(n)
 		}
 	} else if text := k.text(ex); text != "" {
-		return maphash.String(s.text, text)
+		return s.text.String(text)
 	}
-	return bucket.Address(s.address, ex.ClientIP)
+	return s.address.Address(ex.ClientIP)
 }
 
 // text returns the text that tells the client apart, or "".

@@ -38,7 +38,7 @@ func Compile(c *Config, env exchange.Env) (exchange.Filter, error) {
 		burst    int
 		key      string
 	}{c.Requests, c.Period.D(), l.policy.Burst(), c.Key}
-	l.buckets = exchange.Keep(env, "rate_limit of "+env.Scope, numbers, func() *buckets { return newBuckets(env.Scope, env.Log) })
+	l.buckets = exchange.Keep(env, "rate_limit of "+env.Scope, numbers, func() *buckets { return newBuckets(env.Scope, l.policy, env.Log) })
 	l.announced = announce(c, &l.policy)
 	l.refused = exchange.Fail(exchange.RateLimited, "over the rate_limit of "+env.Scope)
 	f := exchange.Filter{Name: "rate_limit", Request: l.request, Response: l.response}
@@ -74,22 +74,33 @@ var quotas = exchange.NewSlot[quota](false)
 
 // buckets is what outlives a plan.
 type buckets struct {
-	table bucket.Table
-	seeds seeds
-	scope string
-	log   *slog.Logger
+	table  bucket.Table
+	seeds  seeds
+	policy bucket.Policy
+	scope  string
+	log    *slog.Logger
 	// over counts what observe would have refused since it was last told.
 	over, told atomic.Int64
 }
 
-func newBuckets(scope string, log *slog.Logger) *buckets {
-	b := &buckets{seeds: newSeeds(), scope: scope, log: log}
+func newBuckets(scope string, p bucket.Policy, log *slog.Logger) *buckets {
+	b := &buckets{seeds: newSeeds(), policy: p, scope: scope, log: log}
 	b.told.Store(math.MinInt64)
 	return b
 }
 
 // Retire does nothing: buckets hold nothing but memory.
 func (b *buckets) Retire() {}
+
+// Export returns the buckets for a process that replaces this one.
+func (b *buckets) Export() []byte { return bucket.Export(b.seeds.address, &b.table) }
+
+// Import accepts what Export returned.
+func (b *buckets) Import(data []byte) {
+	if seed, ok := bucket.Import(data, &b.table, &b.policy); ok {
+		b.seeds = seedsOf(seed)
+	}
+}
 
 // request counts a request, and refuses it when the client's bucket is empty.
 func (l *limit) request(ex *exchange.Exchange) *exchange.Answer {

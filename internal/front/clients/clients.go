@@ -8,7 +8,6 @@
 package clients
 
 import (
-	"hash/maphash"
 	"net/netip"
 	"sync"
 	"sync/atomic"
@@ -38,7 +37,7 @@ type Clients struct {
 	// Join and may be called by several goroutines at once.
 	Refused func(client netip.Prefix)
 
-	seed     maphash.Seed
+	seed     bucket.Seed
 	offences bucket.Table
 	total    atomic.Int64 // mu.used, for who only looks
 	delayed  atomic.Int32 // connections that wait in Delay
@@ -59,7 +58,7 @@ type client struct {
 
 // New returns an empty Clients.
 func New() *Clients {
-	c := &Clients{seed: maphash.MakeSeed()}
+	c := &Clients{seed: bucket.NewSeed()}
 	c.mu.all = map[netip.Prefix]*client{}
 	return c
 }
@@ -93,7 +92,7 @@ func (c *Clients) Join(a netip.Addr) *Member {
 	p, _ := a.Prefix(bits) // the zero Prefix for clients without an address
 	m := &Member{clients: c, prefix: p}
 	if a.IsValid() {
-		m.key = bucket.Address(c.seed, a)
+		m.key = c.seed.Address(a)
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()

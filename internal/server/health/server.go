@@ -63,6 +63,7 @@ type past struct {
 	slow    time.Duration // of the last policy that asked for a slow start
 	ejected *time.Timer   // set while it is
 	until   time.Time
+	again   int32     // the row of failures after the ejection
 	times   int       // how often it was ejected lately
 	back    time.Time // when the last ejection ended
 	warm    *time.Timer
@@ -294,6 +295,7 @@ func (s *Server) eject(p *Policy, failures int) bool {
 	past.until = time.Now().Add(pause)
 	past.slow = p.SlowStart
 	again := int32(p.Ejection.Failures - 1)
+	past.again = again
 	past.ejected = time.AfterFunc(pause, func() { s.readmit(again) })
 	past.ejections++
 	s.Set(balance.Ejected)
