@@ -92,13 +92,20 @@ type upgradeState struct {
 // startReplaced runs a copy of headgate with a configuration.
 func startReplaced(t *testing.T, g *gate, config string) *replaced {
 	t.Helper()
+	r := prepareReplaced(t, g, config)
+	r.run()
+	return r
+}
+
+// prepareReplaced puts a copy of headgate and a configuration in place.
+func prepareReplaced(t *testing.T, g *gate, config string) *replaced {
+	t.Helper()
 	r := &replaced{gate: g, binary: filepath.Join(g.dir, "headgate")}
 	r.install("")
 	var notify string
 	r.supervisor, notify = startSupervisor(t)
 	g.put("headgate.yaml", config)
 	t.Setenv("NOTIFY_SOCKET", notify)
-	r.run()
 	t.Cleanup(func() {
 		if t.Failed() {
 			t.Logf("the log of headgate:\n%s", r.logged())
@@ -111,6 +118,12 @@ func startReplaced(t *testing.T, g *gate, config string) *replaced {
 func (r *replaced) run() {
 	r.t.Helper()
 	r.cmd = exec.Command(r.binary, "run", "--config", r.file, "--state", filepath.Join(r.dir, "state"))
+	r.launch()
+}
+
+// launch starts the command of the gate, and returns when headgate serves.
+func (r *replaced) launch() {
+	r.t.Helper()
 	// Files and not pipes: new processes have them, too, and Wait waits for no copying.
 	log, err := os.OpenFile(filepath.Join(r.dir, "log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {

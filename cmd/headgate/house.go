@@ -34,6 +34,7 @@ func openHouse(o houseOptions) (house, error) {
 		Ready:      begun.ready,
 		Inherited:  o.inherited,
 		TakeOver:   takeOver(o.inherited),
+		Activated:  o.activated,
 		Docker:     docker.Open,
 	})
 	if err != nil {
@@ -46,7 +47,7 @@ func openHouse(o houseOptions) (house, error) {
 	var replace *replacer
 	m := openManagement(o, c, w, func() *replacer { return replace })
 	options := admin.Options{
-		Log: o.log, Instance: newInstance(o), Metrics: c.Metrics(), Ready: c.Ready, Listen: inheritListener(o.inherited), Begin: open, API: m.api, Console: console.New(), Hosts: adminHosts(c),
+		Log: o.log, Instance: newInstance(o), Metrics: c.Metrics(), Ready: c.Ready, Listen: inheritListener(o.inherited, o.activated), Begin: open, API: m.api, Console: console.New(), Hosts: adminHosts(c),
 		Status: func(proxy string) any {
 			s := c.StatusOf(proxy)
 			if proxy != "" && len(s.Proxies)+len(s.TCPProxies)+len(s.UDPProxies) == 0 {
@@ -61,6 +62,7 @@ func openHouse(o houseOptions) (house, error) {
 	replace = r
 	begun.do = func() {
 		close(open)
+		o.activated.closeUnused()
 		if o.inherited == nil {
 			m.inviteFirst(listener)
 			return

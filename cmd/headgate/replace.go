@@ -354,10 +354,13 @@ func (r *replacer) State() upgrade.State {
 }
 
 // inheritListener returns what opens the address of the admin listener: it takes the
-// inherited socket, if there is one.
-func inheritListener(in *upgrade.Inheritance) func(address netip.AddrPort, now net.Listener) (net.Listener, error) {
+// inherited socket, or that of the service manager, if there is one.
+func inheritListener(in *upgrade.Inheritance, of *activated) func(address netip.AddrPort, now net.Listener) (net.Listener, error) {
 	return func(address netip.AddrPort, now net.Listener) (net.Listener, error) {
 		f := in.TakeFile(adminFile + address.String())
+		if f == nil {
+			f = of.TakeSocket(adminSocket, "tcp/"+address.String())
+		}
 		if f == nil {
 			return listen.Listener(address, now)
 		}

@@ -110,6 +110,8 @@ type houseOptions struct {
 	strict bool
 	// inherited is what the process has handed over that this one replaces, nil for none.
 	inherited *upgrade.Inheritance
+	// activated are the sockets that the service manager has opened, nil for none.
+	activated *activated
 	// notify tells the service manager how things stand.
 	notify notifier
 	// ready is called once, when the first configuration was applied.
@@ -138,6 +140,9 @@ func serve(ctx context.Context, open opener, o houseOptions) error {
 			return &exitError{exitInvalid, nil}
 		}
 		log.Info("taking over from the running process", "pid", o.inherited.Old.PID, "version", o.inherited.Old.Version)
+	}
+	if o.inherited == nil {
+		o.activated = socketsPassed(log)
 	}
 	o.notify = notify
 	ready, applied := o.ready, make(chan struct{})

@@ -78,6 +78,8 @@ type Options struct {
 	Watcher Watcher
 	// Inherited is what the process handed over that this one replaces; nil for none.
 	Inherited *upgrade.Inheritance
+	// Activated has the sockets that the service manager has opened; nil is none.
+	Activated ports.Activated
 	// TakeOver is called once, when this process can serve and before it accepts
 	// connections or writes state. It returns when the process before has released both.
 	// An error ends this process. Nil waits for nothing.
@@ -221,7 +223,7 @@ func New(o Options) (*Control, error) {
 	c.series = metrics.NewSeries(c.metrics, 0)
 	c.quic = quicKeys(o.Inherited)
 	c.ports = ports.New(ports.Options{
-		Log: o.Log, Metrics: c.metrics, Current: &c.current, Changed: c.watcher.Ports, QUIC: c.quic, Inheritance: o.Inherited, Hold: o.TakeOver != nil,
+		Log: o.Log, Metrics: c.metrics, Current: &c.current, Changed: c.watcher.Ports, QUIC: c.quic, Inheritance: o.Inherited, Activated: o.Activated, Hold: o.TakeOver != nil,
 	})
 	c.issuer = newIssuer(o.Log, state, c.ports, past.Node, "headgate/"+o.Build.Version, c.watcher.Order)
 	c.providers = newProviders(o.Log, o.Docker)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 
+	"headgate/internal/plan"
 	"headgate/internal/ports/generations"
 	"headgate/internal/ports/listen"
 )
@@ -15,10 +16,33 @@ type Inheritance interface {
 	TakeFile(name string) *os.File
 }
 
+// Activated has the sockets that a service manager has opened for ports.
+type Activated interface {
+	// TakeSocket returns the socket for the port with a name, once; nil if there is none. at
+	// is what the socket must be bound to: tcp/ or udp/ and an address.
+	TakeSocket(port, at string) *os.File
+}
+
 // noInheritance is that of a process which replaces none.
 type noInheritance struct{}
 
 func (noInheritance) TakeFile(string) *os.File { return nil }
+
+// TakeSocket is that of Activated.
+func (noInheritance) TakeSocket(string, string) *os.File { return nil }
+
+// takeSocket returns the open socket of a listener in a plan: that of the process which is
+// replaced, or one that the service manager has opened; nil if there is none.
+func (s *Set) takeSocket(l *listener, p *plan.Plan) *os.File {
+	name := l.key.fileName()
+	if f := s.inherit.TakeFile(name); f != nil {
+		return f
+	}
+	if port := l.key.in(p); port != nil {
+		return s.activated.TakeSocket(port.Name(), name)
+	}
+	return nil
+}
 
 // relayPrefix goes before the name of a socket of QUIC, in the name of the relay to the
 // process that is replaced.
@@ -167,8 +191,8 @@ func (u *udpSocket) leave(*os.File) error {
 func (u *udpSocket) rejoin() { u.Table.Serve() }
 
 // bindOrInherit returns the socket of a port of TCP: the inherited one, if there is one.
-func (s *Set) bindOrInherit(l *listener, beside []*listen.Socket) (*listen.Socket, error) {
-	if f := s.inherit.TakeFile(l.key.fileName()); f != nil {
+func (s *Set) bindOrInherit(l *listener, p *plan.Plan, beside []*listen.Socket) (*listen.Socket, error) {
+	if f := s.takeSocket(l, p); f != nil {
 		return listen.Inherit(l.key.address, f, l.share, s.log)
 	}
 	return s.bind(l.key.address, beside, l.share, s.log)

@@ -38,6 +38,8 @@ type Options struct {
 	Pace Pace
 	// Inheritance has the sockets of the process that this one replaces; nil is none.
 	Inheritance Inheritance
+	// Activated has the sockets that the service manager has opened; nil is none.
+	Activated Activated
 	// Hold opens sockets and accepts nothing on them before Begin.
 	Hold bool
 	// QUIC are the keys of HTTP/3; nil makes some for each socket.
@@ -51,14 +53,15 @@ type Options struct {
 // once.
 type Set struct {
 	// constant
-	log     *slog.Logger
-	metrics *metrics.Registry
-	current *atomic.Pointer[plan.Plan]
-	bind    Bind
-	pace    Pace
-	changed func()
-	inherit Inheritance
-	quic    *listen.QUICKeys
+	log       *slog.Logger
+	metrics   *metrics.Registry
+	current   *atomic.Pointer[plan.Plan]
+	bind      Bind
+	pace      Pace
+	changed   func()
+	inherit   Inheritance
+	activated Activated
+	quic      *listen.QUICKeys
 
 	serials atomic.Uint64 // of connections
 	drains  drains
@@ -92,7 +95,10 @@ func New(o Options) *Set {
 	if o.Inheritance == nil {
 		o.Inheritance = noInheritance{}
 	}
-	s := &Set{log: o.Log, metrics: o.Metrics, current: o.Current, bind: o.Bind, pace: o.Pace, changed: o.Changed, inherit: o.Inheritance, quic: o.QUIC}
+	if o.Activated == nil {
+		o.Activated = noInheritance{}
+	}
+	s := &Set{activated: o.Activated, log: o.Log, metrics: o.Metrics, current: o.Current, bind: o.Bind, pace: o.Pace, changed: o.Changed, inherit: o.Inheritance, quic: o.QUIC}
 	s.mu.held = o.Hold
 	s.mu.open = map[key]*listener{}
 	s.mu.waiting = map[key]*State{}

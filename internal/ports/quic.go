@@ -60,7 +60,7 @@ func (s *Set) openQUIC(l *listener, p *plan.Plan) (socket, error) {
 // openQUICSocket opens a socket, or takes the inherited one.
 func (s *Set) openQUICSocket(l *listener, p *plan.Plan, settings listen.QUICSettings) (*listen.QUIC, error) {
 	at := l.key.address
-	if f := s.inherit.TakeFile(l.key.fileName()); f != nil {
+	if f := s.takeSocket(l, p); f != nil {
 		return listen.InheritQUIC(at, f, s.inherit.TakeFile(relayPrefix+l.key.fileName()), l.share, settings, s.log)
 	}
 	return listen.OpenQUIC(at, s.packets(p, at.Port()), l.share, settings, s.log)

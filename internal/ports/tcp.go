@@ -31,7 +31,7 @@ func (s *Set) openTCP(l *listener, p *plan.Plan) (socket, error) {
 		}
 	}
 	s.drains.awaitRelease(address.Port())
-	opened, err := s.bindOrInherit(l, beside)
+	opened, err := s.bindOrInherit(l, p, beside)
 	if err != nil {
 		return nil, err
 	}

@@ -31,7 +31,7 @@ func (s *Set) openUDP(l *listener, p *plan.Plan) (socket, error) {
 
 // openPackets opens a socket, or takes the inherited one.
 func (s *Set) openPackets(l *listener, p *plan.Plan) (*net.UDPConn, error) {
-	if f := s.inherit.TakeFile(l.key.fileName()); f != nil {
+	if f := s.takeSocket(l, p); f != nil {
 		return listen.InheritPackets(l.key.address, f)
 	}
 	return listen.Packets(l.key.address, s.packets(p, l.key.address.Port()))
