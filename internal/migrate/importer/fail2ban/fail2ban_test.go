@@ -95,9 +95,13 @@ func TestFolderIsReadAsFail2banDoes(t *testing.T) {
 		"/etc/fail2ban/jail.conf", "[INCLUDES]\nbefore = paths-debian.conf\n[DEFAULT]\nmaxretry = 5\nfindtime = 10m\n[scan]\nfilter = scan\nport = http\n[sshd]\n",
 		"/etc/fail2ban/jail.d/defaults-debian.conf", "[sshd]\nenabled = true\n",
 		"/etc/fail2ban/jail.local", "[DEFAULT]\nmaxretry = 9\n[scan]\nenabled = true\n",
+		"/etc/fail2ban/filter.d/sshd.conf", "[Definition]\nfailregex = ^(?!x)<HOST> failed\n",
 		"/etc/fail2ban/filter.d/scan.conf", "[Definition]\nend = .*$\nfailregex = ^<HOST> -.*\"(?:GET|HEAD) \\S+ HTTP/1\\.1\" 404 %(end)s\n            ^<HOST> -.* 410 .*$\nignoreregex =\n")
 	if !strings.Contains(doc, "- {status: [404, 410], count: 9}") || strings.Contains(doc, "sshd") {
 		t.Error(doc)
+	}
+	if e := entries["[sshd]"]; e.Verdict != importer.Ignored {
+		t.Errorf("%v", e)
 	}
 	if e := entries["maxretry = 5"]; e.Verdict != importer.Ignored {
 		t.Errorf("%v", e)

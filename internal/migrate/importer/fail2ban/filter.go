@@ -57,11 +57,11 @@ func (t *translator) count(s *section, filter string) counts {
 	if known := shipped[filter]; known != nil {
 		return known()
 	}
+	if t.get(s, "failregex") == nil && slices.ContainsFunc(elsewhere, func(name string) bool { return strings.HasPrefix(filter, name) }) {
+		return counts{other: true}
+	}
 	exprs := t.expressions(s, filter)
 	if len(exprs) == 0 {
-		if slices.ContainsFunc(elsewhere, func(name string) bool { return strings.HasPrefix(filter, name) }) {
-			return counts{other: true}
-		}
 		return counts{what: fmt.Sprintf("the filter %s is not known, and filter.d/%s.conf is not beside the jails: write what it counts in bans", filter, filter)}
 	}
 	return tried(exprs)
