@@ -1,5 +1,5 @@
 /// <reference types="vitest/config" />
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { brotliCompressSync, constants, gzipSync } from 'node:zlib'
 import react from '@vitejs/plugin-react'
@@ -26,7 +26,10 @@ function finish(): Plugin {
         const br = brotliCompressSync(plain, { params: { [constants.BROTLI_PARAM_QUALITY]: 11 } })
         const gz = gzipSync(plain, { level: 9 })
         if (br.length < plain.length) writeFileSync(path + '.br', br)
-        if (gz.length < plain.length) writeFileSync(path + '.gz', gz)
+        if (gz.length < plain.length) {
+          writeFileSync(path + '.gz', gz)
+          rmSync(path) // the server decompresses for a client that accepts neither
+        }
         sizes.set(name, gz.length)
       }
       const index = readFileSync(join(out, 'index.html'), 'utf8')

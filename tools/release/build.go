@@ -66,7 +66,7 @@ func (r *release) hasConsole(name string) error {
 		return err
 	}
 	dist := filepath.Join(r.root, distFolder)
-	pages, err := filepath.Glob(filepath.Join(dist, "assets", "*.js"))
+	pages, err := filepath.Glob(filepath.Join(dist, "assets", "*.js*")) // most are there compressed only
 	if err != nil {
 		return err
 	}

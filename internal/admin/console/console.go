@@ -8,11 +8,13 @@ package console
 
 import (
 	"bytes"
+	"compress/gzip"
 	"crypto/rand"
 	"crypto/sha256"
 	"embed"
 	"encoding/base64"
 	"encoding/json"
+	"io"
 	"io/fs"
 	"mime"
 	"net/http"
@@ -40,8 +42,8 @@ type Console struct {
 type file struct {
 	kind    string // the media type
 	etag    string
-	forever bool // its name changes with its content
-	plain   []byte
+	forever bool              // its name changes with its content
+	plain   []byte            // nil if there is a form of coding gzip
 	coded   map[string][]byte // by coding: br, gzip
 }
 
@@ -75,25 +77,34 @@ func Of(built fs.FS) *Console {
 	return c
 }
 
-// add takes up a file of the build. Those with .br and .gz at the end are the same
-// content, compressed.
+// add adds a file of the build by the name of its plain form. The build has that of small
+// files only: of others it has .br and .gz, the same content compressed, and a client that
+// accepts neither gets the second one decompressed.
 func (c *Console) add(built fs.FS, name string) {
 	switch path.Ext(name) {
-	case ".br", ".gz", ".keep", ".html":
+	case ".br", ".keep", ".html":
 		return
 	}
-	if name == "pages.json" {
+	name = strings.TrimSuffix(name, ".gz")
+	if name == "pages.json" || c.files["/"+name] != nil {
 		return
 	}
-	plain, err := fs.ReadFile(built, name)
-	if err != nil {
-		return
+	f := &file{kind: mime.TypeByExtension(path.Ext(name)), forever: strings.HasPrefix(name, "assets/"), coded: map[string][]byte{}}
+	for coding, end := range map[string]string{"br": ".br", "gzip": ".gz"} {
+		if data, err := fs.ReadFile(built, name+end); err == nil {
+			f.coded[coding] = data
+		}
 	}
-	sum := sha256.Sum256(plain)
-	f := &file{
-		kind: mime.TypeByExtension(path.Ext(name)), etag: `"` + base64.RawURLEncoding.EncodeToString(sum[:12]) + `"`,
-		forever: strings.HasPrefix(name, "assets/"), plain: plain, coded: map[string][]byte{},
+	content := f.coded["gzip"]
+	if content == nil {
+		var err error
+		if f.plain, err = fs.ReadFile(built, name); err != nil {
+			return
+		}
+		content = f.plain
 	}
+	sum := sha256.Sum256(content)
+	f.etag = `"` + base64.RawURLEncoding.EncodeToString(sum[:12]) + `"`
 	switch path.Ext(name) { // the tables of the machine may say other things
 	case ".js":
 		f.kind = "text/javascript; charset=utf-8"
@@ -103,11 +114,6 @@ func (c *Console) add(built fs.FS, name string) {
 		f.kind = "text/css; charset=utf-8"
 	case ".svg":
 		f.kind = "image/svg+xml"
-	}
-	for coding, end := range map[string]string{"br": ".br", "gzip": ".gz"} {
-		if data, err := fs.ReadFile(built, name+end); err == nil {
-			f.coded[coding] = data
-		}
 	}
 	c.files["/"+name] = f
 }
@@ -179,7 +185,7 @@ func (f *file) serve(w http.ResponseWriter, rq *http.Request) {
 		w.WriteHeader(http.StatusNotModified)
 		return
 	}
-	body := f.plain
+	body := []byte(nil)
 	for _, coding := range []string{"br", "gzip"} {
 		if data := f.coded[coding]; data != nil && accepts(rq.Header.Get("Accept-Encoding"), coding) {
 			body = data
@@ -187,8 +193,25 @@ func (f *file) serve(w http.ResponseWriter, rq *http.Request) {
 			break
 		}
 	}
+	if body == nil {
+		body = f.decompressed()
+	}
 	h.Set("Content-Length", strconv.Itoa(len(body)))
 	_, _ = w.Write(body) // the client went away
+}
+
+// decompressed returns the plain form. Nearly all clients accept a compressed one.
+func (f *file) decompressed() []byte {
+	data := f.coded["gzip"]
+	if data == nil {
+		return f.plain
+	}
+	r, err := gzip.NewReader(bytes.NewReader(data))
+	if err != nil {
+		return nil // it was compressed by the build
+	}
+	plain, _ := io.ReadAll(r)
+	return plain
 }
 
 // accepts reports whether Accept-Encoding names a coding, and not with q=0.
