@@ -16,7 +16,7 @@ export const dnsProviders: Record<string, { title: string; url?: string }> = {
   google: { title: 'Google Cloud DNS', url: 'https://console.cloud.google.com/iam-admin/serviceaccounts' },
   hetzner: { title: 'Hetzner', url: 'https://console.hetzner.com/' },
   httpreq: { title: 'httpreq' },
-  ionos: { title: 'IONOS', url: 'https://developer.hosting.ionos.com/keys' },
+  ionos: { title: 'IONOS', url: 'https://developer.hosting.ionos.com/docs/getstarted' },
   linode: { title: 'Linode (Akamai)', url: 'https://cloud.linode.com/profile/tokens' },
   namecheap: { title: 'Namecheap', url: 'https://ap.www.namecheap.com/settings/tools/apiaccess/' },
   netcup: { title: 'netcup', url: 'https://www.customercontrolpanel.de/' },

@@ -9,8 +9,7 @@ import { TakeOver } from '@/edit/TakeOver'
 import { label } from '@/edit/words'
 import { Ago, Card, Empty, Failure, Loading, PageHeader, StateBadge } from '@/ui/basics'
 import { t } from '@/text'
-import { discovery, OneIssue } from './Issues'
-import type { Provider } from './once'
+import { discovery, OneIssue, type Provider } from './Issues'
 
 /** The providers of discovered objects: how they stand, what they give, what cannot be used. */
 export default function DiscoveryPage() {

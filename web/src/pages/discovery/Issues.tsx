@@ -4,11 +4,14 @@ import { Link } from '@tanstack/react-router'
 import { client, data } from '@/api/client'
 import { Ago, StateBadge } from '@/ui/basics'
 import { t } from '@/text'
-import { once, type Issue } from './once'
+import type { components } from '@/api/schema'
+
+export type Provider = components['schemas']['providerBody']
+type Issue = NonNullable<Provider['issues']>[number]
 
 export const discovery = queryOptions({
   queryKey: ['discovery'],
-  queryFn: () => data(client.GET('/api/v1/discovery')).then((d) => (d.providers ?? []).map((p) => ({ ...p, issues: once(p.issues ?? []) }))),
+  queryFn: () => data(client.GET('/api/v1/discovery')).then((d) => d.providers ?? []),
   refetchInterval: 10_000,
   retry: false,
 })
