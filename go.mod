@@ -41,6 +41,7 @@ require (
 require (
 	github.com/jackc/pgpassfile v1.0.0 // indirect
 	github.com/jackc/pgservicefile v0.0.0-20240606120523-5a60cdf6a761 // indirect
+	github.com/wneessen/go-mail v0.7.3 // indirect
 )
 
 require (

@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"net"
 	"net/netip"
+	"os"
 	"path/filepath"
 	"runtime"
 	"strconv"
@@ -16,7 +17,7 @@ import (
 	"headgate/internal/config"
 	"headgate/internal/control"
 	"headgate/internal/event"
-	"headgate/internal/event/webhook"
+	"headgate/internal/notice"
 	"headgate/internal/operator"
 	"headgate/internal/update"
 	"headgate/internal/upgrade"
@@ -47,7 +48,8 @@ func openManagement(o houseOptions, c *control.Control, w *watch.Watch, replace 
 	operators := operator.New(operator.Options{Store: c.Store(), Events: events, Log: o.log, SetupFile: m.file, SignedIn: c.Bans().SignedIn})
 	m.operators = operators
 	b := thisBuild()
-	hooks := webhook.New(webhook.Options{Events: events, Store: c.Store(), Log: o.log})
+	instance, _ := os.Hostname() // messages then do not name the machine
+	hooks := notice.New(notice.Options{Events: events, Store: c.Store(), Log: o.log, Instance: instance})
 	updates := update.NewWatch(newUpdates(), b.Version, o.log)
 	settings := follow(hooks, operators, updates)
 	c.Observe(settings.changed)
@@ -68,7 +70,7 @@ func openManagement(o houseOptions, c *control.Control, w *watch.Watch, replace 
 	}
 	w.Start(c, events)
 	m.api = api.New(api.Options{
-		Control: c, Operators: operators, Events: events, Log: o.log, Recent: c.Recent, Backup: c.Backup, Webhooks: hooks, Hosts: adminHosts(c),
+		Control: c, Operators: operators, Events: events, Log: o.log, Recent: c.Recent, Backup: c.Backup, Notices: hooks, Hosts: adminHosts(c),
 		Trusted: trustedProxies(c), Newer: updates.Newer,
 		Upgrade:      func(force bool) (upgrade.Result, error) { return replace().Upgrade(force) },
 		CheckUpgrade: func(ctx context.Context) upgrade.Check { return replace().Check(ctx, o.config) },

@@ -9,16 +9,15 @@ import (
 	"headgate/internal/config"
 	"headgate/internal/control"
 	"headgate/internal/event"
-	"headgate/internal/event/webhook"
+	"headgate/internal/notice"
 	"headgate/internal/operator"
 	"headgate/internal/setting/ipset"
 	"headgate/internal/update"
 )
 
-// settings takes what configurations say of webhooks and the sign-in provider into
-// use, beside the changes: a webhook that ends must keep none of them waiting.
+// settings applies the webhooks, notices and sign-in provider of configurations, beside the changes: a webhook that ends must keep none of them waiting.
 type settings struct {
-	hooks     *webhook.Sender
+	hooks     *notice.Sender
 	operators *operator.Operators
 	next      chan *config.Config // the newest one
 	updates   *update.Watch
@@ -28,7 +27,7 @@ type settings struct {
 }
 
 // follow begins. Close ends it.
-func follow(hooks *webhook.Sender, operators *operator.Operators, updates *update.Watch) *settings {
+func follow(hooks *notice.Sender, operators *operator.Operators, updates *update.Watch) *settings {
 	s := &settings{hooks: hooks, operators: operators, updates: updates, next: make(chan *config.Config, 1)}
 	s.stopped.Go(func() {
 		for cfg := range s.next {
@@ -57,10 +56,15 @@ func (s *settings) close() {
 }
 
 func (s *settings) use(cfg *config.Config) {
-	var hooks []webhook.Hook
+	var hooks []notice.Hook
 	for name, w := range cfg.Webhooks {
 		if w.Active {
-			hooks = append(hooks, webhook.Hook{Name: name, URL: w.URL, Secret: w.Secret, Filter: event.Filter{Types: w.Events}})
+			hooks = append(hooks, notice.Hook{Kind: notice.Webhooks, Name: name, URL: w.URL, Secret: w.Secret, Filter: event.Filter{Types: w.Events}})
+		}
+	}
+	for name, n := range cfg.Notices {
+		if n.Active {
+			hooks = append(hooks, notice.Hook{Kind: notice.Notices, Name: name, Filter: event.Filter{Types: n.Events}, Notice: &n.Config})
 		}
 	}
 	s.hooks.Set(hooks)

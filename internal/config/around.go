@@ -9,7 +9,7 @@ func (c *Config) SameAround(other *Config) bool {
 	for _, x := range []*Config{&a, &b} {
 		x.Proxies, x.TCPProxies, x.UDPProxies, x.Certificates, x.loaded, x.expanded, x.secrets = nil, nil, nil, nil, nil, nil, nil
 		x.documents, x.found = nil, nil
-		x.Webhooks, x.Discovery, x.Admin = nil, Discovery{}, Admin{} // no request meets them
+		x.Webhooks, x.Notices, x.Discovery, x.Admin = nil, nil, Discovery{}, Admin{} // no request meets them
 	}
 	return reflect.DeepEqual(&a, &b)
 }

@@ -130,6 +130,7 @@ func kindTable() []*Kind {
 		many("acme", "ACME entry", "acme", func(c *Config) map[string]*ACME { return c.ACME }, (*checker).acme),
 		single("discovery", "discovery", (*checker).discovery),
 		many("webhooks", "webhook", "webhook", func(c *Config) map[string]*Webhook { return c.Webhooks }, (*checker).webhook),
+		many("notices", "notice", "notice", func(c *Config) map[string]*Notice { return c.Notices }, func(_ *checker, n *Notice, at schema.Place) { n.Config.Check(at) }),
 		single("access_log", "access log", (*checker).accessLog),
 		single("tracing", "tracing", func(ch *checker, at schema.Place) { ch.c.Tracing.Check(at) }),
 		single("upstreams", "settings for upstreams", (*checker).upstreams),

@@ -60,6 +60,8 @@ type Config struct {
 	Discovery Discovery `json:"discovery"`
 	// Webhooks are where events are sent on to, by name.
 	Webhooks map[string]*Webhook `json:"webhooks,omitempty" max:"100" object:"webhook"`
+	// Notices are messages to people about events, by name.
+	Notices map[string]*Notice `json:"notices,omitempty" max:"100" object:"notice"`
 	// AccessLog says where and how requests are logged.
 	AccessLog AccessLog `json:"access_log"`
 	// Tracing says whether requests are traced, and where spans are sent.

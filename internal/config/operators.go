@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"headgate/internal/event"
+	"headgate/internal/notice"
 	"headgate/internal/schema"
 	"headgate/internal/setting/ipset"
 )
@@ -27,6 +28,12 @@ type Webhook struct {
 	// Active is whether events are sent. Those of a time in which it is not are never
 	// sent.
 	Active bool `json:"active" default:"true"`
+}
+
+// Notice is a message to people about events.
+type Notice struct {
+	Object
+	notice.Config
 }
 
 // OIDC is a sign-in provider that speaks OpenID Connect.

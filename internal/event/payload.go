@@ -364,3 +364,21 @@ type ProcessStopping struct {
 	// Cause is why.
 	Cause string `json:"cause,omitempty"`
 }
+
+// NoticeDead reports a message of a notice that was not accepted for a day.
+type NoticeDead struct {
+	// Notice is the name of the notice.
+	Notice string `json:"notice"`
+	// Event is the id of the first event of the message.
+	Event int64 `json:"event"`
+	// Cause is the result of the last attempt.
+	Cause string `json:"cause,omitempty"`
+}
+
+// NoticeTested reports a test message that an operator has requested.
+type NoticeTested struct {
+	// Notice is the name of the notice.
+	Notice string `json:"notice"`
+	// Who requested it.
+	Who string `json:"who,omitempty"`
+}

@@ -248,3 +248,11 @@ func (p Banned) by() string {
 	}
 	return ""
 }
+
+func (n NoticeDead) about() (string, string) {
+	return "notice " + n.Notice, fmt.Sprintf("event %d was not accepted by the receiver of notice %s for a day%s", n.Event, n.Notice, because(n.Cause))
+}
+
+func (n NoticeTested) about() (string, string) {
+	return "notice " + n.Notice, "this is a test of notice " + n.Notice + Config{Who: n.Who}.by()
+}

@@ -53,6 +53,8 @@ const (
 	PrefixSession = "session/"
 	// PrefixWebhook is followed by a webhook's name.
 	PrefixWebhook = "webhook/"
+	// PrefixNotice is followed by a notice's name.
+	PrefixNotice = "notice/"
 	// PrefixNode is followed by the name of a machine.
 	PrefixNode = "node/"
 	// PrefixHeld is followed by a digest of the name of a server that an operator drains or

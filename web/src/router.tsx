@@ -28,6 +28,7 @@ const load: Record<PageName, () => Promise<{ default: React.ComponentType }>> = 
   cutover: () => import('./pages/cutover/CutoverPage'),
   operators: () => import('./pages/operators/OperatorsPage'),
   account: () => import('./pages/account/AccountPage'),
+  notices: () => import('./pages/notices/NoticesPage'),
   webhooks: () => import('./pages/webhooks/WebhooksPage'),
   settings: () => import('./pages/settings/SettingsPage'),
   log: () => import('./pages/log/LogPage'),

@@ -194,6 +194,7 @@ var bodies = map[string]string{
 	"bans":         `"when":[{"reason":"no_route","count":20}]`,
 	"lists":        `"entries":["192.0.2.0/24"]`,
 	"webhooks":     `"url":"http://127.0.0.1:2/","secret":"a secret of sixteen or more"`,
+	"notices":      `"ntfy":{"topic":"headgate"}`,
 	"acme":         `"email":"ops@example.com"`,
 }
 

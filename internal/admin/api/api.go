@@ -36,7 +36,7 @@ import (
 	"headgate/internal/accesslog/recent"
 	"headgate/internal/control"
 	"headgate/internal/event"
-	"headgate/internal/event/webhook"
+	"headgate/internal/notice"
 	"headgate/internal/operator"
 	"headgate/internal/schema"
 	"headgate/internal/store"
@@ -81,8 +81,8 @@ type Options struct {
 	// be nil itself.
 	Recent func() *recent.Ring
 
-	// Webhooks send events on; nil if there are none.
-	Webhooks *webhook.Sender
+	// Notices delivers events to webhooks and people; nil if there are none.
+	Notices *notice.Sender
 	// Backup writes an archive of the state, sealed if there is a passphrase; nil where
 	// that cannot be had.
 	Backup func(ctx context.Context, w io.Writer, passphrase string) error

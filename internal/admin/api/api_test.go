@@ -25,7 +25,7 @@ import (
 	"headgate/internal/control"
 	"headgate/internal/discovery/discoverytest"
 	"headgate/internal/event"
-	"headgate/internal/event/webhook"
+	"headgate/internal/notice"
 	"headgate/internal/operator"
 	"headgate/internal/schema"
 )
@@ -74,14 +74,14 @@ func startWith(t testing.TB, text string) *house {
 	t.Cleanup(events.Close)
 	h.events = events
 	h.ops = operator.New(operator.Options{Store: st, Events: events, Log: slog.New(slog.DiscardHandler)})
-	hooks := webhook.New(webhook.Options{Events: events, Store: st, Log: slog.New(slog.DiscardHandler)})
+	hooks := notice.New(notice.Options{Events: events, Store: st, Log: slog.New(slog.DiscardHandler)})
 	t.Cleanup(hooks.Close)
 	h.receiver = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(404) }))
 	t.Cleanup(h.receiver.Close)
-	hooks.Set([]webhook.Hook{{Name: "chat", URL: h.receiver.URL, Secret: "x"}})
+	hooks.Set(hooksAt(h.receiver.URL))
 	h.api = New(Options{
-		Control:  h.c,
-		Webhooks: hooks, Operators: h.ops, Events: events, Recent: func() *recent.Ring { return h.ring }, Hosts: func() []string { return []string{"gate.example.com"} },
+		Control: h.c,
+		Notices: hooks, Operators: h.ops, Events: events, Recent: func() *recent.Ring { return h.ring }, Hosts: func() []string { return []string{"gate.example.com"} },
 		Version: Version{Version: "1.2.3", API: "v1"}, Log: slog.New(slog.NewTextHandler(t.Output(), nil)),
 	})
 	h.server = httptest.NewUnstartedServer(h.api)
@@ -549,5 +549,13 @@ func TestAdminSocketIsForOurOwnUser(t *testing.T) {
 		if rs.StatusCode != status || status == 200 && !strings.Contains(string(body), fmt.Sprintf(`"local:%d"`, os.Geteuid())) {
 			t.Errorf("with %q: got %d %s", field, rs.StatusCode, body)
 		}
+	}
+}
+
+// hooksAt returns the webhook chat and the notice phone, which are sent to a receiver.
+func hooksAt(url string) []notice.Hook {
+	return []notice.Hook{
+		{Kind: notice.Webhooks, Name: "chat", URL: url, Secret: "x"},
+		{Kind: notice.Notices, Name: "phone", Notice: &notice.Config{Gotify: &notice.Gotify{URL: url, Token: "x"}, Level: event.Error}},
 	}
 }

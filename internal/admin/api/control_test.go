@@ -53,6 +53,8 @@ bans:
   main: {when: [{path: [/.env], count: 3}]}
 webhooks:
   chat: {url: "http://127.0.0.1:1/hook", secret: "a secret of sixteen or more"}
+notices:
+  phone: {gotify: {url: "http://127.0.0.1:1", token: s3cret-token}}
 acme:
   main: {email: ops@example.com, directory: "https://127.0.0.1:1/directory", eab: {key_id: k, hmac_key: c2VjcmV0}}
 `

@@ -87,3 +87,22 @@ func TestCredentialsOfADNSProviderAreTested(t *testing.T) {
 		t.Errorf("a viewer: status %d", rs.StatusCode)
 	}
 }
+
+// TestEditorsCannotHaveTheSecretOfANoticeSentToThem moves a token to another server.
+func TestEditorsCannotHaveTheSecretOfANoticeSentToThem(t *testing.T) {
+	h := start(t)
+	_, shown := h.call("GET", "/notices/phone", "", "as: viewer")
+	if gotify, _ := shown["gotify"].(map[string]any); gotify["token"] != masked {
+		t.Errorf("the token is shown as %v", shown)
+	}
+	for body, status := range map[string]int{
+		`{"gotify":{"url":"http://127.0.0.1:2"}}`:                       403,
+		`{"gotify":{"url":"http://127.0.0.1:2","token":"********"}}`:    403,
+		`{"gotify":{"url":"http://127.0.0.1:2","token":"another-one"}}`: 200,
+		`{"level":"error"}`: 200,
+	} {
+		if rs, out := h.call("PATCH", "/notices/phone?dry_run=true", body, "as: editor", "If-Match: *"); rs.StatusCode != status {
+			t.Errorf("%s: status %d, want %d: %v", body, rs.StatusCode, status, out)
+		}
+	}
+}

@@ -21,7 +21,7 @@ func (e *edit) withinRights(now, after *config.Config) error {
 	}
 	if path := movedCredential(now, after); path != "" {
 		return refuse(operator.CodeForbidden, pointerOf(path, e.path()),
-			"the credential would be sent to another provider or endpoint than it was given for", "send it anew, or ask an admin")
+			"the credential would be sent to another provider or endpoint than it was entered for", "enter the credential again, or ask an admin")
 	}
 	return nil
 }
@@ -41,11 +41,16 @@ func sameAdmin(now, after *config.Config) bool {
 // no secret itself.
 const endpointCredential = "endpoint"
 
-// movedCredential returns the path of a credential of a DNS provider that would be sent
-// elsewhere than it is now, "" for none.
+// movedCredential returns the path of a credential of a DNS provider or a notice that would
+// be sent to another destination than now, "" for none.
 func movedCredential(now, after *config.Config) string {
 	type place struct{ provider, endpoint string }
 	sent := map[string][]place{}
+	for _, n := range now.Notices {
+		for secret, to := range n.Credentials() {
+			sent[secret] = append(sent[secret], place{n.Preset(), to})
+		}
+	}
 	for _, a := range now.ACME {
 		if a.DNS == nil {
 			continue
@@ -53,6 +58,14 @@ func movedCredential(now, after *config.Config) string {
 		for key, value := range a.DNS.Credentials {
 			if key != endpointCredential {
 				sent[value] = append(sent[value], place{a.DNS.Provider, a.DNS.Credentials[endpointCredential]})
+			}
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(after.Notices)) {
+		n := after.Notices[name]
+		for secret, to := range n.Credentials() {
+			if was, known := sent[secret]; known && !slices.Contains(was, place{n.Preset(), to}) {
+				return schema.JoinPath("notices", name) + "." + n.Preset()
 			}
 		}
 	}

@@ -16,7 +16,7 @@ import (
 
 	"headgate/internal/certs/acme/acmetest"
 	"headgate/internal/event"
-	"headgate/internal/event/webhook"
+	"headgate/internal/notice"
 	"headgate/internal/store"
 	"headgate/internal/store/memory"
 	"headgate/internal/testhouse"
@@ -87,11 +87,13 @@ func (s *scene) runtime() {
 	s.does(200, "POST", "/cache/purge", `{"all":true}`)
 
 	s.does(200, "GET", "/events/history", "")
-	s.does(200, "GET", "/webhooks/chat/state", "")
-	s.does(404, "GET", "/webhooks/none/state", "")
-	s.does(200, "POST", "/webhooks/chat/test", "{}")
-	s.does(404, "POST", "/webhooks/none/test", "{}")
-	s.does(404, "POST", "/webhooks/chat/resend", `{"event":1}`)
+	for _, queue := range []string{"/webhooks/chat", "/notices/phone"} {
+		s.does(200, "GET", queue+"/state", "")
+		s.does(404, "GET", queue+"no/state", "")
+		s.does(200, "POST", queue+"/test", "{}")
+		s.does(404, "POST", queue+"no/test", "{}")
+		s.does(404, "POST", queue+"/resend", `{"event":1}`)
+	}
 	s.deadLetter()
 	s.does(200, "GET", "/logs/access", "")
 	for _, path := range []string{"/events", "/logs/access/stream"} {
@@ -111,18 +113,20 @@ func (s *scene) runtime() {
 // deadLetter has one sent again.
 func (s *scene) deadLetter() {
 	kept := memory.New()
-	state, err := json.Marshal(webhook.State{Dead: []webhook.Delivery{{Event: &event.Event{ID: 1, Type: "process.started"}}}})
+	state, err := json.Marshal(notice.State{Dead: []notice.Delivery{{Event: &event.Event{ID: 1, Type: "process.started"}}}})
 	if err != nil {
 		s.h.t.Fatal(err)
 	}
-	if _, err := kept.Commit(s.h.t.Context(), store.Change{Put: []store.Entry{{Key: store.PrefixWebhook + "chat", Value: state}}}); err != nil {
+	if _, err := kept.Commit(s.h.t.Context(), store.Change{Put: []store.Entry{{Key: store.PrefixWebhook + "chat", Value: state}, {Key: store.PrefixNotice + "phone", Value: state}}}); err != nil {
 		s.h.t.Fatal(err)
 	}
 	o := s.h.api.Options
-	o.Webhooks = webhook.New(webhook.Options{Events: s.h.events, Store: kept, Log: slog.New(slog.DiscardHandler)})
-	defer o.Webhooks.Close()
-	o.Webhooks.Set([]webhook.Hook{{Name: "chat", URL: s.h.receiver.URL, Secret: "x"}})
-	(&scene{s.h, s.seen.of(New(o)), s.seen}).does(204, "POST", "/webhooks/chat/resend", `{"event":1}`)
+	o.Notices = notice.New(notice.Options{Events: s.h.events, Store: kept, Log: slog.New(slog.DiscardHandler)})
+	defer o.Notices.Close()
+	o.Notices.Set(hooksAt(s.h.receiver.URL))
+	to := &scene{s.h, s.seen.of(New(o)), s.seen}
+	to.does(204, "POST", "/webhooks/chat/resend", `{"event":1}`)
+	to.does(204, "POST", "/notices/phone/resend", `{"event":1}`)
 }
 
 // configuration is the configuration as a whole, its revisions, and a backup of it.

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"headgate/internal/config"
+	"headgate/internal/notice"
 )
 
 // The areas that the scopes of tokens name.
@@ -18,6 +19,7 @@ const (
 	areaCutover      = "cutover"
 	areaEvents       = "events"
 	areaLogs         = "logs"
+	areaNotices      = "notices"
 	areaOperators    = "operators"
 	areaPorts        = "ports"
 	areaServers      = "servers"
@@ -40,7 +42,7 @@ func of[T any]() reflect.Type { return reflect.TypeFor[T]() }
 
 // whole is the table with the rows of the configuration.
 func (a *API) whole() []row {
-	rows := slices.Concat(a.table(), a.orderRows(), a.storedRows(), a.compareRows(), a.importRows(), a.banRows())
+	rows := slices.Concat(a.table(), a.orderRows(), a.storedRows(), a.compareRows(), a.importRows(), a.banRows(), a.queueRows(notice.Webhooks, areaWebhooks, "webhook"), a.queueRows(notice.Notices, areaNotices, "notice"))
 	for _, k := range config.Kinds() {
 		rows = append(rows, a.documentRows(k)...)
 	}
@@ -123,12 +125,17 @@ func (a *API) table() []row {
 			about: "Lists recent requests, the newest first."},
 		{method: get, path: "/logs/access/stream", access: viewer, area: areaLogs, query: logQuery(false), stream: a.followLogs,
 			about: "Streams requests as they end (text/event-stream)."},
+	}
+}
 
-		{method: get, path: "/webhooks/{name}/state", access: viewer, area: areaWebhooks, out: of[webhookState](), handle: a.webhookState,
-			about: "Tells how a webhook stands, and which messages wait or are dead."},
-		{method: post, path: "/webhooks/{name}/test", access: editor, area: areaWebhooks, in: of[empty](), out: of[webhookTest](), noDry: "a test message that is not sent tests nothing", handle: withBody(a.testWebhook),
-			about: "Sends a test message to a webhook at once, and tells how it ended."},
-		{method: post, path: "/webhooks/{name}/resend", access: editor, area: areaWebhooks, in: of[resendInput](), dry: true, handle: withBody(a.resend),
-			about: "Sends a dead letter once more, for another day."},
+// queueRows are the rows of webhooks and notices, which are delivered by the same queue.
+func (a *API) queueRows(kind notice.Kind, area, noun string) []row {
+	return []row{
+		{method: http.MethodGet, path: "/" + area + "/{name}/state", access: viewer, area: area, out: of[queueState](), handle: a.queueState(kind),
+			about: "Returns the state of a " + noun + ", with the messages that wait and those that could not be delivered."},
+		{method: http.MethodPost, path: "/" + area + "/{name}/test", access: editor, area: area, in: of[empty](), out: of[queueTest](), noDry: "a test message that is not sent tests nothing", handle: withBody(a.testQueue(kind)),
+			about: "Sends a test message of a " + noun + " immediately and returns the result."},
+		{method: http.MethodPost, path: "/" + area + "/{name}/resend", access: editor, area: area, in: of[resendInput](), dry: true, handle: withBody(a.resend(kind)),
+			about: "Sends a dead letter of a " + noun + " again, for another day."},
 	}
 }

@@ -6,14 +6,16 @@ import (
 	"time"
 
 	"headgate/internal/event"
-	"headgate/internal/event/webhook"
+	"headgate/internal/notice"
 	"headgate/internal/operator"
 )
 
-// letterBody is a message that was not taken.
+// letterBody is a message that was not accepted.
 type letterBody struct {
-	// Event is what it tells.
+	// Event is the event, or the first one of the message.
 	Event eventBody `json:"event"`
+	// More is how many other events the message has.
+	More int `json:"more,omitempty"`
 	// First is when it was tried first.
 	First time.Time `json:"first"`
 	// Attempts is how often it was sent.
@@ -24,9 +26,9 @@ type letterBody struct {
 	Error string `json:"error"`
 }
 
-// webhookState is how a webhook stands.
-type webhookState struct {
-	// Name is the name of the webhook.
+// queueState is the state of a webhook or notice.
+type queueState struct {
+	// Name is the name of the webhook or notice.
 	Name string `json:"name"`
 	// Sent is how many messages were taken.
 	Sent int64 `json:"sent"`
@@ -38,6 +40,10 @@ type webhookState struct {
 	Dead []letterBody `json:"dead"`
 	// Lost is how many dead letters were too many to keep.
 	Lost int64 `json:"lost"`
+	// Held is how many events are collected for the next message of a notice.
+	Held int `json:"held"`
+	// Release is when that message is sent.
+	Release time.Time `json:"release,omitzero"`
 	// Failures is how many attempts in a row did not reach the receiver.
 	Failures int `json:"failures"`
 	// PausedUntil is when it is tried again.
@@ -50,73 +56,83 @@ type webhookState struct {
 	LastError string `json:"last_error,omitempty"`
 }
 
-func showLetters(all []webhook.Delivery) []letterBody {
+func showLetters(all []notice.Delivery) []letterBody {
 	out := make([]letterBody, 0, len(all))
 	for _, l := range all {
-		out = append(out, letterBody{showEvent(l.Event), l.First, l.Attempts, l.Due, l.Error})
+		out = append(out, letterBody{showEvent(l.Event), len(l.More) + l.Omitted, l.First, l.Attempts, l.Due, l.Error})
 	}
 	return out
 }
 
-// unknownHook says that there is no such webhook or letter.
+// unknownHook returns the answer for a webhook, notice or dead letter that does not exist.
 func unknownHook(err error) error {
-	if errors.Is(err, webhook.ErrUnknown) {
+	if errors.Is(err, notice.ErrUnknown) {
 		return refuse(operator.CodeNotFound, "", err.Error(), "")
 	}
 	return err
 }
 
-// hooks returns the webhooks, or that there are none.
-func (a *API) hooks() (*webhook.Sender, error) {
-	if a.Webhooks == nil {
-		return nil, unknownHook(webhook.ErrUnknown)
+// hooks returns the sender of webhooks and notices.
+func (a *API) hooks() (*notice.Sender, error) {
+	if a.Notices == nil {
+		return nil, unknownHook(notice.ErrUnknown)
 	}
-	return a.Webhooks, nil
+	return a.Notices, nil
 }
 
-func (a *API) webhookState(c *call) (any, error) {
-	hooks, err := a.hooks()
-	if err != nil {
-		return nil, err
+// queueState returns the handler of the state of a webhook or notice.
+func (a *API) queueState(kind notice.Kind) func(c *call) (any, error) {
+	return func(c *call) (any, error) {
+		hooks, err := a.hooks()
+		if err != nil {
+			return nil, err
+		}
+		s, err := hooks.State(kind, c.name())
+		if err != nil {
+			return nil, unknownHook(err)
+		}
+		return queueState{
+			Name: c.name(), Sent: int64(s.Sent), Missed: int64(s.Missed), Waiting: showLetters(s.Waiting), Dead: showLetters(s.Dead), Lost: int64(s.Lost),
+			Held: len(s.Held) + s.Omitted, Release: s.Release,
+			Failures: s.Failures, PausedUntil: s.PausedUntil, LastTry: s.LastTry, LastStatus: s.LastStatus, LastError: s.LastError,
+		}, nil
 	}
-	s, err := hooks.State(c.name())
-	if err != nil {
-		return nil, unknownHook(err)
-	}
-	return webhookState{
-		Name: c.name(), Sent: int64(s.Sent), Missed: int64(s.Missed), Waiting: showLetters(s.Waiting), Dead: showLetters(s.Dead), Lost: int64(s.Lost),
-		Failures: s.Failures, PausedUntil: s.PausedUntil, LastTry: s.LastTry, LastStatus: s.LastStatus, LastError: s.LastError,
-	}, nil
 }
 
-// webhookTest is how a test message ended.
-type webhookTest struct {
-	// Taken is whether the receiver took it.
+// queueTest is the result of a test message.
+type queueTest struct {
+	// Taken is whether the receiver accepted it.
 	Taken bool `json:"taken"`
-	// Status is the status that came back, 0 without an answer.
+	// Status is the status of the answer, or the code of an SMTP reply; 0 without an answer.
 	Status int `json:"status"`
-	// Error is why it was not taken.
+	// Answer is what the service answered, without secrets. Answers to webhooks are not
+	// shown.
+	Answer string `json:"answer,omitempty"`
+	// Error is why it was not accepted.
 	Error string `json:"error,omitempty"`
 	// Duration is how long it took, in milliseconds.
 	Duration float64 `json:"duration_ms"`
 }
 
-func (a *API) testWebhook(c *call, _ *empty) (any, error) {
-	hooks, err := a.hooks()
-	if err != nil {
-		return nil, err
+// testQueue returns the handler that sends a test message.
+func (a *API) testQueue(kind notice.Kind) func(c *call, _ *empty) (any, error) {
+	return func(c *call, _ *empty) (any, error) {
+		hooks, err := a.hooks()
+		if err != nil {
+			return nil, err
+		}
+		begun := time.Now()
+		o, err := hooks.Test(c.rq.Context(), kind, c.name(), c.who.Name)
+		if err != nil {
+			return nil, unknownHook(err)
+		}
+		out := queueTest{Taken: o.Err == nil, Status: o.Status, Answer: o.Answer, Duration: float64(time.Since(begun).Microseconds()) / 1000}
+		if o.Err != nil {
+			out.Error = o.Err.Error()
+		}
+		c.note(kind.Object()+".test", kind.Object()+" "+c.name(), "")
+		return out, nil
 	}
-	begun := time.Now()
-	status, err := hooks.Test(c.rq.Context(), c.name(), c.who.Name)
-	if errors.Is(err, webhook.ErrUnknown) {
-		return nil, unknownHook(err)
-	}
-	out := webhookTest{Taken: err == nil, Status: status, Duration: float64(time.Since(begun).Microseconds()) / 1000}
-	if err != nil {
-		out.Error = err.Error()
-	}
-	c.note("webhook.test", "webhook "+c.name(), "")
-	return out, nil
 }
 
 // resendInput names a dead letter.
@@ -125,17 +141,20 @@ type resendInput struct {
 	Event int64 `json:"event" required:"true"`
 }
 
-func (a *API) resend(c *call, in *resendInput) (any, error) {
-	hooks, err := a.hooks()
-	if err != nil {
-		return nil, err
+// resend returns the handler that sends a dead letter again.
+func (a *API) resend(kind notice.Kind) func(c *call, in *resendInput) (any, error) {
+	return func(c *call, in *resendInput) (any, error) {
+		hooks, err := a.hooks()
+		if err != nil {
+			return nil, err
+		}
+		if c.dryRun {
+			return nil, unknownHook(hooks.CanResend(kind, c.name(), event.ID(in.Event)))
+		}
+		if err := hooks.Resend(kind, c.name(), event.ID(in.Event)); err != nil {
+			return nil, unknownHook(err)
+		}
+		c.note(kind.Object()+".resend", kind.Object()+" "+c.name(), fmt.Sprintf("event %d", in.Event))
+		return nil, nil
 	}
-	if c.dryRun {
-		return nil, unknownHook(hooks.CanResend(c.name(), event.ID(in.Event)))
-	}
-	if err := hooks.Resend(c.name(), event.ID(in.Event)); err != nil {
-		return nil, unknownHook(err)
-	}
-	c.note("webhook.resend", "webhook "+c.name(), fmt.Sprintf("event %d", in.Event))
-	return nil, nil
 }

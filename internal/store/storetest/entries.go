@@ -20,7 +20,7 @@ func keys() []string {
 		store.PrefixBlob + strings.Repeat("0a", 32) + "/0", store.PrefixCertificate + "*.Example.com",
 		store.PrefixAccount + "letsencrypt", store.PrefixOrder + "shop", store.PrefixChallenge + "tok_EN-1",
 		store.PrefixCDN + "fastly", store.PrefixUser + "anna@example.com", store.PrefixToken + "ci",
-		store.PrefixSession + strings.Repeat("0b", 32), store.PrefixWebhook + "chat", store.PrefixNode + "a",
+		store.PrefixSession + strings.Repeat("0b", 32), store.PrefixWebhook + "chat", store.PrefixNotice + "phone", store.PrefixNode + "a",
 	}
 }
 

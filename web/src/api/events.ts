@@ -34,6 +34,8 @@ export function touched(type: string): string[] {
       return ['discovery', 'objects', 'object', 'status']
     case 'webhook':
       return ['webhooks']
+    case 'notice':
+      return ['notices']
     default:
       return ['status']
   }

@@ -8,6 +8,8 @@ import { Named } from './Named'
 import { placed, references } from './layout'
 import type { Value } from './object'
 import { PasswordHash } from './PasswordHash'
+import { ServiceForm } from './ServiceForm'
+import { services } from './services'
 import { Reference, SecretInput } from './Reference'
 import { check, fieldOf, type JSONSchema } from './schema'
 import { label, small } from './words'
@@ -36,6 +38,7 @@ export function SchemaForm({
   const { first, groups } = placed(schema.def ?? '', names, (n) => value[n] !== undefined, schema.required)
   const one = (name: string) => {
     const Own = schema.def === 'DNS' && (name === 'provider' ? Provider : name === 'credentials' ? Credentials : undefined)
+    if (schema.def === 'Notice' && name in services) return name === 'email' ? <ServiceForm key="service" Form={SchemaForm} {...{ schema, root, value, onChange, errors, at, disabled }} /> : null
     return Own ? <Own key={name} {...{ value, onChange, errors, at, disabled }} /> : field(name)
   }
   const field = (name: string) => (

@@ -69,6 +69,8 @@ export const layouts: Record<string, Layout> = {
   },
   DNS: { usual: ['provider', 'credentials'] },
   Webhook: { usual: ['url', 'secret', 'events', 'active', 'description', 'tags'] },
+  Notice: { usual: ['email', 'ntfy', 'gotify', 'discord', 'slack', 'telegram', 'matrix', 'teams', 'json', 'level', 'events', 'urgent', 'digest', 'quiet', 'active', 'description', 'tags'] },
+  Email: { usual: ['server', 'tls', 'user', 'password', 'from', 'to'] },
   Docker: {
     usual: ['endpoint', 'hosts', 'exposed_by_default', 'network'],
     groups: [
@@ -110,6 +112,7 @@ export const references: Record<string, Record<string, string>> = {
   Certificate: { stored: 'stored_certificates' },
   Docker: { ports: 'ports', acme: 'acme' },
   Webhook: { events: 'events' },
+  Notice: { events: 'events' },
 }
 
 /** The fields of an object in their places: first, in groups, and those that are in none. */

@@ -16,6 +16,7 @@ import {
   IconSwitchHorizontal,
   IconTransferVertical,
   IconUsers,
+  IconBell,
   IconWebhook,
 } from '@tabler/icons-react'
 import type { Icon } from '@tabler/icons-react'
@@ -36,6 +37,7 @@ export const pageIcons: Partial<Record<PageName, Icon>> = {
   compare: IconScale,
   cutover: IconSwitchHorizontal,
   operators: IconUsers,
+  notices: IconBell,
   webhooks: IconWebhook,
   settings: IconSettings,
   history: IconHistory,

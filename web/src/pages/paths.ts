@@ -26,6 +26,7 @@ export type PageName =
   | 'cutover'
   | 'operators'
   | 'account'
+  | 'notices'
   | 'webhooks'
   | 'settings'
 
@@ -59,6 +60,7 @@ export const pagePaths: PagePath[] = [
   { name: 'compare', path: '/compare', group: 'move' },
   { name: 'cutover', path: '/cut-over', group: 'move' },
   { name: 'operators', path: '/operators', group: 'manage' },
+  { name: 'notices', path: '/notices', group: 'manage' },
   { name: 'webhooks', path: '/webhooks', group: 'manage' },
   { name: 'settings', path: '/settings', group: 'manage' },
   { name: 'account', path: '/account' },

@@ -14,6 +14,7 @@ export const kinds: { kind: string; to: (name: string) => string }[] = [
   { kind: 'policies', to: () => '/settings' },
   { kind: 'lists', to: () => '/lists' },
   { kind: 'bans', to: () => '/bans' },
+  { kind: 'notices', to: () => '/notices' },
   { kind: 'webhooks', to: () => '/webhooks' },
 ]
 

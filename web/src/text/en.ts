@@ -7,6 +7,7 @@ import { compare } from './compare'
 import { cutover } from './cutover'
 import { bans, lists } from './defence'
 import { dns } from './dns'
+import { notices } from './notices'
 import { discovery } from './discovery'
 import { events } from './events'
 import { imports } from './import'
@@ -43,6 +44,7 @@ const pages = {
   cutover: 'Cut-over',
   operators: 'Operators',
   account: 'Account',
+  notices: 'Notices',
   webhooks: 'Webhooks',
   settings: 'Settings',
 }
@@ -62,6 +64,7 @@ export const en = {
   cutover,
   discovery,
   dns,
+  notices,
   events,
   imports,
   lists,
@@ -83,6 +86,7 @@ export const en = {
     certificates: 'Certificate',
     policies: 'Policy',
     acme: 'ACME account',
+    notices: 'Notice',
     webhooks: 'Webhook',
     lists: 'List',
     bans: 'Ban rule',

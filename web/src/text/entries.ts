@@ -8,6 +8,7 @@ export const entries = {
     acme: 'ACME account',
     certificates: 'certificate',
     policies: 'policy',
+    notices: 'notice',
     webhooks: 'webhook',
     lists: 'list',
     bans: 'ban rule',

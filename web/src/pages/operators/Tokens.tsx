@@ -16,7 +16,7 @@ type Token = components['schemas']['tokenBody']
 const tokens = queryOptions({ queryKey: ['tokens'], queryFn: ({ signal }) => all<Token>('/tokens', signal).then((p) => p.value) })
 
 /** The areas that scopes may name. */
-const areas = ['backup', 'cache', 'certificates', 'config', 'events', 'logs', 'operators', 'status', 'webhooks'].flatMap((a) => [a, a + ':read'])
+const areas = ['backup', 'cache', 'certificates', 'config', 'events', 'logs', 'notices', 'operators', 'status', 'webhooks'].flatMap((a) => [a, a + ':read'])
 
 export function Tokens() {
   const list = useQuery(tokens)

@@ -1,9 +1,13 @@
 import type { Text } from '..'
 import { count, many } from '../many'
 import { work } from './work'
-import { data } from './data'
+import { certificates } from './certificates'
+import { manage } from './manage'
+import { migrate } from './migrate'
+import { observe } from './observe'
 import { defence } from './defence'
 import { dns } from './dns'
+import { notices } from './notices'
 
 /** The texts in German. */
 export const de: Text = {
@@ -31,12 +35,17 @@ export const de: Text = {
     cutover: 'Umschalten',
     operators: 'Benutzer',
     account: 'Konto',
+    notices: 'Benachrichtigungen',
     webhooks: 'Webhooks',
     settings: 'Einstellungen',
   },
-  ...data,
+  ...certificates,
+  ...manage,
+  ...migrate,
+  ...observe,
   ...defence,
   dns,
+  notices,
   ...work,
   kinds: {
     lists: 'Liste',
@@ -49,6 +58,7 @@ export const de: Text = {
     certificates: 'Zertifikat',
     policies: 'Richtlinie',
     acme: 'ACME-Konto',
+    notices: 'Benachrichtigung',
     webhooks: 'Webhook',
     admin: 'Admin-Listener',
     access_log: 'Zugriffsprotokoll',

@@ -331,6 +331,7 @@ export const work: Pick<Text, 'proxies' | 'proxy' | 'newProxy' | 'edit' | 'confl
       acme: 'ACME-Konto',
       certificates: 'Zertifikat',
       policies: 'Richtlinie',
+      notices: 'Benachrichtigung',
       webhooks: 'Webhook',
       lists: 'Liste',
       bans: 'Sperrregel',

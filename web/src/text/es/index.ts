@@ -1,8 +1,12 @@
 import type { Text } from '..'
 import { count, many } from '../many'
-import { data } from './data'
+import { certificates } from './certificates'
+import { manage } from './manage'
+import { migrate } from './migrate'
+import { observe } from './observe'
 import { defence } from './defence'
 import { dns } from './dns'
+import { notices } from './notices'
 import { work } from './work'
 
 /** The texts in Spanish. */
@@ -31,12 +35,17 @@ export const es: Text = {
     cutover: 'Cambio de puertos',
     operators: 'Usuarios',
     account: 'Cuenta',
+    notices: 'Avisos',
     webhooks: 'Webhooks',
     settings: 'Ajustes',
   },
-  ...data,
+  ...certificates,
+  ...manage,
+  ...migrate,
+  ...observe,
   ...defence,
   dns,
+  notices,
   ...work,
   kinds: {
     lists: 'Lista',
@@ -49,6 +58,7 @@ export const es: Text = {
     certificates: 'Certificado',
     policies: 'Política',
     acme: 'Cuenta ACME',
+    notices: 'Aviso',
     webhooks: 'Webhook',
     admin: 'Servicio de administración',
     access_log: 'Registro de acceso',

@@ -331,6 +331,7 @@ export const work: Pick<Text, 'proxies' | 'proxy' | 'newProxy' | 'edit' | 'confl
       acme: 'cuenta ACME',
       certificates: 'certificado',
       policies: 'política',
+      notices: 'aviso',
       webhooks: 'webhook',
       lists: 'lista',
       bans: 'regla de bloqueo',

@@ -1,8 +1,12 @@
 import type { Text } from '..'
 import { count, many } from '../many'
-import { data } from './data'
+import { certificates } from './certificates'
+import { manage } from './manage'
+import { migrate } from './migrate'
+import { observe } from './observe'
 import { defence } from './defence'
 import { dns } from './dns'
+import { notices } from './notices'
 import { work } from './work'
 
 /** The texts in French. */
@@ -31,12 +35,17 @@ export const fr: Text = {
     cutover: 'Bascule',
     operators: 'Utilisateurs',
     account: 'Compte',
+    notices: 'Notifications',
     webhooks: 'Webhooks',
     settings: 'Paramètres',
   },
-  ...data,
+  ...certificates,
+  ...manage,
+  ...migrate,
+  ...observe,
   ...defence,
   dns,
+  notices,
   ...work,
   kinds: {
     lists: 'Liste',
@@ -49,6 +58,7 @@ export const fr: Text = {
     certificates: 'Certificat',
     policies: 'Politique',
     acme: 'Compte ACME',
+    notices: 'Notification',
     webhooks: 'Webhook',
     admin: 'Écouteur d’administration',
     access_log: 'Journal d’accès',

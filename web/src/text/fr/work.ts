@@ -333,6 +333,7 @@ export const work: Pick<Text, 'proxies' | 'proxy' | 'newProxy' | 'edit' | 'confl
       acme: 'compte ACME',
       certificates: 'certificat',
       policies: 'politique',
+      notices: 'notification',
       webhooks: 'webhook',
       lists: 'liste',
       bans: 'règle de bannissement',

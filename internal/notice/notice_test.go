@@ -1,4 +1,4 @@
-package webhook
+package notice
 
 import (
 	"encoding/base64"
@@ -111,7 +111,7 @@ func open(t *testing.T, st store.Store) (*Sender, *event.Log) {
 func until(t *testing.T, s *Sender, holds func(State) bool) State {
 	t.Helper()
 	for end := time.Now().Add(time.Minute); time.Now().Before(end); {
-		st, err := s.State("a")
+		st, err := s.State(Webhooks, "a")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -121,7 +121,7 @@ func until(t *testing.T, s *Sender, holds func(State) bool) State {
 		timer := time.NewTimer(time.Millisecond)
 		<-timer.C
 	}
-	st, _ := s.State("a")
+	st, _ := s.State(Webhooks, "a")
 	t.Fatalf("the state does not come: %+v", st)
 	return st
 }
@@ -140,7 +140,7 @@ func TestEventsAreSentInOrder(t *testing.T) {
 	s, events := open(t, memory.New())
 	r := receive(t, accepted)
 	events.Send(port("before"))
-	s.Set([]Hook{{Name: "a", URL: r.URL, Secret: secretText, Filter: event.Filter{Types: []string{"port.*"}}}})
+	s.Set([]Hook{{Kind: Webhooks, Name: "a", URL: r.URL, Secret: secretText, Filter: event.Filter{Types: []string{"port.*"}}}})
 	for i := range 5 {
 		events.Send(event.ProcessStarted{})
 		events.Send(port(fmt.Sprint(i)))
@@ -162,7 +162,7 @@ func TestReceiverThatIsAwayGetsAllLater(t *testing.T) {
 		}
 		return 200
 	})
-	s.Set([]Hook{{Name: "a", URL: r.URL, Secret: secretText}})
+	s.Set([]Hook{{Kind: Webhooks, Name: "a", URL: r.URL, Secret: secretText}})
 	for i := range 3 {
 		events.Send(port(fmt.Sprint(i)))
 	}
@@ -195,7 +195,7 @@ func TestMessageThatIsRefusedHoldsUpNoOther(t *testing.T) {
 		}
 		return 200
 	})
-	s.Set([]Hook{{Name: "a", URL: r.URL, Secret: secretText}})
+	s.Set([]Hook{{Kind: Webhooks, Name: "a", URL: r.URL, Secret: secretText}})
 	events.Send(port("bad"))
 	events.Send(port("good"))
 	if one, two := r.next(), r.next(); one != "bad" || two != "good" {
@@ -210,11 +210,11 @@ func TestMessageThatIsRefusedHoldsUpNoOther(t *testing.T) {
 func TestOldMessagesAreDeadLettersAndCanBeSentAgain(t *testing.T) {
 	s, events := open(t, memory.New())
 	r := receive(t, func(*event.Event) int { return 422 })
-	s.Set([]Hook{{Name: "a", URL: r.URL, Secret: secretText, Filter: event.Filter{Types: []string{"port.*", "webhook.*"}}}})
+	s.Set([]Hook{{Kind: Webhooks, Name: "a", URL: r.URL, Secret: secretText, Filter: event.Filter{Types: []string{"port.*", "webhook.*"}}}})
 	events.Send(port("x"))
 	r.next()
 	until(t, s, func(st State) bool { return len(st.Waiting) == 1 })
-	h := s.find("a")
+	h := s.find(Webhooks, "a")
 	// A day goes by.
 	for dead := false; !dead; {
 		h.mu.Lock()
@@ -230,11 +230,11 @@ func TestOldMessagesAreDeadLettersAndCanBeSentAgain(t *testing.T) {
 		t.Fatalf("%+v, %v", e, err)
 	}
 	st := until(t, s, func(st State) bool { return len(st.Dead) == 1 })
-	if err := s.Resend("a", 1); !errors.Is(err, ErrUnknown) {
+	if err := s.Resend(Webhooks, "a", 1); !errors.Is(err, ErrUnknown) {
 		t.Errorf("got %v", err)
 	}
 	r.set(accepted)
-	if err := s.Resend("a", st.Dead[0].Event.ID); err != nil {
+	if err := s.Resend(Webhooks, "a", st.Dead[0].Event.ID); err != nil {
 		t.Fatal(err)
 	}
 	until(t, s, func(st State) bool { return st.Sent == 1 && len(st.Dead) == 0 && len(st.Waiting) == 0 })
@@ -251,18 +251,18 @@ func TestLettersOfEarlierVersionsKeepTheirAttempts(t *testing.T) {
 		t.Fatal(err)
 	}
 	s, _ := open(t, st)
-	s.Set([]Hook{{Name: "a", URL: receive(t, accepted).URL, Secret: secretText, Filter: event.Filter{Types: []string{"port.*"}}}})
-	got, err := s.State("a")
+	s.Set([]Hook{{Kind: Webhooks, Name: "a", URL: receive(t, accepted).URL, Secret: secretText, Filter: event.Filter{Types: []string{"port.*"}}}})
+	got, err := s.State(Webhooks, "a")
 	if err != nil || len(got.Dead) != 1 || got.Dead[0].Attempts != 7 || got.Dead[0].Error == "" || got.Dead[0].Event.ID != 2 {
 		t.Errorf("dead letters %+v, %v", got.Dead, err)
 	}
 	if len(got.Waiting) != 1 || got.Waiting[0].Attempts != 4 {
 		t.Errorf("waiting %+v", got.Waiting)
 	}
-	if err := errors.Join(s.CanResend("a", 2), s.CanResend("a", 2)); err != nil {
+	if err := errors.Join(s.CanResend(Webhooks, "a", 2), s.CanResend(Webhooks, "a", 2)); err != nil {
 		t.Errorf("a dead letter could not be sent again: %v", err)
 	}
-	if err := s.CanResend("a", 3); !errors.Is(err, ErrUnknown) {
+	if err := s.CanResend(Webhooks, "a", 3); !errors.Is(err, ErrUnknown) {
 		t.Errorf("one that waits could be sent again: %v", err)
 	}
 }
@@ -271,7 +271,7 @@ func TestWebhookGoesOnAfterARestart(t *testing.T) {
 	st := memory.New()
 	s, events := open(t, st)
 	r := receive(t, accepted)
-	hooks := []Hook{{Name: "a", URL: r.URL, Secret: secretText, Filter: event.Filter{Types: []string{"port.*"}}}}
+	hooks := []Hook{{Kind: Webhooks, Name: "a", URL: r.URL, Secret: secretText, Filter: event.Filter{Types: []string{"port.*"}}}}
 	s.Set(hooks)
 	events.Send(port("one"))
 	r.next()
@@ -297,22 +297,22 @@ func TestAddressesThatAreRefused(t *testing.T) {
 		"http://[fe80::1]/":                      "not allowed",
 		r.URL:                                    "redirects are not followed",
 	} {
-		s.Set([]Hook{{Name: "a", URL: address, Secret: secretText}})
-		status, err := s.Test(t.Context(), "a", "ann")
-		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "latest") {
-			t.Errorf("%s: got %d, %v, want %q", address, status, err, want)
+		s.Set([]Hook{{Kind: Webhooks, Name: "a", URL: address, Secret: secretText}})
+		o, err := s.Test(t.Context(), Webhooks, "a", "ann")
+		if err != nil || o.Err == nil || !strings.Contains(o.Err.Error(), want) || strings.Contains(o.Err.Error(), "latest") || o.Answer != "" {
+			t.Errorf("%s: got %+v, %v, want %q", address, o, err, want)
 		}
 	}
 	r.set(accepted)
-	if status, err := s.Test(t.Context(), "a", "ann"); addressOf(s) == r.URL && (status != 204 || err != nil) {
-		t.Errorf("got %d, %v", status, err)
+	if o, err := s.Test(t.Context(), Webhooks, "a", "ann"); addressOf(s) == r.URL && (o.Status != 204 || o.Err != nil || err != nil) {
+		t.Errorf("got %+v, %v", o, err)
 	}
-	if _, err := s.Test(t.Context(), "nobody", "ann"); !errors.Is(err, ErrUnknown) {
+	if _, err := s.Test(t.Context(), Webhooks, "nobody", "ann"); !errors.Is(err, ErrUnknown) {
 		t.Errorf("got %v", err)
 	}
 }
 
-func addressOf(s *Sender) string { return s.find("a").URL }
+func addressOf(s *Sender) string { return s.find(Webhooks, "a").URL }
 
 func TestPauses(t *testing.T) {
 	sum, attempts := time.Duration(0), 0
@@ -332,25 +332,19 @@ func TestPauses(t *testing.T) {
 func TestSetEndsWhatIsNotSet(t *testing.T) {
 	s, events := open(t, memory.New())
 	r := receive(t, accepted)
-	s.Set([]Hook{{Name: "a", URL: r.URL, Secret: secretText}, {Name: "b", URL: r.URL, Secret: secretText}})
-	a := s.find("a")
-	s.Set([]Hook{{Name: "a", URL: r.URL, Secret: secretText}})
-	if s.find("a") != a || s.find("b") != nil {
+	s.Set([]Hook{{Kind: Webhooks, Name: "a", URL: r.URL, Secret: secretText}, {Kind: Webhooks, Name: "b", URL: r.URL, Secret: secretText}})
+	a := s.find(Webhooks, "a")
+	s.Set([]Hook{{Kind: Webhooks, Name: "a", URL: r.URL, Secret: secretText}})
+	if s.find(Webhooks, "a") != a || s.find(Webhooks, "b") != nil {
 		t.Error("one that is as it was was started anew, or one that is gone goes on")
 	}
 	events.Send(port("x"))
 	r.next()
-	if err := s.Forget(t.Context(), "a"); err == nil {
-		t.Error("one in use was forgotten")
-	}
-	if err := s.Forget(t.Context(), "b"); err != nil {
-		t.Error(err)
-	}
 }
 
 func TestAWakeUpIsNotLostToTheWaitBefore(t *testing.T) {
 	s, events := open(t, memory.New())
-	h := &hook{Hook: Hook{Name: "a", Filter: event.Filter{Types: []string{"webhook.*"}}}, sender: s, wake: make(chan struct{}, 1)}
+	h := &hook{Hook: Hook{Kind: Webhooks, Name: "a", Filter: event.Filter{Types: []string{"webhook.*"}}}, sender: s, wake: make(chan struct{}, 1)}
 	sub := events.Subscribe(h.Filter, 0)
 	for range 1000 {
 		events.Send(event.WebhookTested{Webhook: "a"}) // its own, so it is not sent

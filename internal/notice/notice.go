@@ -1,16 +1,22 @@
-// Package webhook sends events on to addresses that operators name. New makes a Sender
-// over the log of events; Set says which webhooks there are.
+// Package notice delivers events to other systems and to people: webhooks get each event
+// as JSON, notices get messages by e-mail, ntfy, Slack and others. New makes a Sender over
+// the log of events; Set replaces the webhooks and notices.
 //
-// Each message is signed as the Standard Webhooks say, so that receivers can check it
-// with what they have: the fields webhook-id, webhook-timestamp and webhook-signature,
-// an HMAC-SHA256 of id, timestamp and body. What is not taken with a status 2xx is sent
-// again, further and further apart, for a day; then it is a dead letter, which is kept
-// and shown. A webhook goes on where it was after a restart. A message may come twice;
-// its id is then the same.
+// All of them use one queue. What is not accepted is sent again with growing pauses for a
+// day; then it is a dead letter, which is kept and shown. A queue continues where it was
+// after a restart. A message may arrive twice; its id is then the same.
 //
-// Redirects are not followed, and what an address stands for is checked when it is
-// dialled. What receivers answer is never shown, only its status.
-package webhook
+// Messages to webhooks are signed according to Standard Webhooks, so that receivers can
+// verify them with existing libraries: the headers webhook-id, webhook-timestamp and
+// webhook-signature, an HMAC-SHA256 of id, timestamp and body.
+//
+// Notices have rules: a lowest level, quiet hours, a digest. Events of one burst become one
+// message.
+//
+// Redirects are not followed, and addresses are checked when they are dialed. Of what
+// receivers of webhooks answer only the status is shown; of notices the beginning, without
+// the secrets of the notice.
+package notice
 
 import (
 	"context"
@@ -20,7 +26,9 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"reflect"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -36,6 +44,8 @@ const (
 	maxWaiting = 200
 	maxDead    = 100
 	maxKept    = 512 << 10
+	// maxHeld is how many events are collected for one message; more are only counted.
+	maxHeld = 200
 	// maxAge is for how long a message is tried.
 	maxAge = 24 * time.Hour
 	// firstRetry and lastRetry bound the pause after a try that failed.
@@ -49,17 +59,35 @@ const (
 	idle = time.Minute
 )
 
-// Hook is one webhook as operators set it.
+// Kind is what a queue delivers to. The value is the prefix of its state in the store.
+type Kind string
+
+// The kinds.
+const (
+	Webhooks Kind = store.PrefixWebhook
+	Notices  Kind = store.PrefixNotice
+)
+
+// Object returns the name of the kind for people: "webhook".
+func (k Kind) Object() string { return strings.TrimSuffix(string(k), "/") }
+
+// Hook is one webhook or notice as operators define it.
 type Hook struct {
-	// Name is what it is called.
+	// Kind and Name identify it.
+	Kind Kind
 	Name string
-	// URL is where messages go.
+	// URL is where messages of a webhook are sent.
 	URL string
 	// Secret is what they are signed with: a text, or whsec_ and Base64.
 	Secret string
-	// Filter says which events it gets.
+	// Filter selects events by type.
 	Filter event.Filter
+	// Notice are the settings of a notice, nil for a webhook.
+	Notice *Config
 }
+
+// place returns where the state of the queue is kept in the store.
+func (h *Hook) place() string { return string(h.Kind) + h.Name }
 
 // Options are what a sender needs.
 type Options struct {
@@ -69,6 +97,8 @@ type Options struct {
 	Store store.Store
 	// Log hears of what cannot be kept.
 	Log *slog.Logger
+	// Instance is the name of this machine in messages to people; it may be empty.
+	Instance string
 	// Roots are the authorities to trust, nil for those of the system.
 	Roots *x509.CertPool
 }
@@ -80,16 +110,18 @@ type Sender struct {
 	client *http.Client
 	pause  func(failures int) time.Duration
 
+	spacing time.Duration // see the constant
+
 	mu struct {
 		sync.Mutex
-		hooks  map[string]*hook
+		hooks  map[string]*hook // by their keys
 		closed bool
 	}
 }
 
 // New returns a sender without webhooks.
 func New(o Options) *Sender {
-	s := &Sender{Options: o, client: safedial.Client(sendTimeout, o.Roots), pause: pause}
+	s := &Sender{Options: o, client: safedial.Client(sendTimeout, o.Roots), pause: pause, spacing: spacing}
 	s.mu.hooks = map[string]*hook{}
 	return s
 }
@@ -99,9 +131,9 @@ func pause(failures int) time.Duration {
 	return min(firstRetry<<min(failures, 20), lastRetry)
 }
 
-// ErrUnknown is wrapped by the error of a question for a webhook or a letter that is
-// not there.
-var ErrUnknown = errors.New("there is no such webhook or letter")
+// ErrUnknown is wrapped by errors about a webhook, notice or dead letter that does not
+// exist.
+var ErrUnknown = errors.New("not found, or not active")
 
 // hook is a webhook at work.
 type hook struct {
@@ -111,6 +143,8 @@ type hook struct {
 	cancel context.CancelFunc
 	done   chan struct{}
 	wake   chan struct{}
+
+	lastMessage time.Time // owned by run: when a message was last sent
 
 	mu struct {
 		sync.Mutex
@@ -123,6 +157,10 @@ type hook struct {
 type Delivery struct {
 	// Event is what it tells.
 	Event *event.Event `json:"event"`
+	// More are the other events of the same message, and Omitted how many there were beside
+	// them.
+	More    []*event.Event `json:"more,omitempty"`
+	Omitted int            `json:"omitted,omitempty"`
 	// First is when it was tried first, and Attempts how often.
 	First    time.Time `json:"first"`
 	Attempts int       `json:"attempts"`
@@ -162,6 +200,11 @@ type State struct {
 	Waiting []Delivery `json:"waiting,omitempty"`
 	Dead    []Delivery `json:"dead,omitempty"`
 	Lost    uint64     `json:"lost"`
+	// Held are events that are collected for one message, Omitted how many there were beside
+	// them, and Release when it is sent.
+	Held    []*event.Event `json:"held,omitempty"`
+	Omitted int            `json:"omitted,omitempty"`
+	Release time.Time      `json:"release,omitzero"`
 	// Failures is how many attempts in a row did not reach the receiver, and PausedUntil
 	// when it is tried again.
 	Failures    int       `json:"failures"`
@@ -182,25 +225,25 @@ func (s *Sender) Set(hooks []Hook) {
 		return
 	}
 	var ended []*hook
-	for name, h := range s.mu.hooks {
+	for key, h := range s.mu.hooks {
 		if !slices.ContainsFunc(hooks, h.same) {
 			h.cancel()
 			ended = append(ended, h)
-			delete(s.mu.hooks, name)
+			delete(s.mu.hooks, key)
 		}
 	}
 	for _, h := range ended {
 		<-h.done
 	}
 	for _, set := range hooks {
-		if s.mu.hooks[set.Name] == nil {
-			s.mu.hooks[set.Name] = s.start(set)
+		if s.mu.hooks[set.place()] == nil {
+			s.mu.hooks[set.place()] = s.start(set)
 		}
 	}
 }
 
 func (h *hook) same(o Hook) bool {
-	return h.Name == o.Name && h.URL == o.URL && h.Secret == o.Secret && slices.Equal(h.Filter.Types, o.Filter.Types)
+	return reflect.DeepEqual(h.Hook, o)
 }
 
 // start begins to send to a webhook.
@@ -212,28 +255,17 @@ func (s *Sender) start(set Hook) *hook {
 	return h
 }
 
-// Forget removes what is kept of a webhook that is not set any more.
-func (s *Sender) Forget(ctx context.Context, name string) error {
-	if s.find(name) != nil {
-		return fmt.Errorf("webhook %s is in use", name)
-	}
-	if _, err := s.Store.Commit(ctx, store.Change{Delete: []string{store.PrefixWebhook + name}}); err != nil {
-		return fmt.Errorf("forget webhook %s: %w", name, err)
-	}
-	return nil
-}
-
-func (s *Sender) find(name string) *hook {
+func (s *Sender) find(kind Kind, name string) *hook {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.mu.hooks[name]
+	return s.mu.hooks[string(kind)+name]
 }
 
 // State returns how a webhook stands. The error wraps ErrUnknown.
-func (s *Sender) State(name string) (State, error) {
-	h := s.find(name)
+func (s *Sender) State(kind Kind, name string) (State, error) {
+	h := s.find(kind, name)
 	if h == nil {
-		return State{}, fmt.Errorf("webhook %s: %w", name, ErrUnknown)
+		return State{}, fmt.Errorf("%s %s: %w", kind.Object(), name, ErrUnknown)
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -243,10 +275,10 @@ func (s *Sender) State(name string) (State, error) {
 }
 
 // CanResend returns what Resend would, and sends nothing.
-func (s *Sender) CanResend(name string, id event.ID) error {
-	h := s.find(name)
+func (s *Sender) CanResend(kind Kind, name string, id event.ID) error {
+	h := s.find(kind, name)
 	if h == nil {
-		return fmt.Errorf("webhook %s: %w", name, ErrUnknown)
+		return fmt.Errorf("%s %s: %w", kind.Object(), name, ErrUnknown)
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -258,17 +290,17 @@ func (s *Sender) CanResend(name string, id event.ID) error {
 func (h *hook) deadLocked(id event.ID) (int, error) {
 	i := slices.IndexFunc(h.mu.state.Dead, func(l Delivery) bool { return l.Event.ID == id })
 	if i < 0 {
-		return i, fmt.Errorf("webhook %s, event %d: %w", h.Name, id, ErrUnknown)
+		return i, fmt.Errorf("%s %s, event %d: %w", h.Kind.Object(), h.Name, id, ErrUnknown)
 	}
 	return i, nil
 }
 
 // Resend sends a dead letter once more, and for another day. The error wraps
 // ErrUnknown.
-func (s *Sender) Resend(name string, id event.ID) error {
-	h := s.find(name)
+func (s *Sender) Resend(kind Kind, name string, id event.ID) error {
+	h := s.find(kind, name)
 	if h == nil {
-		return fmt.Errorf("webhook %s: %w", name, ErrUnknown)
+		return fmt.Errorf("%s %s: %w", kind.Object(), name, ErrUnknown)
 	}
 	h.mu.Lock()
 	i, err := h.deadLocked(id)
@@ -289,21 +321,23 @@ func (s *Sender) Resend(name string, id event.ID) error {
 	return nil
 }
 
-// Test sends a message at once and returns how it ended: the status, 0 without an
-// answer, and an error if it was not taken. The error wraps ErrUnknown when there is no
-// such webhook.
-func (s *Sender) Test(ctx context.Context, name, who string) (status int, err error) {
-	h := s.find(name)
+// Test sends a message immediately and returns the outcome. The error wraps ErrUnknown if
+// the webhook or notice does not exist or is not active.
+func (s *Sender) Test(ctx context.Context, kind Kind, name, who string) (Outcome, error) {
+	h := s.find(kind, name)
 	if h == nil {
-		return 0, fmt.Errorf("webhook %s: %w", name, ErrUnknown)
+		return Outcome{}, fmt.Errorf("%s %s: %w", kind.Object(), name, ErrUnknown)
 	}
-	e, err := event.Draft(event.WebhookTested{Webhook: name, Who: who})
+	var tested event.Payload = event.WebhookTested{Webhook: name, Who: who}
+	if kind == Notices {
+		tested = event.NoticeTested{Notice: name, Who: who}
+	}
+	e, err := event.Draft(tested)
 	if err != nil {
-		return 0, err
+		return Outcome{}, err
 	}
 	e.ID = event.ID(e.Time.UnixMicro())
-	status, _, err = h.send(ctx, e)
-	return status, err
+	return h.deliver(ctx, &Delivery{Event: e}), nil
 }
 
 // Close ends all webhooks. What was not sent is sent after the next start.
@@ -326,7 +360,7 @@ func (h *hook) load(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, saveTimeout)
 	defer cancel()
 	h.mu.state.After = h.sender.Events.Last()
-	e, err := h.sender.Store.Get(ctx, store.PrefixWebhook+h.Name)
+	e, err := h.sender.Store.Get(ctx, h.place())
 	switch {
 	case errors.Is(err, store.ErrNotFound):
 		h.save()
@@ -335,7 +369,7 @@ func (h *hook) load(ctx context.Context) {
 		err = json.Unmarshal(e.Value, &h.mu.state)
 	}
 	if err != nil {
-		h.sender.Log.Error("where a webhook was cannot be read; it begins with the next event", "webhook", h.Name, "error", err)
+		h.sender.Log.Error("cannot read the state of a queue; it starts with the next event", "queue", h.place(), "error", err)
 	}
 	h.mu.state.PausedUntil, h.mu.state.Failures = time.Time{}, 0
 }
@@ -350,9 +384,9 @@ func (h *hook) save() {
 	if err == nil {
 		ctx, cancel := context.WithTimeout(context.Background(), saveTimeout)
 		defer cancel()
-		_, err = h.sender.Store.Commit(ctx, store.Change{Put: []store.Entry{{Key: store.PrefixWebhook + h.Name, Value: data}}})
+		_, err = h.sender.Store.Commit(ctx, store.Change{Put: []store.Entry{{Key: h.place(), Value: data}}})
 	}
 	if err != nil && !errors.Is(err, store.ErrClosed) {
-		h.sender.Log.Warn("where a webhook is cannot be kept; messages may come twice after a restart", "webhook", h.Name, "error", err)
+		h.sender.Log.Warn("cannot save the state of a queue; messages may be sent twice after a restart", "queue", h.place(), "error", err)
 	}
 }
