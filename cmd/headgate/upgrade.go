@@ -101,6 +101,9 @@ func (r *replacer) Check(ctx context.Context, config string) upgrade.Check {
 	if err := r.possible(); err != nil {
 		problem("%v", err)
 	}
+	if text := capabilityProblem(r.program); text != "" {
+		problem("%s", text)
+	}
 	ctx, cancel := context.WithTimeout(ctx, checkTime)
 	defer cancel()
 	out, err := exec.CommandContext(ctx, r.program, "version", "-o", "json").Output()
