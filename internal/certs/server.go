@@ -109,9 +109,11 @@ const (
 
 // Tickets are the keys of session tickets (RFC 8446, section 4.6.1), shared by
 // the configurations of ports so that a change of the configuration does not
-// cost clients their sessions. Keys are made here, kept in memory only, and
+// cost clients their sessions. Keys are made here, or of the seeds of several machines, kept in memory only, and
 // replaced, so what they open is bounded in time.
 type Tickets struct {
+	shared *SharedTickets // constant; has the keys of several machines, nil for keys of this one
+
 	mu struct {
 		sync.Mutex
 		keys    [][32]byte // the newest first
@@ -149,6 +151,9 @@ func (t *Tickets) Keys() [][32]byte {
 
 // Start starts the rotation.
 func (t *Tickets) Start() {
+	if t.shared != nil {
+		return
+	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if !t.mu.retired {
@@ -194,6 +199,9 @@ func (t *Tickets) Forget(cfg *tls.Config) {
 
 // Retire ends the rotation.
 func (t *Tickets) Retire() {
+	if t.shared != nil {
+		t.shared.forget(t) // before its lock: Set holds both in this order
+	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.mu.retired = true

@@ -84,17 +84,46 @@ func (c *Control) followShared(ctx context.Context) {
 	for ctx.Err() == nil {
 		_, at, err := c.state.Snapshot(ctx, store.KeyConfirm) // for the position only
 		if err == nil {
-			c.changed()
+			c.followAll(ctx)
 			for batch, werr := range c.state.Watch(ctx, "", at) {
 				if werr != nil {
 					break
 				}
-				if touches(batch, store.KeyHead, store.KeyConfirm) {
-					c.changed()
-				}
+				c.followBatch(ctx, batch)
 			}
 		}
 		clock.Sleep(ctx, rewatch)
+	}
+}
+
+// followAll takes what other machines have changed until now.
+func (c *Control) followAll(ctx context.Context) {
+	c.changed()
+	c.holds.refresh(ctx)
+	c.keys.follow(ctx)
+	c.followPurge(ctx, nil)
+}
+
+// followBatch takes what one commit has changed.
+func (c *Control) followBatch(ctx context.Context, b store.Batch) {
+	if touches(b, store.KeyHead, store.KeyConfirm) {
+		c.changed()
+	}
+	if touches(b, store.KeyTickets) {
+		c.keys.follow(ctx)
+	}
+	for _, e := range b.Put {
+		switch {
+		case e.Key == store.KeyPurge:
+			c.followPurge(ctx, e.Value)
+		case strings.HasPrefix(e.Key, store.PrefixHeld):
+			c.holds.follow(ctx, e.Key)
+		}
+	}
+	for _, key := range b.Delete {
+		if strings.HasPrefix(key, store.PrefixHeld) {
+			c.holds.follow(ctx, key)
+		}
 	}
 }
 

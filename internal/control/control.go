@@ -31,7 +31,6 @@ import (
 	"headgate/internal/config/disk"
 	"headgate/internal/discovery"
 	"headgate/internal/exchange"
-	"headgate/internal/feature/cache"
 	"headgate/internal/feature/clientip"
 	"headgate/internal/geo"
 	"headgate/internal/lists"
@@ -117,6 +116,8 @@ type Control struct {
 	holds   *holds
 	quic    *listen.QUICKeys
 	late    late // of an upgrade
+	keys    *sharedKeys
+	purges  purges
 	watcher Watcher
 	// providers are the sources of discovered objects.
 	providers *providers
@@ -219,9 +220,14 @@ func New(o Options) (*Control, error) {
 	c.inputs = inputs.NewLoader(inputs.Options{Log: o.Log, Values: store.ValuesOf(state), Uploads: uploads, Lists: c.lists, Geo: c.geo})
 	c.changes.remember(revisions)
 	c.holds = newHolds(state, o.Log, c.watcher.Held)
+	c.holds.node = past.Node
 	c.holds.remember(context.Background())
 	c.series = metrics.NewSeries(c.metrics, 0)
-	c.quic = quicKeys(o.Inherited)
+	c.quic, c.keys = quicKeys(o.Inherited), &sharedKeys{}
+	if shared {
+		c.keys = newSharedKeys(state, o.Log, c.quic)
+		c.startPurges(context.Background())
+	}
 	c.ports = ports.New(ports.Options{
 		Log: o.Log, Metrics: c.metrics, Current: &c.current, Changed: c.watcher.Ports, QUIC: c.quic, Inheritance: o.Inherited, Activated: o.Activated, Hold: o.TakeOver != nil,
 	})
@@ -245,20 +251,6 @@ func (c *Control) Metrics() http.Handler { return c.metrics.Handler() }
 
 // Series is what was counted over time.
 func (c *Control) Series() *metrics.Series { return c.series }
-
-// Purge takes responses out of the caches of the running configuration. It returns
-// how many there were, and of how many caches.
-func (c *Control) Purge(q cache.Purge) (purged, caches int) {
-	p := c.Plan()
-	if p == nil {
-		return 0, 0
-	}
-	if purged, caches = p.Purge(q); q.Count {
-		return purged, caches
-	}
-	c.log.Info("purged", "responses", purged, "proxy", q.Proxy, "url", q.URL, "prefix", q.Prefix, "tag", q.Tag, "all", q.All, "soft", q.Soft)
-	return purged, caches
-}
 
 // ResetPort closes what is open on the port of a kind and name at once, and tries at once
 // to open one that waits: kind is ports, tcp_proxies or udp_proxies. It returns how many
@@ -332,6 +324,7 @@ func (c *Control) Run(ctx context.Context) error {
 	if c.shared {
 		beside.Go(func() { c.followShared(ctx) })
 		beside.Go(func() { c.publishNode(ctx) })
+		beside.Go(func() { c.keys.run(ctx) })
 	}
 	c.source.Watch(ctx, c.changed)
 	end()

@@ -66,6 +66,7 @@ type holds struct {
 	store   store.Store
 	log     *slog.Logger
 	changed func(HeldServer)
+	node    string // of this machine among those that share the store, "" if none do
 	// unknown reports whether a provider of a configuration has not told yet what there
 	// is; it is constant after New.
 	unknown func(*config.Config) bool
@@ -111,23 +112,86 @@ func storeKey(k health.HoldKey) string {
 
 // remember holds the servers that were held when the process ended.
 func (h *holds) remember(ctx context.Context) {
+	for _, e := range h.kept(ctx) {
+		if s, hold, ok := h.read(e); ok {
+			h.act(s, hold) // one whose time is over ends at once
+		}
+	}
+}
+
+// kept returns what is kept of decisions.
+func (h *holds) kept(ctx context.Context) []store.Entry {
 	entries, _, err := h.store.Snapshot(ctx, store.PrefixHeld)
 	if err != nil {
 		h.log.Error("which servers are drained or disabled cannot be read", "error", err)
+	}
+	return entries
+}
+
+// read returns a decision that is kept.
+func (h *holds) read(e store.Entry) (s HeldServer, hold exchange.Hold, ok bool) {
+	err := json.Unmarshal(e.Value, &s)
+	if err == nil {
+		hold, ok = exchange.ParseHold(s.Hold)
+	}
+	if !ok || protocols[s.Kind] == "" || storeKey(s.keyOf()) != e.Key {
+		h.log.Warn("decision about a server cannot be read", "key", e.Key, "error", err)
+		return s, hold, false
+	}
+	return s, hold, true
+}
+
+// refresh takes all decisions of other machines.
+func (h *holds) refresh(ctx context.Context) {
+	keys := map[string]bool{}
+	for _, e := range h.kept(ctx) {
+		keys[e.Key] = true
+	}
+	for _, s := range h.list() {
+		keys[storeKey(s.keyOf())] = true
+	}
+	for key := range keys {
+		h.follow(ctx, key)
+	}
+}
+
+// follow takes the decision under a key as it is now.
+func (h *holds) follow(ctx context.Context, key string) {
+	h.acting.Lock()
+	defer h.acting.Unlock()
+	e, err := h.store.Get(ctx, key)
+	switch {
+	case errors.Is(err, store.ErrNotFound):
+		for _, s := range h.list() {
+			if storeKey(s.keyOf()) == key {
+				s.Hold, s.Since, s.Until, s.Why = Enabled, time.Now().UTC(), time.Time{}, "decided on another machine"
+				h.act(s, exchange.NotHeld)
+				h.report(s)
+			}
+		}
+		return
+	case err != nil:
+		h.log.Error("the decision of another machine about a server cannot be read", "error", err)
 		return
 	}
-	for _, e := range entries {
-		var s HeldServer
-		hold, ok := exchange.NotHeld, false
-		if err = json.Unmarshal(e.Value, &s); err == nil {
-			hold, ok = exchange.ParseHold(s.Hold)
-		}
-		if !ok || protocols[s.Kind] == "" || storeKey(s.keyOf()) != e.Key {
-			h.log.Warn("decision about a server cannot be read", "key", e.Key, "error", err)
-			continue
-		}
-		h.act(s, hold) // one whose time is over ends at once
+	s, hold, ok := h.read(e)
+	if !ok || h.has(s) {
+		return
 	}
+	h.act(s, hold)
+	h.report(s)
+}
+
+// has reports whether a server is held by just this decision.
+func (h *holds) has(s HeldServer) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	now := h.mu.held[s.keyOf()]
+	if now == nil {
+		return false
+	}
+	have := now.HeldServer
+	return have.Hold == s.Hold && have.Since.Equal(s.Since) && have.Until.Equal(s.Until) && have.Who == s.Who && have.Why == s.Why
 }
 
 // act makes a decision so.
@@ -338,13 +402,18 @@ func addresses(servers []*config.StreamServer) (all []string) {
 	return all
 }
 
+// forgetAfter is how old a decision is before it is forgotten where a store is shared: the
+// machine that has the server publishes that within this time.
+const forgetAfter = time.Minute
+
 // forget ends the holds of servers that a configuration has not any more. Those of a proxy
-// that a provider may find still, as after a start, wait for it.
+// that a provider may find still, as after a start, wait for it, and those of servers that
+// another machine has are kept.
 func (h *holds) forget(cfg *config.Config) {
 	h.acting.Lock()
 	defer h.acting.Unlock()
 	for _, s := range h.list() {
-		if _, ok := findServer(cfg, s.Kind, s.Proxy, s.Server); ok || !hasProxy(cfg, s.Kind, s.Proxy) && h.unknown(cfg) {
+		if h.present(cfg, s) || !hasProxy(cfg, s.Kind, s.Proxy) && h.unknown(cfg) || h.elsewhere(s) {
 			continue
 		}
 		if _, err := h.store.Commit(context.Background(), store.Change{Delete: []string{storeKey(s.keyOf())}}); err != nil {
@@ -352,6 +421,36 @@ func (h *holds) forget(cfg *config.Config) {
 		}
 		h.act(s, exchange.NotHeld)
 	}
+}
+
+// present reports whether a configuration has a held server.
+func (h *holds) present(cfg *config.Config, s HeldServer) bool {
+	_, ok := findServer(cfg, s.Kind, s.Proxy, s.Server)
+	return ok
+}
+
+// elsewhere reports whether another machine has a held server, or may have it.
+func (h *holds) elsewhere(s HeldServer) bool {
+	if h.node == "" {
+		return false
+	}
+	nodes, err := store.Nodes(context.Background(), h.store)
+	if err != nil || time.Since(s.Since).Abs() < forgetAfter {
+		return true
+	}
+	key := strings.TrimPrefix(storeKey(s.keyOf()), store.PrefixHeld)
+	return slices.ContainsFunc(nodes, func(n store.Node) bool { return n.Name != h.node && slices.Contains(n.Holds, key) })
+}
+
+// published returns the keys of the held servers that a configuration has.
+func (h *holds) published(cfg *config.Config) (keys []string) {
+	for _, s := range h.list() {
+		if h.present(cfg, s) {
+			keys = append(keys, strings.TrimPrefix(storeKey(s.keyOf()), store.PrefixHeld))
+		}
+	}
+	slices.Sort(keys)
+	return keys
 }
 
 // Prepare opens nothing. It makes holds a participant.

@@ -29,6 +29,9 @@ func (c *Control) publishNode(ctx context.Context) {
 			if err = c.putNode(ctx, value); err == nil {
 				said, at = value, time.Now()
 			}
+			if p := c.current.Load(); p != nil {
+				c.holds.forget(p.Config()) // what another machine had until now
+			}
 		}
 		if err != nil && ctx.Err() == nil && !errors.Is(err, store.ErrUnavailable) {
 			c.log.Warn("what this machine serves is not published to the others", "error", err)
@@ -54,6 +57,9 @@ func (c *Control) putNode(ctx context.Context, value []byte) error {
 // node returns what others have to know of this machine.
 func (c *Control) node() store.Node {
 	n := store.Node{Name: c.options.Node, Version: c.options.Build.Version, Wants: c.issuer.manager.Wanted()}
+	if p := c.current.Load(); p != nil {
+		n.Holds = c.holds.published(p.Config())
+	}
 	if s := c.standing.Load(); s != nil {
 		n.Applied, _ = strconv.Atoi(s.revision) // what could not be saved has no number
 	}

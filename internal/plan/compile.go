@@ -62,6 +62,8 @@ type House struct {
 	// Carried is the state of the parts of the process before this one: Plan.Export. Only
 	// the first plan uses it.
 	Carried Carried
+	// SharedTickets are those of several machines, nil for keys of this one.
+	SharedTickets *certs.SharedTickets
 	// Start says that nothing is served yet: a certificate that cannot be used is
 	// then no problem but a note, so that everything else is served.
 	Start bool

@@ -134,7 +134,7 @@ func (c *compiler) securePort(port *Port, pairs map[string]*certs.Certificate, s
 	}
 	settings := &port.settings.TLS
 	clients := string(settings.ClientAuth) + "\x00" + authorities
-	tickets := c.env.Keep("tickets\x00"+clients, func() exchange.Kept { return certs.NewTicketsOf(c.house.Tickets[clients]) }).(*certs.Tickets)
+	tickets := c.env.Keep("tickets\x00"+clients, func() exchange.Kept { return c.newTickets(clients) }).(*certs.Tickets)
 	key := []string{"tls", fmt.Sprintf("%p", selfSigned), port.Name(), string(port.Protocol()), string(settings.MinVersion), clients, settings.DefaultCertificate}
 	list, key := c.listed(pairs, key)
 	port.tls = c.env.Keep(strings.Join(key, "\x00"), func() exchange.Kept {
@@ -144,11 +144,19 @@ func (c *compiler) securePort(port *Port, pairs map[string]*certs.Certificate, s
 	c.tellUncovered(port)
 }
 
+// newTickets returns the session tickets of ports of a class.
+func (c *compiler) newTickets(class string) *certs.Tickets {
+	if c.house.SharedTickets != nil {
+		return c.house.SharedTickets.Tickets(class)
+	}
+	return certs.NewTicketsOf(c.house.Tickets[class])
+}
+
 // secureAdmin gives the admin listener its TLS settings. It chooses as ports do: a
 // certificate with the name that the client asks for, else the one that is named for
 // it, else the self-signed one.
 func (c *compiler) secureAdmin(pairs map[string]*certs.Certificate, selfSigned *certs.SelfSigned) {
-	tickets := c.env.Keep("admin tickets", func() exchange.Kept { return certs.NewTicketsOf(c.house.Tickets[adminTickets]) }).(*certs.Tickets)
+	tickets := c.env.Keep("admin tickets", func() exchange.Kept { return c.newTickets(adminTickets) }).(*certs.Tickets)
 	key := []string{"admin tls", fmt.Sprintf("%p", selfSigned), c.config.Admin.Certificate}
 	list, key := c.listed(pairs, key)
 	c.plan.admin = c.env.Keep(strings.Join(key, "\x00"), func() exchange.Kept {

@@ -19,6 +19,10 @@ const (
 	KeySticky = "key/sticky"
 	// KeyTickets are the keys of TLS session tickets.
 	KeyTickets = "key/tickets"
+	// KeyQUIC are the keys of tokens and stateless resets of QUIC.
+	KeyQUIC = "key/quic"
+	// KeyPurge is the last requested purge of caches, with its sequence.
+	KeyPurge = "purge"
 	// KeySelfSigned is the certificate for names that no other has, with its key, in PEM form.
 	KeySelfSigned = "key/self-signed"
 

@@ -21,6 +21,9 @@ type Node struct {
 	// Wants are the names of the certificates that it wants. A certificate that a node
 	// wants is not removed.
 	Wants []string `json:"wants,omitempty"`
+	// Holds are the keys, without their prefix, of the servers that it has of those which
+	// operators drain or have disabled.
+	Holds []string `json:"holds,omitempty"`
 	// Stopped says that it has ended, and not by a crash.
 	Stopped bool `json:"stopped,omitempty"`
 	// Seen is when it published this, by the engine's clock. It is not written: Nodes

@@ -41,3 +41,28 @@ func (v values) Keep(key string, value []byte) error {
 	_, err := v.store.Commit(ctx, Change{Put: []Entry{{Key: key, Value: value}}})
 	return err
 }
+
+// Once returns the value of a key. If there is none, it is the one that make returns, which
+// is written unless another machine is first: then it is that machine's.
+func Once(ctx context.Context, s Store, key string, make func() []byte) ([]byte, error) {
+	for {
+		e, err := s.Get(ctx, key)
+		if !errors.Is(err, ErrNotFound) {
+			return e.Value, err
+		}
+		value := make()
+		_, err = s.Commit(ctx, Change{If: []Condition{{Key: key}}, Put: []Entry{{Key: key, Value: value}}, Why: "first of its kind"})
+		if err == nil {
+			return value, nil
+		}
+		if !errors.As(err, new(*Conflict)) {
+			return nil, err
+		}
+		// The other's arrives at the copy of this machine in a moment.
+		select {
+		case <-time.After(10 * time.Millisecond):
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+}

@@ -456,7 +456,10 @@ func (a *API) purge(c *call, in *purgeInput) (any, error) {
 	if a.Control == nil {
 		return nil, refuse("unavailable", "", "nothing is served yet", "")
 	}
-	purged, caches := a.Control.Purge(q)
+	purged, caches, err := a.Control.Purge(c.rq.Context(), q)
+	if err != nil {
+		return nil, err
+	}
 	if caches == 0 {
 		return nil, refuse(operator.CodeNotFound, "/proxy", "there is no such cache", "")
 	}
