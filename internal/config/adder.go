@@ -98,6 +98,12 @@ func (a *Adder) Add(f *Found) []LabelProblem {
 	}
 	at := a.ch.root.Field(d.Kind).Field(d.Name).Called(k.Noun, d.Name)
 	k.check(a.ch, d.Name, at)
+	if p, ok := f.read.(*Proxy); ok {
+		a.ch.gateByLabels(p, at)
+		if resolved := a.config.Proxies[d.Name]; resolved != nil && resolved.Gated() {
+			a.ch.gated(resolved, at)
+		}
+	}
 	var added []pin
 	if p := a.config.Proxies[d.Name]; d.Kind == "proxies" && p != nil {
 		added = a.ch.pins.add(p, tellPinned(p, at))

@@ -299,6 +299,9 @@ func checkHostHeader(value string) (what, remedy string) {
 
 // features asks each feature that is set.
 func (ch *checker) features(f *Features, at schema.Place) {
+	if f.Gate != nil {
+		ch.gateEntries(f.Gate, at.Field("gate"))
+	}
 	noteRules(f.Headers, at)
 	ch.noteSecrets(f.Headers, at)
 	checkEach(reflect.ValueOf(f).Elem(), model().features.Fields, at)
@@ -324,6 +327,10 @@ func checkEach(v reflect.Value, fields []*schema.Field, at schema.Place) {
 func (ch *checker) route(r *Route, at schema.Place) {
 	servers, fixed := at.Field("servers"), at.Field("fixed_response")
 	switch {
+	case r.SignIn != nil && (len(r.Servers) > 0 || r.FixedResponse != nil):
+		at.Field("sign_in").Problem("sign_in cannot be combined with servers or fixed_response", "keep one of them")
+	case r.SignIn != nil:
+		r.SignIn.Check(at.Field("sign_in"))
 	case len(r.Servers) > 0 && r.FixedResponse != nil:
 		fixed.Problem("fixed_response cannot be combined with servers", "keep one of servers and fixed_response")
 	case r.FixedResponse != nil:
@@ -334,7 +341,7 @@ func (ch *checker) route(r *Route, at schema.Place) {
 			at.Field("load_balancing").Problem(what, remedy)
 		}
 		checkHealth(r, at)
-	case !servers.Reported() && !fixed.Reported():
+	case !servers.Reported() && !fixed.Reported() && !at.Field("sign_in").Reported():
 		at.Problem("the route has neither servers nor fixed_response", "add servers, or fixed_response with a status")
 	}
 	if r.Matchers != nil {

@@ -13,6 +13,7 @@ import (
 	"headgate/internal/feature/errorpages"
 	"headgate/internal/feature/fixed"
 	"headgate/internal/feature/forwardauth"
+	gatefeature "headgate/internal/feature/gate"
 	"headgate/internal/feature/headers"
 	"headgate/internal/feature/ipfilter"
 	"headgate/internal/feature/maintenance"
@@ -27,6 +28,9 @@ import (
 
 // FixedResponse makes a route answer by itself.
 type FixedResponse = fixed.Config
+
+// Gate lets in only people who have signed in.
+type Gate = gatefeature.Config
 
 // Rewrite changes the path that a server gets.
 type Rewrite = rewrite.Config
@@ -61,6 +65,8 @@ type Features struct {
 	// then 504. 0 switches it off. Bodies and upgraded connections have idle
 	// time-outs and no total.
 	RequestTimeout *timeout.Config `json:"request_timeout,omitempty" label:"true" default:"60s" max:"24h" example:"30s"`
+	// Gate lets in only people who have signed in: see sign_in.
+	Gate *Gate `json:"gate,omitempty"`
 	// BasicAuth asks clients for a user name and a password; who has none gets
 	// 401.
 	BasicAuth *basicauth.Config `json:"basic_auth,omitempty" label:"true"`

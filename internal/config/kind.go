@@ -126,6 +126,7 @@ func kindTable() []*Kind {
 		single("defaults", "defaults", (*checker).defaults),
 		many("lists", "list", "list", func(c *Config) map[string]*List { return c.Lists }, (*checker).list),
 		many("bans", "ban rule", "ban_rule", func(c *Config) map[string]*Ban { return c.Bans }, func(ch *checker, b *Ban, at schema.Place) { b.Config.Check(at) }),
+		single("sign_in", "sign-in for applications", (*checker).signIn),
 		single("geo", "geo databases", func(ch *checker, at schema.Place) { ch.c.Geo.Check(at) }),
 		many("acme", "ACME entry", "acme", func(c *Config) map[string]*ACME { return c.ACME }, (*checker).acme),
 		single("discovery", "discovery", (*checker).discovery),
@@ -235,6 +236,7 @@ func (ch *checker) checkKinds() {
 			k.check(ch, name, at.Field(name).Called(k.Noun, name))
 		}
 	}
+	ch.gates()
 	ch.sticky(ch.root)
 	ch.checkReferences()
 	ch.noteNoPort()

@@ -146,6 +146,9 @@ func (c *Config) referring(visit func(r referring)) {
 		if f.RateLimit != nil {
 			visit(referring{kind, name, route, "rate_limit", f.RateLimit.References(), f.RateLimit})
 		}
+		if f.Gate != nil {
+			visit(referring{kind, name, route, "gate", f.Gate.References(), nil})
+		}
 		if f.Maintenance != nil {
 			visit(referring{kind, name, route, "maintenance", f.Maintenance.References(), nil})
 		}

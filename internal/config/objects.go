@@ -19,6 +19,7 @@ import (
 	"net/netip"
 
 	"headgate/internal/feature/clientip"
+	"headgate/internal/gate"
 	"headgate/internal/geo"
 	"headgate/internal/setting/unit"
 	"headgate/internal/tracing"
@@ -51,6 +52,8 @@ type Config struct {
 	Lists map[string]*List `json:"lists,omitempty" max:"1000" object:"list"`
 	// Bans are rules by which clients are refused that misbehave, by name.
 	Bans map[string]*Ban `json:"bans,omitempty" max:"100" object:"ban rule"`
+	// SignIn says how people sign in before they reach applications behind a gate.
+	SignIn gate.Config `json:"sign_in"`
 	// Geo are the databases of countries and networks.
 	Geo geo.Config `json:"geo"`
 	// ACME are the entries by which certificates come by themselves, by name.

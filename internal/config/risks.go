@@ -100,7 +100,7 @@ func noteAmbiguous(p *Proxy, r *Route, at schema.Place) {
 			name        string
 			there, here any
 		}{
-			{"basic_auth", there.BasicAuth, here.BasicAuth}, {"forward_auth", there.ForwardAuth, here.ForwardAuth}, {"ip_filter", there.IPFilter, here.IPFilter},
+			{"gate", there.Gate, here.Gate}, {"basic_auth", there.BasicAuth, here.BasicAuth}, {"forward_auth", there.ForwardAuth, here.ForwardAuth}, {"ip_filter", there.IPFilter, here.IPFilter},
 		} {
 			if reflect.ValueOf(f.there).IsNil() || reflect.DeepEqual(f.there, f.here) {
 				continue

@@ -3,14 +3,18 @@ package config
 import (
 	"strings"
 
+	"headgate/internal/feature/signin"
 	"headgate/internal/plan/matchers"
 	"headgate/internal/server/health"
 	"headgate/internal/setting/unit"
 	"headgate/internal/upstream"
 )
 
-// Route is a path prefix and what answers there: exactly one of servers and
-// fixed_response. Every feature set on a route replaces the proxy's.
+// SignInPage is the page where people sign in.
+type SignInPage = signin.Config
+
+// Route is a path prefix and what answers there: exactly one of servers,
+// fixed_response and sign_in. Every feature set on a route replaces the proxy's.
 type Route struct {
 	// Path is matched as a prefix of whole segments: /api takes /api and
 	// /api/users, not /apis. The longest path of all proxies of a host wins. A
@@ -23,6 +27,9 @@ type Route struct {
 	Servers []*Server `json:"servers,omitempty" max:"256" object:"server,url"`
 	// FixedResponse makes the route answer by itself.
 	FixedResponse *FixedResponse `json:"fixed_response,omitempty" label:"true"`
+	// SignIn makes the route the sign-in page of the applications behind a gate. It needs a
+	// proxy with one host and no other route.
+	SignIn *SignInPage `json:"sign_in,omitempty"`
 	// Unserved is whether containers ask for the route and none of them takes requests.
 	// FixedResponse is there too then. Only labels lead to it.
 	Unserved bool `json:"-"`

@@ -32,6 +32,7 @@ import (
 	"headgate/internal/discovery"
 	"headgate/internal/exchange"
 	"headgate/internal/feature/clientip"
+	"headgate/internal/gate"
 	"headgate/internal/geo"
 	"headgate/internal/lists"
 	"headgate/internal/metrics"
@@ -110,6 +111,7 @@ type Control struct {
 	rings   rings
 	issuer  *issuer
 	bans    *bans.Engine
+	gate    *gate.Engine
 	lists   *lists.Manager
 	geo     *geo.Manager
 	changes changes
@@ -216,6 +218,7 @@ func New(o Options) (*Control, error) {
 	agent := "headgate/" + o.Build.Version
 	c.bans = bans.New(bans.Options{Log: o.Log, Store: state, CDN: clientip.CDNWith, Told: c.watcher.Ban, Cut: c.cutFrom})
 	c.lists = lists.New(lists.Options{Log: o.Log, Dir: lists.DirOf(o.StateDir), Version: o.Build.Version, Agent: agent, Roots: o.Roots, Protected: c.bans.Protected, Notify: c.watcher.List})
+	c.gate = gate.New(gate.Options{Log: o.Log, Store: state, Roots: o.Roots, Publish: c.watcher.Person, Cut: c.endSession})
 	c.geo = geo.New(geo.Options{Log: o.Log, Dir: geo.DirOf(o.StateDir), Agent: agent, Roots: o.Roots})
 	c.inputs = inputs.NewLoader(inputs.Options{Log: o.Log, Values: store.ValuesOf(state), Uploads: uploads, Lists: c.lists, Geo: c.geo})
 	c.changes.remember(revisions)
@@ -234,7 +237,7 @@ func New(o Options) (*Control, error) {
 	c.issuer = newIssuer(o.Log, state, c.ports, past.Node, "headgate/"+o.Build.Version, c.watcher.Order)
 	c.providers = newProviders(o.Log, o.Docker)
 	c.holds.unknown = c.providers.unknown
-	c.participants = []Participant{background{}, c.records, &c.rings, sockets{c.ports}, c.issuer, c.providers, c.holds, &defence{engine: c.bans, lists: c.lists}}
+	c.participants = []Participant{background{}, c.records, &c.rings, sockets{c.ports}, c.issuer, c.providers, c.holds, &defence{engine: c.bans, lists: c.lists}, signIn{c.gate}}
 	c.observers = []func(*Event){c.logChange, c.count}
 	c.metrics.AccessLog(c.records.dropped)
 	c.metrics.Spans(func() (sent, dropped, lost uint64) {
@@ -243,6 +246,7 @@ func New(o Options) (*Control, error) {
 	c.metrics.Certificates(c.certificates)
 	c.metrics.Providers(c.providerMetrics)
 	c.metrics.Defence(c.defenceMetrics)
+	c.metrics.Gate(c.gate.Counts)
 	return c, nil
 }
 
@@ -407,6 +411,7 @@ func (c *Control) close() {
 	}
 	c.spans.Wait()
 	c.bans.Close()
+	c.gate.Close()
 	c.inputs.Close()
 	c.records.close()
 	for _, end := range c.endings {

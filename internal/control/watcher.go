@@ -4,6 +4,7 @@ import (
 	"headgate/internal/bans"
 	"headgate/internal/certs"
 	"headgate/internal/certs/acme"
+	"headgate/internal/gate"
 	"headgate/internal/lists"
 	"headgate/internal/ports"
 )
@@ -24,6 +25,8 @@ type Watcher interface {
 	Ban(bans.Event)
 	// List tells of a list of addresses that was loaded, or could not be.
 	List(lists.Event)
+	// Person reports somebody who has signed in or out at applications, or tried to.
+	Person(gate.Event)
 	// Discovery tells of the providers and their issues.
 	Discovery()
 }
@@ -37,6 +40,7 @@ func (unwatched) Held(HeldServer)    {}
 func (unwatched) Order(*acme.Record) {}
 func (unwatched) Ban(bans.Event)     {}
 func (unwatched) List(lists.Event)   {}
+func (unwatched) Person(gate.Event)  {}
 func (unwatched) Discovery()         {}
 
 // Ports returns how the ports stand that listen, wait or drain, in no order.

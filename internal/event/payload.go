@@ -298,6 +298,29 @@ type ListShrunk struct{ List }
 // least a day. Its last entries are used.
 type ListStale struct{ List }
 
+// Person is what events of people at applications have in common.
+type Person struct {
+	// Person is PROVIDER/ID, absent if it is not known.
+	Person string `json:"person,omitempty"`
+	// Provider is the name of the sign-in provider.
+	Provider string `json:"provider,omitempty"`
+	// Address is the address of the client.
+	Address string `json:"address,omitempty"`
+	// Cause is why it failed, in one line.
+	Cause string `json:"cause,omitempty"`
+	// Who is the operator who did it, absent for the person.
+	Who string `json:"who,omitempty"`
+}
+
+// PersonSignedIn reports a person who signed in for applications behind a gate.
+type PersonSignedIn struct{ Person }
+
+// PersonSignedOut reports a session for applications that was ended.
+type PersonSignedOut struct{ Person }
+
+// PersonSignInFailed reports a sign-in for applications that was not confirmed.
+type PersonSignInFailed struct{ Person }
+
 // LimitReached tells of a bound that is in force now.
 type LimitReached struct {
 	// Limit is the name of the setting.

@@ -256,3 +256,18 @@ func (n NoticeDead) about() (string, string) {
 func (n NoticeTested) about() (string, string) {
 	return "notice " + n.Notice, "this is a test of notice " + n.Notice + Config{Who: n.Who}.by()
 }
+
+func (p PersonSignedIn) about() (string, string) {
+	return "person " + p.Person.Person, "signed in from " + p.Address
+}
+
+func (p PersonSignedOut) about() (string, string) {
+	if p.Who != "" {
+		return "person " + p.Person.Person, "signed out by " + p.Who
+	}
+	return "person " + p.Person.Person, "signed out"
+}
+
+func (p PersonSignInFailed) about() (string, string) {
+	return "sign-in provider " + p.Provider, "a sign-in from " + p.Address + " failed" + because(p.Cause)
+}

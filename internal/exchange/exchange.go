@@ -8,6 +8,7 @@
 package exchange
 
 import (
+	"errors"
 	"net/netip"
 	"time"
 
@@ -46,6 +47,12 @@ type Exchange struct {
 	// an auth service, or that the server is told whose certificate it showed: the
 	// response is for it alone unless it says public.
 	Personal bool
+	// Gated says that only some may get the response, whatever the server says of it: no
+	// cache stores it, nor answers with what is stored.
+	Gated bool
+	// SignedIn is the sign-in by which the client was let in, nil without one. The exchange
+	// ends with it.
+	SignedIn SignIn
 	// Told is what a trusted proxy says of the request that it got.
 	Told Told
 	// TraceID is the id of the trace that the request belongs to, 32 hexadecimal
@@ -277,6 +284,12 @@ type Times struct {
 	Dialed, Connected, Head, End int64
 }
 
+// SignIn is a sign-in that may end before an exchange does. It can be compared.
+type SignIn interface {
+	// Ended reports whether it has ended. It is called from any goroutine.
+	Ended() bool
+}
+
 // Proto is the protocol a request came by.
 type Proto uint8
 
@@ -382,6 +395,16 @@ func (ex *Exchange) Note(text string) {
 		ex.Notes = append(ex.Notes, text)
 	}
 }
+
+// SignedOut reports whether the sign-in has ended by which the client was let in.
+func (ex *Exchange) SignedOut() bool { return ex.SignedIn != nil && ex.SignedIn.Ended() }
+
+// Left reports whether nobody is to get the response any more: the client has left, or its
+// sign-in has ended. A source calls it now and then while it waits.
+func (ex *Exchange) Left() bool { return ex.SignedOut() || ex.Front.Gone() }
+
+// ErrSignedOut ends an exchange whose sign-in has ended.
+var ErrSignedOut = &Error{Reason: ClientClosed, Err: errors.New("the client's sign-in has ended")}
 
 // Begin makes ex ready for the next request on conn. It keeps the memory of its
 // lists.

@@ -133,7 +133,7 @@ func (p *Pipeline) send(ex *Exchange) {
 		p.Alternative.addTo(&ex.Response)
 	}
 	if ex.Response.Tunnel != nil {
-		ex.tunnel = p.Tunnels.add(ex.Place, ex.Response.Tunnel)
+		ex.tunnel = p.Tunnels.add(ex.Place, ex.Response.Tunnel, ex.SignedIn)
 	}
 	err := ex.Front.Send(ex)
 	ex.goesOn = err == nil && ex.TunnelGoesOn && ex.Response.Tunnel != nil

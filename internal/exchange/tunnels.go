@@ -17,21 +17,26 @@ type Tunnels struct {
 type tunnel struct {
 	place  *Place
 	server Stream
-	end    *time.Timer // ends it, or nil; guarded by Tunnels.mu
+	// session is Exchange.SignedIn.
+	session SignIn
+	end     *time.Timer // ends it, or nil; guarded by Tunnels.mu
 }
 
 // NewTunnels returns an empty set.
 func NewTunnels() *Tunnels { return &Tunnels{open: map[*tunnel]struct{}{}} }
 
 // add notes a tunnel that begins. remove must follow, unless it returns nil.
-func (t *Tunnels) add(place *Place, server Stream) *tunnel {
+func (t *Tunnels) add(place *Place, server Stream, session SignIn) *tunnel {
 	if t == nil {
 		return nil
 	}
-	one := &tunnel{place: place, server: server}
+	one := &tunnel{place: place, server: server, session: session}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.open[one] = struct{}{}
+	if session != nil && session.Ended() {
+		go server.Abort() // EndSession has not seen it
+	}
 	return one
 }
 
@@ -50,6 +55,17 @@ func (t *Tunnels) Len() int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return len(t.open)
+}
+
+// EndSession aborts the tunnels of a session, as Exchange.SignedIn has it.
+func (t *Tunnels) EndSession(session SignIn) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for one := range t.open {
+		if one.session == session {
+			go one.server.Abort() // it may wait for its peer
+		}
+	}
 }
 
 // Follow is called after a change: a tunnel whose place is no more, as left says,

@@ -42,6 +42,7 @@ func (r *Registry) Collect(out chan<- prometheus.Metric) {
 	r.collectCertificates(out, &f)
 	r.collectProviders(out, &f)
 	r.collectDefence(out, &f)
+	r.collectGate(out, &f)
 	r.collectConfig(out, &f)
 	out <- prometheus.MustNewConstMetric(f.me.desc(), prometheus.GaugeValue, 1,
 		labels(r.build.Version, r.build.Revision, runtime.Version())...)
@@ -96,6 +97,19 @@ func (r *Registry) collectDefence(out chan<- prometheus.Metric, f *families) {
 	out <- prometheus.MustNewConstMetric(f.bansActive.desc(), prometheus.GaugeValue, float64(d.Active))
 	out <- prometheus.MustNewConstMetric(f.bansMade.desc(), prometheus.CounterValue, float64(d.Made))
 	out <- prometheus.MustNewConstMetric(f.bansRefused.desc(), prometheus.CounterValue, float64(d.Refused))
+}
+
+func (r *Registry) collectGate(out chan<- prometheus.Metric, f *families) {
+	r.mu.Lock()
+	now := r.mu.gate
+	r.mu.Unlock()
+	if now == nil {
+		return
+	}
+	sessions, signIns, failed := now()
+	out <- prometheus.MustNewConstMetric(f.gateSessions.desc(), prometheus.GaugeValue, float64(sessions))
+	out <- prometheus.MustNewConstMetric(f.gateSignIns.desc(), prometheus.CounterValue, float64(signIns), labels("success")...)
+	out <- prometheus.MustNewConstMetric(f.gateSignIns.desc(), prometheus.CounterValue, float64(failed), labels("failure")...)
 }
 
 func (r *Registry) collectCertificates(out chan<- prometheus.Metric, f *families) {

@@ -71,6 +71,7 @@ type Registry struct {
 		certificates func() []Certificate
 		providers    func() []Provider
 		defence      func() Defence
+		gate         func() (sessions int, signIns, failed uint64)
 		floods       map[string]uint64
 	}
 }
@@ -209,6 +210,14 @@ func (r *Registry) Defence(now func() Defence) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.mu.defence = now
+}
+
+// Gate sets where it is found how many people are signed in, and how many sign-ins succeeded
+// and failed.
+func (r *Registry) Gate(now func() (sessions int, signIns, failed uint64)) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.mu.gate = now
 }
 
 // Route returns the handle for exchanges of a place. A place without a proxy

@@ -41,6 +41,7 @@ type families struct {
 	certificate, notAfter                                   family
 	providerUp, providerIssues                              family
 	listEntries, listUp                                     family
+	gateSessions, gateSignIns                               family
 	bansActive, bansMade, bansRefused                       family
 	applies, appliedTime, applied, dropped, me              family
 	spans                                                   family
@@ -136,6 +137,10 @@ func table() families {
 			"Addresses and networks in a list."},
 		listUp: family{"headgate_list_up", gauge, []string{"list"},
 			"1 while the source of a list can be loaded, 0 while it cannot, or was not yet."},
+		gateSessions: family{"headgate_gate_sessions", gauge, nil,
+			"Sessions of people at applications behind a gate."},
+		gateSignIns: family{"headgate_gate_sign_ins_total", counter, []string{"result"},
+			"Sign-ins for applications behind a gate since the start: success or failure."},
 		bansActive: family{"headgate_bans", gauge, nil,
 			"Bans in force."},
 		bansMade: family{"headgate_bans_total", counter, nil,

@@ -11,6 +11,7 @@ import (
 	"headgate/internal/exchange"
 	"headgate/internal/feature/basicauth"
 	"headgate/internal/feature/forwardauth"
+	gatefeature "headgate/internal/feature/gate"
 	"headgate/internal/feature/ipfilter"
 	"headgate/internal/feature/ratelimit"
 	"headgate/internal/proto/uri"
@@ -28,13 +29,14 @@ type gate struct {
 	forward *forwardauth.Config
 	ip      *ipfilter.Config
 	rate    *ratelimit.Config
+	people  *gatefeature.Config
 	// closed is the setting by which nobody gets to a server, or "".
 	closed string
 }
 
 // gate returns the gate of a route whose features are f.
 func (c *compiler) gate(b *body, f *config.Features) *gate {
-	g := gate{basic: f.BasicAuth, forward: f.ForwardAuth, ip: f.IPFilter, rate: f.RateLimit}
+	g := gate{basic: f.BasicAuth, forward: f.ForwardAuth, ip: f.IPFilter, rate: f.RateLimit, people: f.Gate}
 	if g.rate != nil && g.rate.Mode == ratelimit.Observe {
 		g.rate = nil
 	}
@@ -71,6 +73,8 @@ func (g *gate) refuses(other *gate) string {
 		return g.closed
 	case g.ip != nil && !within(other.ip, g.ip):
 		return "ip_filter"
+	case g.people != nil && !fewerPeople(other.people, g.people):
+		return "gate"
 	case g.basic != nil && !known(other.basic, g.basic):
 		return "basic_auth"
 	case g.forward != nil && (other.forward == nil || !reflect.DeepEqual(g.forward, other.forward)):
@@ -114,6 +118,14 @@ func known(one, other *basicauth.Config) bool {
 		set[u] = true
 	}
 	return !slices.ContainsFunc(one.Users, func(u basicauth.User) bool { return !set[u] })
+}
+
+// fewerPeople reports whether whoever passes one gate passes the other.
+func fewerPeople(one, other *gatefeature.Config) bool {
+	if one == nil || one == other {
+		return one != nil
+	}
+	return subset(one.Allow, other.Allow) && subset(one.From, other.From)
 }
 
 // slower reports whether one limit lets no more requests through than the other.

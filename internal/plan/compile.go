@@ -11,6 +11,7 @@ import (
 	"headgate/internal/certs"
 	"headgate/internal/config"
 	"headgate/internal/exchange"
+	people "headgate/internal/gate"
 	"headgate/internal/metrics"
 	"headgate/internal/plan/inputs"
 	"headgate/internal/schema"
@@ -54,6 +55,8 @@ type House struct {
 	Standing func(proxy string)
 	// Bans knows who is banned; nil bans nobody.
 	Bans *bans.Engine
+	// Gate knows who has signed in; nil signs nobody in.
+	Gate *people.Engine
 	// Holds is exchange.Env.Holds: the same for all plans.
 	Holds exchange.Holds
 	// Tickets are the keys of session tickets of the process before this one; nil makes new

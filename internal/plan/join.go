@@ -187,6 +187,9 @@ func (j *joiner) guard(t *paths) { j.port.hosts.guarded = j.port.hosts.guarded |
 
 // clash tells of two routes that want the same requests, once for each pair.
 func (c *compiler) clash(port *Port, host string, first, second *Route) {
+	if first.reserved && second.reserved {
+		return // of two proxies with one host: they are the same
+	}
 	pair := clash{first.settings, second.settings}
 	if c.told[pair] {
 		return

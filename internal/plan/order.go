@@ -28,13 +28,21 @@ func (c *compiler) effective(b *body) config.Features {
 // for, in the order of the tables.
 func (c *compiler) rooms(b *body) error {
 	f := c.effective(b)
-	b.gate = c.gate(b, &f)
+	if b.reserved || b.settings.SignIn != nil {
+		f.Gate = nil // people have to get there to sign in
+	}
+	if !b.reserved {
+		b.gate = c.gate(b, &f)
+	}
 	b.redirects, b.closed = f.Redirects, f.Maintenance != nil
 	for _, table := range [][]room{c.shared.sources, c.shared.filters} {
 		for i := range table {
 			r := &table[i]
 			if r.of&served != 0 && b.servers == nil {
 				continue // nobody gets a path
+			}
+			if b.reserved && !r.early {
+				continue
 			}
 			if err := r.add(c, b, &f); err != nil {
 				return err

@@ -149,7 +149,7 @@ func (c *compiler) carried(prev *Plan) []*proxy {
 	}
 	was, is := &prev.house, &c.house
 	switch {
-	case was.Metrics != is.Metrics, was.Tunnels != is.Tunnels, was.Log != is.Log, was.Values != is.Values, was.Recent != is.Recent,
+	case was.Metrics != is.Metrics, was.Tunnels != is.Tunnels, was.Log != is.Log, was.Values != is.Values, was.Recent != is.Recent, was.Gate != is.Gate,
 		was.RecordOf != is.RecordOf, (was.Record == nil) != (is.Record == nil), is.Record != nil && is.RecordOf == nil,
 		was.Inputs.AffinityKey() != is.Inputs.AffinityKey():
 		return nil

@@ -11,7 +11,10 @@ import (
 	"headgate/internal/exchange"
 	"headgate/internal/feature/cache"
 	"headgate/internal/feature/fixed"
+	gatefeature "headgate/internal/feature/gate"
 	"headgate/internal/feature/redirects"
+	"headgate/internal/feature/signin"
+	people "headgate/internal/gate"
 	"headgate/internal/plan/matchers"
 	"headgate/internal/proto/uri"
 	"headgate/internal/schema"
@@ -42,6 +45,11 @@ type body struct {
 	cache    *cache.Cache      // nil without one
 	closed   bool              // for maintenance
 	gate     *gate             // nil lets everyone in
+	// allow are the people whom a gate of sign_in lets in, nil without one.
+	allow *people.Allow
+	// reserved says that the route is not of the configuration: it is headgate's own on the
+	// hosts of a gate.
+	reserved bool
 	// redirects are the rules that act on the route.
 	redirects redirects.Config
 }
@@ -98,7 +106,7 @@ func newShared(cfg *config.Config) shared {
 // what takes the time, so the parts of all routes of one lie together.
 func (c *compiler) bodies(p *config.Proxy, at schema.Place) []*body {
 	all := make([]body, len(p.Routes))
-	out := make([]*body, 0, len(p.Routes))
+	out := make([]*body, 0, len(p.Routes)+1)
 	for i, r := range p.Routes {
 		b := &all[i]
 		*b = body{proxy: p, settings: r, number: i}
@@ -113,7 +121,22 @@ func (c *compiler) bodies(p *config.Proxy, at schema.Place) []*body {
 		}
 		out = append(out, b)
 	}
+	if p.Gated() {
+		out = c.reserve(p, out, at)
+	}
 	return out
+}
+
+// reserve adds the route that is headgate's own on the hosts of a gate.
+func (c *compiler) reserve(p *config.Proxy, out []*body, at schema.Place) []*body {
+	settings := config.NewRoute()
+	settings.Path = people.Reserve
+	b := &body{proxy: p, settings: settings, number: -1, reserved: true}
+	if err := c.body(b); err != nil {
+		at.Problem(err.Error(), "")
+		return out
+	}
+	return append(out, b)
 }
 
 // routes puts the routes of a proxy on a port.
@@ -221,7 +244,11 @@ func (c *compiler) body(b *body) error {
 	if b.matchers, err = matchers.Compile(b.settings.Matchers); err != nil {
 		return err
 	}
-	if b.settings.Unserved {
+	if b.reserved {
+		b.source = gatefeature.Entry(c.house.Gate, c.envFor(b, false))
+	} else if b.settings.SignIn != nil {
+		b.source = signin.Compile(b.settings.SignIn, c.house.Gate)
+	} else if b.settings.Unserved {
 		b.source = unserved{}
 	} else if b.settings.FixedResponse != nil {
 		b.source, err = fixed.Compile(b.settings.FixedResponse)

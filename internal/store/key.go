@@ -23,6 +23,8 @@ const (
 	KeyQUIC = "key/quic"
 	// KeyPurge is the last requested purge of caches, with its sequence.
 	KeyPurge = "purge"
+	// KeyGate is the key that sign-ins in progress are sealed with.
+	KeyGate = "key/gate"
 	// KeySelfSigned is the certificate for names that no other has, with its key, in PEM form.
 	KeySelfSigned = "key/self-signed"
 
@@ -67,6 +69,12 @@ const (
 	// PrefixBan is followed by what package bans keeps: who is banned, who never is, and
 	// where operators signed in from.
 	PrefixBan = "ban/"
+	// PrefixGateSession is followed by the SHA-256 of the secret of a session at the
+	// sign-in host, or at an application's host, in hexadecimal digits.
+	PrefixGateSession = "gate/session/"
+	// PrefixGateCode is followed by the SHA-256 of a code that leads from the sign-in host
+	// to an application's host once.
+	PrefixGateCode = "gate/code/"
 	// PrefixSetup is followed by what setting up the first operator needs.
 	PrefixSetup = "setup/"
 )

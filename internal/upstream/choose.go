@@ -101,7 +101,7 @@ var (
 // none returns the answer for a request that no server can take.
 func (s *Servers) none(ex *exchange.Exchange, outcome balance.Outcome) *exchange.Answer {
 	switch {
-	case outcome == balance.Full && ex.Front.Gone():
+	case outcome == balance.Full && ex.Left():
 		return exchange.Fail(exchange.ClientClosed, "the client left while it waited for a server")
 	case outcome == balance.Full:
 		return allFull

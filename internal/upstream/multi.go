@@ -204,7 +204,7 @@ func (p *Pool) awaitRoom(ex *exchange.Exchange, d *dialing, news chan struct{}, 
 		case <-late:
 			return &dialError{p.address, fmt.Errorf("all streams of its %d connections are busy: %w", maxConnsPerPool, context.DeadlineExceeded)}
 		case <-look.C:
-			if ex.Front.Gone() {
+			if ex.Left() {
 				return &exchange.Error{Reason: exchange.ClientClosed, Err: errors.New("the client left before there was a connection")}
 			}
 		}

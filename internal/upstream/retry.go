@@ -187,7 +187,7 @@ func (r *retry) again(ex *exchange.Exchange, failure *exchange.Error, sent int) 
 		return false
 	}
 	pause(sent)
-	if ex.Front.Gone() {
+	if ex.Left() {
 		r.budget.giveBack(exchange.Now())
 		return false
 	}

@@ -59,9 +59,10 @@ type conn struct {
 	held     bool    // the request has a body that waits to be asked for
 	ended    bool    // Close was called for this exchange
 
-	front  exchange.Front // of the exchange
-	server *Server        // that the exchange was counted on
-	broken error          // how the server broke the response off, or nil
+	front    exchange.Front  // of the exchange
+	signedIn exchange.SignIn // the same
+	server   *Server         // that the exchange was counted on
+	broken   error           // how the server broke the response off, or nil
 }
 
 func newConn(nc *netconn.Conn, p *Pool) *conn {
@@ -73,6 +74,9 @@ func newConn(nc *netconn.Conn, p *Pool) *conn {
 
 // clientLeft ends a wait for the server when the client has left meanwhile.
 func (c *conn) clientLeft() error {
+	if c.signedOut() {
+		return exchange.ErrSignedOut
+	}
 	if !c.front.Gone() {
 		if f, ok := c.front.(hurrying); ok && f.Hurry() {
 			return netconn.ErrSoon
@@ -81,6 +85,9 @@ func (c *conn) clientLeft() error {
 	}
 	return &exchange.Error{Reason: exchange.ClientClosed, Err: errors.New("the client left before the answer was there")}
 }
+
+// signedOut reports whether the sign-in of the client has ended.
+func (c *conn) signedOut() bool { return c.signedIn != nil && c.signedIn.Ended() }
 
 // hurrying is a front that may ask for Gone to be asked more often.
 type hurrying interface{ Hurry() bool }
@@ -103,7 +110,7 @@ func (c *conn) roundTrip(ex *exchange.Exchange, srv *Server, host HostField) err
 func (c *conn) send(ex *exchange.Exchange, srv *Server, host HostField) error {
 	c.ended, c.keep, c.held, c.upload, c.broken = false, false, false, nil, nil
 	c.asked = attemptBegan(ex)
-	c.front, c.server = ex.Front, srv
+	c.front, c.signedIn, c.server = ex.Front, ex.SignedIn, srv
 	c.nc.SetWatch(c.watch)
 	c.nc.SetPending(AppendHead(c.nc.Pending(), ex, srv, host))
 	if err := c.sendBody(ex); err != nil {
@@ -377,6 +384,10 @@ func announced(list *header.List) int64 {
 
 // Read reads the body of the response.
 func (c *conn) Read(p []byte) (int, error) {
+	if c.signedOut() {
+		c.broken = exchange.ErrSignedOut
+		return 0, c.broken
+	}
 	n, err := c.body.Read(p)
 	if err == io.EOF && c.wasReset() {
 		err = syscall.ECONNRESET
@@ -447,7 +458,7 @@ func (c *conn) Close() error {
 	}
 	c.buf.Free()
 	c.buf.Drop()
-	c.front = nil
+	c.front, c.signedIn = nil, nil
 	since := c.restsSince()
 	if c.pool.tls != nil {
 		sure = all // how TLS reads off the socket counts, and not how its records are read

@@ -94,7 +94,7 @@ func (s *Servers) attemptShared(ex *exchange.Exchange, srv *Server) *exchange.Er
 // may be repeated once more.
 func mayGoOn(ex *exchange.Exchange, began int64, repeats int) bool {
 	limit := int64(ex.Limits.RequestTimeout)
-	return repeats < maxRepeats && (limit <= 0 || exchange.Now()-began < limit) && !ex.Front.Gone()
+	return repeats < maxRepeats && (limit <= 0 || exchange.Now()-began < limit) && !ex.Left()
 }
 
 // refusal gives a connection that did not come about its reason.

@@ -22,6 +22,7 @@ import (
 	"headgate/internal/control"
 	"headgate/internal/discovery"
 	"headgate/internal/event"
+	"headgate/internal/gate"
 	"headgate/internal/lists"
 	"headgate/internal/plan"
 	"headgate/internal/ports"
@@ -65,6 +66,7 @@ type Watch struct {
 		held    []control.HeldServer
 		bans    []bans.Event
 		lists   []lists.Event
+		people  []gate.Event
 	}
 
 	// The rest belongs to the goroutine.
@@ -169,6 +171,39 @@ func (w *Watch) publishLists(all []lists.Event) {
 	}
 }
 
+// maxPeople is how many sign-ins wait to be published.
+const maxPeople = 1024
+
+// Person notes that somebody has signed in or out at applications, or tried to. Of too many
+// the oldest are dropped.
+func (w *Watch) Person(e gate.Event) {
+	w.notes.Lock()
+	defer w.notes.Unlock()
+	if len(w.notes.people) == maxPeople {
+		w.notes.people = w.notes.people[1:]
+	}
+	w.notes.people = append(w.notes.people, e)
+	w.rouse()
+}
+
+// publishPeople publishes the events of people.
+func (w *Watch) publishPeople(all []gate.Event) {
+	for _, e := range all {
+		p := event.Person{Person: e.Person, Provider: e.Provider, Cause: e.Cause, Who: e.Who}
+		if e.Address.IsValid() {
+			p.Address = e.Address.String()
+		}
+		switch e.Kind {
+		case gate.SignedIn:
+			w.events.Send(event.PersonSignedIn{Person: p})
+		case gate.SignedOut:
+			w.events.Send(event.PersonSignedOut{Person: p})
+		case gate.SignInFailed:
+			w.events.Send(event.PersonSignInFailed{Person: p})
+		}
+	}
+}
+
 // publishBans publishes the events of clients that were banned, or are no longer.
 func (w *Watch) publishBans(all []bans.Event) {
 	for _, e := range all {
@@ -253,8 +288,8 @@ func (w *Watch) run() {
 // publishChanges publishes what was noted.
 func (w *Watch) publishChanges() {
 	w.notes.Lock()
-	banned, listed := w.notes.bans, w.notes.lists
-	w.notes.bans, w.notes.lists = nil, nil
+	banned, listed, people := w.notes.bans, w.notes.lists, w.notes.people
+	w.notes.bans, w.notes.lists, w.notes.people = nil, nil, nil
 	proxies, orders, held, seePorts, config, sources := w.notes.proxies, w.notes.orders, w.notes.held, w.notes.ports, w.notes.config, w.notes.sources
 	w.notes.proxies, w.notes.orders, w.notes.held, w.notes.ports, w.notes.config, w.notes.sources = nil, nil, nil, false, false, false
 	w.notes.Unlock()
@@ -272,6 +307,7 @@ func (w *Watch) publishChanges() {
 	w.tellHeld(held)
 	w.publishBans(banned)
 	w.publishLists(listed)
+	w.publishPeople(people)
 	for _, r := range orders {
 		w.tellOrder(r)
 	}

@@ -19,12 +19,19 @@ type access struct {
 	forward *forwardauth.Config
 	filter  *ipfilter.Config
 	rate    *ratelimit.Config
+	gate    *config.Gate
 }
 
 // accessOf returns who may use a route of a proxy: its own features, else the
 // proxy's, which has those of policies and defaults already. nil is off.
 func accessOf(p *config.Proxy, r *config.Route) access {
-	a := access{r.BasicAuth, r.ForwardAuth, r.IPFilter, r.RateLimit}
+	a := access{r.BasicAuth, r.ForwardAuth, r.IPFilter, r.RateLimit, r.Gate}
+	if a.gate == nil {
+		a.gate = p.Gate
+	}
+	if a.gate != nil && (a.gate.Off() || r.SignIn != nil) {
+		a.gate = nil
+	}
 	if a.basic == nil {
 		a.basic = p.BasicAuth
 	}
@@ -84,7 +91,36 @@ func compareAccess(before, after access) []finding {
 			add(Warning, "access_loosened", "lets clients say to the auth server where they come from")
 		}
 	}
-	return compareLimits(out, before, after)
+	return compareLimits(compareGates(out, before.gate, after.gate), before, after)
+}
+
+// compareGates adds what is otherwise about people who have to sign in.
+func compareGates(out []finding, before, after *config.Gate) []finding {
+	add := func(s Severity, code, text string) { out = append(out, finding{s, code, text}) }
+	switch {
+	case before == after:
+	case before == nil:
+		add(Info, "access_closed", "lets in only "+listed(shortened(after.Allow))+" after they have signed in")
+		if len(after.From) > 0 {
+			add(Warning, "gate_bypassed", "lets clients of "+listed(shortened(after.From))+" in without a sign-in")
+		}
+	case after == nil:
+		add(Danger, "access_opened", "lets people in who have not signed in")
+	default:
+		if more := missing(after.Allow, before.Allow); len(more) > 0 {
+			add(Warning, "access_loosened", "lets in "+listed(shortened(more)))
+		}
+		if gone := missing(before.Allow, after.Allow); len(gone) > 0 {
+			add(Info, "access_closed", "no longer lets in "+listed(shortened(gone)))
+		}
+		if more := missing(after.From, before.From); len(more) > 0 {
+			add(Danger, "access_opened", "lets clients of "+listed(shortened(more))+" in without a sign-in")
+		}
+		if after.SharedCache && !before.SharedCache {
+			add(Danger, "access_opened", "lets caches share what only people who have signed in may read")
+		}
+	}
+	return out
 }
 
 // compareLimits adds what is otherwise about addresses and rates.

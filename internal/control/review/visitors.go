@@ -100,6 +100,12 @@ var effects = map[string]struct {
 		}
 		return ""
 	}, "visitors wait as long as a server takes to answer"},
+	"gate": {func(a acting) string {
+		if c, ok := on(a.features.Gate, a.features.Gate != nil); ok {
+			return "visitors need to sign in, and only " + listed(shortened(c.Allow)) + " are let in"
+		}
+		return ""
+	}, "visitors need not sign in"},
 	"basic_auth": {func(a acting) string {
 		if c, ok := on(a.features.BasicAuth, a.features.BasicAuth != nil); ok {
 			return fmt.Sprintf("visitors need a name and a password (%s)", counted(len(c.Users), "user", "users"))

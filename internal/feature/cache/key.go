@@ -129,6 +129,8 @@ func passes(ex *exchange.Exchange) (status string) {
 	switch {
 	case rq.Method != "GET" && rq.Method != "HEAD":
 		return statusMethod
+	case ex.Gated:
+		return statusBypass
 	case rq.Upgrade != "" || rq.Body != nil || rq.Length != 0:
 		return statusBypass
 	case rq.Header.Has(header.IfMatch) || rq.Header.Has(header.IfUnmodifiedSince):

@@ -15,6 +15,10 @@ func (s *Stream) Read(p []byte) (int, error) {
 	if len(p) == 0 {
 		return 0, nil
 	}
+	if s.ex.SignedOut() {
+		s.broken = exchange.ErrSignedOut
+		return 0, s.broken
+	}
 	r := (*receiver)(s)
 	n, err := s.body.Read(p, &s.conn.mu.Writer, r)
 	if err != nil && err != io.EOF {
@@ -130,6 +134,9 @@ func (w *waiting) wait() error {
 		}
 		if s.held && s.ex.Request.Body.Ready() {
 			return errLate // the client did not wait
+		}
+		if s.ex.SignedOut() {
+			return exchange.ErrSignedOut
 		}
 		if s.ex.Front.Gone() {
 			return &exchange.Error{Reason: exchange.ClientClosed, Err: errors.New("the client left before the answer was there")}

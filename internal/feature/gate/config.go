@@ -1,0 +1,55 @@
+package gate
+
+import (
+	"headgate/internal/gate"
+	"headgate/internal/schema"
+	"headgate/internal/setting/ipset"
+)
+
+// Config lets in only people who have signed in and are in the list. Signing in is
+// configured with `sign_in`. Everybody else is sent to the sign-in page, or gets 401 or 403.
+//
+// Servers learn who signed in from the fields of `sign_in.headers`; what clients send under
+// these names is removed on every route of the proxy, also where the gate is off. Responses
+// are for one person: they are not stored, and no cache outside may share them.
+type Config struct {
+	// Enabled is whether people need to sign in. `enabled: false` on a route lets everyone
+	// in there.
+	Enabled bool `json:"enabled" default:"true"`
+	// Allow are the people who are let in: `group:PROVIDER/GROUP` for a group of a provider,
+	// `person:ADDRESS` or `person:PROVIDER/ID` for one person, `domain:NAME` for everybody
+	// with an e-mail address there. Addresses count only if they are verified: see
+	// `emails` of the provider.
+	Allow []string `json:"allow,omitempty" max:"1000" example:"[group:company/staff, \"person:ann@example.com\"]"`
+	// From are clients that need not sign in, by address: addresses, networks, list:NAME,
+	// country:DE or asn:64500. Servers learn nothing about who they are.
+	From []string `json:"from,omitempty" max:"10000" example:"[list:home]"`
+	// SharedCache is whether responses that a server marks as public are stored and shared
+	// as without a gate: everybody who can reach such a cache can read them.
+	SharedCache bool `json:"shared_cache" default:"false"`
+}
+
+// Off reports whether everyone is let in.
+func (c *Config) Off() bool { return !c.Enabled }
+
+// References returns what the lists of addresses refer to.
+func (c *Config) References() []ipset.Referrer {
+	return []ipset.Referrer{{Field: "from", Entries: c.From}}
+}
+
+// Check reports what is wrong with the settings at a place.
+func (c *Config) Check(at schema.Place) {
+	ipset.CheckEntries(c.From, at.Field("from"))
+	if c.Enabled && len(c.Allow) == 0 && !at.Field("allow").Reported() {
+		at.Field("allow").Problem("the gate lets nobody in", "name people, such as group:company/staff, or write enabled: false")
+	}
+	seen := map[string]bool{}
+	for i, text := range c.Allow {
+		if _, err := gate.ParseEntry(text); err != nil {
+			at.Field("allow").Index(i).Problem(err.Error(), "write group:PROVIDER/GROUP, person:ADDRESS or domain:NAME")
+		} else if seen[text] {
+			at.Field("allow").Index(i).Problemf("remove one of them", "duplicate entry %s", text)
+		}
+		seen[text] = true
+	}
+}

@@ -1,0 +1,172 @@
+// Package gate lets in only people who have signed in. Guard is the filter of every route
+// of a proxy that has a gate somewhere: it keeps headgate's cookies and the fields that name
+// people away from servers. Compile returns the gate itself. Entry is what answers below
+// /.headgate/ on the hosts of applications. Who is signed in is known by internal/gate.
+package gate
+
+import (
+	"net/url"
+	"strings"
+
+	"headgate/internal/exchange"
+	"headgate/internal/gate"
+	"headgate/internal/proto/header"
+	"headgate/internal/setting/ipset"
+)
+
+// Name is the name of the filters.
+const Name = "gate"
+
+// Compile returns the gate. Settings that were checked give no error.
+func Compile(c *Config, headers *gate.Headers, engine *gate.Engine, env exchange.Env) (exchange.Filter, error) {
+	allow, err := gate.ParseAllow(c.Allow)
+	if err != nil {
+		return exchange.Filter{}, err
+	}
+	f := &filter{engine: engine, allow: allow, headers: *headers, shared: c.SharedCache, ports: env.SecurePorts}
+	if len(c.From) > 0 {
+		if f.from, err = ipset.Compile(c.From, env.Addresses); err != nil {
+			return exchange.Filter{}, err
+		}
+	}
+	return exchange.Filter{Name: Name, Request: f.request, Response: f.response}, nil
+}
+
+// filter is a compiled gate. It is immutable.
+type filter struct {
+	engine  *gate.Engine
+	allow   *gate.Allow
+	from    *ipset.Matcher // nil without
+	headers gate.Headers
+	shared  bool
+	ports   map[string]int // https ports by the names of http ports
+}
+
+// request lets a client in, or sends it to sign in.
+func (f *filter) request(ex *exchange.Exchange) *exchange.Answer {
+	ex.Gated = !f.shared
+	if f.from != nil && f.from.Has(ex) {
+		return nil
+	}
+	if ex.Request.Scheme != "https" {
+		return needsHTTPS(ex, f.ports)
+	}
+	cookies := gate.CookiesOf(ex)
+	if cookies.Repeated || cookies.Gate == "" || f.engine == nil {
+		return f.signIn(ex, cookies)
+	}
+	s := f.engine.Host(cookies.Gate, gate.HostOf(ex), ex.Times.Start)
+	if s == nil {
+		return f.signIn(ex, cookies)
+	}
+	if !f.allow.Has(s.Person) {
+		return f.deny(ex, s.Person)
+	}
+	f.admit(ex, s)
+	return nil
+}
+
+// admit tells the server who signed in.
+func (f *filter) admit(ex *exchange.Exchange, s *gate.Session) {
+	p, list := s.Person, &ex.Request.Header
+	ex.User, ex.Personal, ex.SignedIn = p.User, true, s
+	for _, field := range [...][2]string{{f.headers.User, p.User}, {f.headers.Email, p.Email}, {f.headers.Name, p.Name}, {f.headers.Groups, p.GroupsField()}} {
+		if field[0] != "" && field[1] != "" {
+			list.AddKnown(header.Other, field[0], field[1])
+		}
+	}
+}
+
+// response keeps caches outside from sharing what is for one person.
+func (f *filter) response(ex *exchange.Exchange) {
+	if !f.shared && ex.Response.Tunnel == nil && (!ex.Response.Ours || ex.Reason == exchange.None) {
+		private(ex)
+	}
+}
+
+// private rewrites the fields by which shared caches decide (RFC 9111, section 5.2.2; RFC
+// 9213).
+func private(ex *exchange.Exchange) {
+	list := &ex.Response.Header
+	list.DeleteFunc(func(f *header.Field) bool {
+		return f.ID == header.CDNCacheControl || f.ID == header.Other && (f.Is("Surrogate-Control") || ofCDN(f.Name))
+	})
+	confined, said := false, false
+	fields := list.All()
+	for i := range fields {
+		if field := &fields[i]; field.ID == header.CacheControl {
+			said = true
+			field.Value = confine(ex, field.Value)
+			confined = confined || confines(field.Value)
+		}
+	}
+	if !said || !confined {
+		list.Add(header.CacheControl, "private")
+	}
+}
+
+// ofCDN reports whether a field is for the caches of one CDN, such as
+// Cloudflare-CDN-Cache-Control.
+func ofCDN(name string) bool {
+	const suffix = "-CDN-Cache-Control"
+	return len(name) > len(suffix) && header.EqualFold(name[len(name)-len(suffix):], suffix)
+}
+
+// confines reports whether a Cache-Control field keeps shared caches from storing.
+func confines(value string) bool {
+	for part := range strings.SplitSeq(value, ",") {
+		if part = strings.Trim(part, " \t"); header.EqualFold(part, "private") || header.EqualFold(part, "no-store") {
+			return true
+		}
+	}
+	return false
+}
+
+// confine returns a Cache-Control field without what only shared caches read, and with
+// private in the place of public.
+func confine(ex *exchange.Exchange, value string) string {
+	changes := false
+	for part := range strings.SplitSeq(value, ",") {
+		changes = changes || shares(part)
+	}
+	if !changes {
+		return value
+	}
+	b := append(ex.Text.Begin(), "private"...)
+	for part := range strings.SplitSeq(value, ",") {
+		if part = strings.Trim(part, " \t"); part != "" && !shares(part) && !header.EqualFold(part, "private") {
+			b = append(append(b, ", "...), part...)
+		}
+	}
+	return ex.Text.End(b)
+}
+
+// shares reports whether a directive lets shared caches store what they otherwise would not.
+func shares(part string) bool {
+	name, _, _ := strings.Cut(strings.Trim(part, " \t"), "=")
+	return header.EqualFold(name, "public") || header.EqualFold(name, "s-maxage") || header.EqualFold(name, "proxy-revalidate")
+}
+
+// maxTarget is the longest address that is returned to.
+const maxTarget = 1800
+
+// addressOf returns the address of a request.
+func addressOf(ex *exchange.Exchange) string {
+	path := ex.Request.Path
+	if path == "*" || path == "" {
+		path = "/"
+	}
+	if address := gate.OriginOf(ex) + path + ex.Request.Query; len(address) <= maxTarget {
+		return address
+	}
+	return gate.OriginOf(ex) + "/"
+}
+
+// signInQuery returns the query of the sign-in page for a request.
+func signInQuery(address, nonce string) string {
+	q := "?to=" + url.QueryEscape(address)
+	if nonce != "" {
+		q += "&n=" + nonce
+	}
+	return q
+}

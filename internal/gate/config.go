@@ -1,0 +1,104 @@
+package gate
+
+import (
+	"headgate/internal/gate/provider"
+	"headgate/internal/proto/header"
+	"headgate/internal/proto/http1"
+	"headgate/internal/schema"
+	"headgate/internal/setting/unit"
+)
+
+// Config says how people sign in before they reach applications behind a `gate`. The
+// sign-in page is a route with `sign_in: {}`.
+type Config struct {
+	// Providers are the providers through which people sign in, by name. The name is part
+	// of the callback address that is registered at the provider,
+	// https://HOST/callback/NAME, and of the groups of the provider, group:NAME/GROUP.
+	Providers map[string]*provider.Config `json:"providers,omitempty" max:"16" object:"sign-in provider" example:"{company: {issuer: \"https://id.example.com\", client_id: headgate, client_secret: \"${file:/run/secrets/oidc}\"}}"`
+	// Session is how long people stay signed in.
+	Session Lifetime `json:"session"`
+	// Headers are the fields that tell servers who signed in.
+	Headers Headers `json:"headers"`
+}
+
+// Lifetime is how long people stay signed in.
+type Lifetime struct {
+	// IdleTimeout is how long a session lasts without a request.
+	IdleTimeout unit.Duration `json:"idle_timeout" default:"12h" min:"1m" max:"8760h"`
+	// MaxAge is how long a session lasts at most.
+	MaxAge unit.Duration `json:"max_age" default:"168h" min:"1m" max:"8760h"`
+}
+
+// Headers are the fields that tell servers who signed in. What clients send under these
+// names, or under names that a server may read as the same, is removed on every route of a
+// proxy that has a gate. An empty name sends none.
+type Headers struct {
+	// User is the field with the person's unique name.
+	User string `json:"user" default:"Remote-User" max:"64"`
+	// Email is the field with the e-mail address, if it counts.
+	Email string `json:"email" default:"Remote-Email" max:"64"`
+	// Name is the field with the name for people to read.
+	Name string `json:"name" default:"Remote-Name" max:"64"`
+	// Groups is the field with the groups, separated by commas: PROVIDER/GROUP.
+	Groups string `json:"groups" default:"Remote-Groups" max:"64"`
+}
+
+// Names returns the names that are not empty.
+func (h *Headers) Names() []string {
+	var out []string
+	for _, name := range []string{h.User, h.Email, h.Name, h.Groups} {
+		if name != "" {
+			out = append(out, name)
+		}
+	}
+	return out
+}
+
+// Configured reports whether people can sign in at all.
+func (c *Config) Configured() bool { return len(c.Providers) > 0 }
+
+// Check reports what is wrong with the settings at a place.
+func (c *Config) Check(at schema.Place) {
+	for name, p := range c.Providers {
+		place := at.Field("providers").Field(name).Called("sign-in provider", name)
+		if !validProvider(name) {
+			place.Problem("the name cannot be part of an address", "write small letters, digits and hyphens")
+		}
+		p.Check(place)
+	}
+	if c.Session.IdleTimeout > c.Session.MaxAge {
+		at.Field("session").Field("idle_timeout").Problem("idle_timeout is longer than max_age", "write a shorter idle_timeout or a longer max_age")
+	}
+	c.Headers.check(at.Field("headers"))
+}
+
+func (h *Headers) check(at schema.Place) {
+	var seen []string
+	for _, f := range []struct{ field, name string }{{"user", h.User}, {"email", h.Email}, {"name", h.Name}, {"groups", h.Groups}} {
+		if f.name == "" {
+			continue
+		}
+		id := header.Lookup(f.name)
+		switch place := at.Field(f.field); {
+		case !http1.ValidName(f.name):
+			place.Problemf("write a name like Remote-User", "%q is not a header name", f.name)
+		case id != header.Other && id != header.XForwardedUser:
+			place.Problemf("write a name like Remote-User", "%s has another meaning", f.name)
+		}
+		for _, other := range seen {
+			if header.Twins(other, f.name) {
+				at.Field(f.field).Problemf("choose another name", "servers may read %s and %s as the same", f.name, other)
+			}
+		}
+		seen = append(seen, f.name)
+	}
+}
+
+func validProvider(name string) bool {
+	for _, r := range name {
+		if (r < 'a' || r > 'z') && (r < '0' || r > '9') && r != '-' {
+			return false
+		}
+	}
+	return name != "" && len(name) <= 63
+}

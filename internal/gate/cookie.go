@@ -1,0 +1,189 @@
+package gate
+
+import (
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"strconv"
+	"strings"
+	"time"
+
+	"headgate/internal/exchange"
+	"headgate/internal/proto/header"
+)
+
+// The names of cookies. Browsers accept names with __Host- only from the host itself, over
+// https, and for all of its paths: no sibling of the host can set them.
+const (
+	// CookiePrefix is what all names start with. No server ever gets such a cookie.
+	CookiePrefix = "__Host-headgate-"
+	// CookieGate is the session of one application's host.
+	CookieGate = CookiePrefix + "gate"
+	// CookieNonce identifies a browser at an application's host while it signs in.
+	CookieNonce = CookiePrefix + "nonce"
+	// CookieSignIn is the session at the sign-in host.
+	CookieSignIn = CookiePrefix + "sign-in"
+	// CookiePending is followed by a part of the state: a sign-in in progress.
+	CookiePending = CookiePrefix + "pending-"
+)
+
+// secretLength is how many characters a secret has: 256 bits in Base64.
+const secretLength = 43
+
+// newSecret returns 256 bits in Base64.
+func newSecret() string {
+	b := make([]byte, 32)
+	rand.Read(b)
+	return base64.RawURLEncoding.EncodeToString(b)
+}
+
+// isSecret reports whether a text has the form of a secret.
+func isSecret(text string) bool {
+	if len(text) != secretLength {
+		return false
+	}
+	for i := range len(text) {
+		if c := text[i]; (c < '0' || c > '9') && (c|0x20 < 'a' || c|0x20 > 'z') && c != '-' && c != '_' {
+			return false
+		}
+	}
+	return true
+}
+
+// digest is what is kept of a secret.
+type digest [sha256.Size]byte
+
+func digestOf(secret string) digest {
+	var b [secretLength]byte
+	copy(b[:], secret)
+	return sha256.Sum256(b[:])
+}
+
+func (d digest) String() string { return hex.EncodeToString(d[:]) }
+
+func parseDigest(text string) (d digest, ok bool) {
+	b, err := hex.DecodeString(text)
+	if err != nil || len(b) != len(d) {
+		return d, false
+	}
+	return digest(b), true
+}
+
+// SetCookie returns the value of a Set-Cookie field; a value of "" removes the cookie.
+func SetCookie(name, value string, age time.Duration) string {
+	seconds := int64(age / time.Second)
+	if value == "" {
+		seconds = 0
+	}
+	return name + "=" + value + "; Path=/; Max-Age=" + strconv.FormatInt(seconds, 10) + "; Secure; HttpOnly; SameSite=Lax"
+}
+
+// Cookies are those of headgate in a request.
+type Cookies struct {
+	// Gate, Nonce and SignIn are the values, "" without one.
+	Gate, Nonce, SignIn string
+	// Pending are sign-ins in progress, with their names.
+	Pending []Cookie
+	// Repeated is whether a name is in the request twice: one of the two is not headgate's.
+	Repeated bool
+}
+
+// Cookie is a name and a value.
+type Cookie struct{ Name, Value string }
+
+// maxPending is how many sign-ins a browser may have in progress.
+const maxPending = 8
+
+// Strip removes all cookies of headgate from a request, however their names are spelled,
+// and puts those that are spelled right into c.
+func (c *Cookies) Strip(ex *exchange.Exchange) {
+	*c = Cookies{Pending: c.Pending[:0]}
+	list := &ex.Request.Header
+	if !list.Has(header.Cookie) {
+		return
+	}
+	emptied := false
+	fields := list.All()
+	for i := range fields {
+		if f := &fields[i]; f.ID == header.Cookie && mayHave(f.Value) {
+			f.Value = c.strip(ex, f.Value)
+			emptied = emptied || f.Value == ""
+		}
+	}
+	if emptied {
+		list.DeleteFunc(func(f *header.Field) bool { return f.ID == header.Cookie && f.Value == "" })
+	}
+}
+
+// mayHave reports whether a Cookie field can have one of headgate's.
+func mayHave(value string) bool {
+	for {
+		i := strings.IndexByte(value, '_')
+		if i < 0 || len(value)-i < len(CookiePrefix) {
+			return false
+		}
+		if header.EqualFold(value[i:i+len(CookiePrefix)], CookiePrefix) {
+			return true
+		}
+		value = value[i+1:]
+	}
+}
+
+// Reserved reports whether a cookie's name belongs to headgate, however it is spelled.
+func Reserved(name string) bool {
+	return len(name) >= len(CookiePrefix) && header.EqualFold(name[:len(CookiePrefix)], CookiePrefix)
+}
+
+// strip returns a Cookie field without headgate's. The others stay as they are written.
+func (c *Cookies) strip(ex *exchange.Exchange, value string) string {
+	b := ex.Text.Begin()
+	first := true
+	for part := range strings.SplitSeq(value, ";") {
+		name, text, _ := strings.Cut(strings.Trim(part, " \t"), "=")
+		if name = strings.TrimRight(name, " \t"); Reserved(name) {
+			c.note(name, strings.TrimLeft(text, " \t"))
+			continue
+		}
+		if first {
+			part = strings.TrimLeft(part, " \t")
+		} else {
+			b = append(b, ';')
+		}
+		b, first = append(b, part...), false
+	}
+	return ex.Text.End(b)
+}
+
+func (c *Cookies) note(name, value string) {
+	var at *string
+	switch name {
+	case CookieGate:
+		at = &c.Gate
+	case CookieNonce:
+		at = &c.Nonce
+	case CookieSignIn:
+		at = &c.SignIn
+	default:
+		if strings.HasPrefix(name, CookiePending) && len(c.Pending) < maxPending {
+			c.Pending = append(c.Pending, Cookie{name, value})
+		}
+		return
+	}
+	if *at != "" {
+		c.Repeated = true
+	}
+	*at = value
+}
+
+// DropSetCookies removes cookies with headgate's names from the response of a server.
+func DropSetCookies(list *header.List) {
+	list.DeleteFunc(func(f *header.Field) bool {
+		if f.ID != header.SetCookie {
+			return false
+		}
+		pair, _, _ := strings.Cut(f.Value, ";")
+		name, _, _ := strings.Cut(pair, "=")
+		return Reserved(strings.Trim(name, " \t"))
+	})
+}

@@ -1,0 +1,126 @@
+// Package page makes the pages that people see when they sign in: plain HTML that works
+// without scripts, with a strict policy for what a browser may load, in the language that
+// the browser prefers. text.go has the texts.
+package page
+
+import (
+	"bytes"
+	"crypto/sha256"
+	_ "embed"
+	"encoding/base64"
+	"html/template"
+	"sync"
+
+	"headgate/internal/exchange"
+	"headgate/internal/proto/header"
+)
+
+// View is what is on a page.
+type View struct {
+	// Texts are those of the language.
+	Texts *Texts
+	// Site is the name of the whole, at the top.
+	Site string
+	// Title is the heading.
+	Title string
+	// Lines are paragraphs.
+	Lines []string
+	// Error is a message that something failed, "" for none.
+	Error string
+	// Links lead on, the first is the most likely one.
+	Links []Link
+	// Forms are buttons that change something.
+	Forms []Form
+	// Refresh is an address that the browser goes to at once, "" for none.
+	Refresh string
+	// NewWindow opens the links in windows of their own.
+	NewWindow bool
+}
+
+// Link is a link.
+type Link struct{ URL, Label string }
+
+// Form is a form with a button.
+type Form struct {
+	// Action is the path that it is posted to.
+	Action string
+	// Fields are hidden.
+	Fields []Field
+	// Button is the text on the button; Plain is whether it is not the likely one.
+	Button string
+	Plain  bool
+}
+
+// Field is a field of a form.
+type Field struct{ Name, Value string }
+
+//go:embed page.html
+var source string
+
+//go:embed page.css
+var style string
+
+// parsed is the template, which is parsed once.
+var parsed = sync.OnceValue(func() *template.Template {
+	return template.Must(template.New("page").Funcs(template.FuncMap{
+		"style": func() template.CSS { return template.CSS(style) },
+		// Addresses are made by headgate and checked where they came in.
+		"trusted": func(u string) template.URL { return template.URL(u) },
+	}).Parse(source))
+})
+
+// policies are the values of Content-Security-Policy.
+var policies = sync.OnceValue(func() (p struct{ page, framed string }) {
+	sum := sha256.Sum256([]byte(style))
+	p.framed = "default-src 'none'; style-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'; form-action 'self'; base-uri 'none'"
+	p.page = p.framed + "; frame-ancestors 'none'"
+	return p
+})
+
+// HTML returns the page.
+func (v *View) HTML() []byte {
+	var b bytes.Buffer
+	if err := parsed().Execute(&b, v); err != nil {
+		panic("page: " + err.Error()) // the template has nothing that can fail
+	}
+	return b.Bytes()
+}
+
+// Answer returns the page as an answer with the status of a reason, 200 for None. Framed is
+// whether it may be shown in a frame of another page. Fields are added.
+func (v *View) Answer(reason exchange.Reason, framed bool, fields ...header.Field) *exchange.Answer {
+	status := reason.Status()
+	if reason == exchange.None {
+		status = 200
+	}
+	policy := policies().page
+	if framed {
+		policy = policies().framed
+	}
+	return &exchange.Answer{
+		Reason: reason, Status: status, Body: v.HTML(), ContentType: "text/html; charset=utf-8",
+		Fields: append(fields,
+			NoStore(),
+			Plain("Content-Security-Policy", policy),
+			Plain("Content-Language", v.Texts.Code),
+			Plain("X-Content-Type-Options", "nosniff"),
+			// Forms need their Origin, which browsers leave out with no-referrer.
+			Plain("Referrer-Policy", "same-origin"),
+			Plain("Vary", "Accept-Language, Cookie")),
+	}
+}
+
+// NoStore is the field that keeps a response out of all caches.
+func NoStore() header.Field {
+	return header.Field{ID: header.CacheControl, Name: header.CacheControl.String(), Value: "no-store"}
+}
+
+// Plain is a field.
+func Plain(name, value string) header.Field {
+	return header.Field{ID: header.Lookup(name), Name: name, Value: value}
+}
+
+// Redirect returns an answer that leads elsewhere by GET.
+func Redirect(location string, fields ...header.Field) *exchange.Answer {
+	return &exchange.Answer{Reason: exchange.Redirected, Status: 303, Fields: append(fields, Plain("Location", location), NoStore(), Plain("Referrer-Policy", "no-referrer"))}
+}

@@ -1,0 +1,123 @@
+package gate
+
+import (
+	"context"
+	"crypto/aes"
+	"crypto/cipher"
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"headgate/internal/gate/provider"
+	"headgate/internal/store"
+)
+
+// PendingAge is how long a sign-in may take.
+const PendingAge = 10 * time.Minute
+
+// waiting is a sign-in in progress. It is kept by the browser, sealed: nothing is stored
+// for clients that have not signed in, so they cannot fill anything.
+type waiting struct {
+	Provider string           `json:"p"`
+	Pending  provider.Pending `json:"q"`
+	Return   Return           `json:"r"`
+	Until    time.Time        `json:"t"`
+}
+
+// sealer has the key that cookies are sealed with.
+type sealer struct {
+	mu   sync.Mutex
+	aead cipher.AEAD
+}
+
+// keySize is the length of the key: AES-256.
+const keySize = 32
+
+// aead returns the cipher. All nodes share its key, which the first of them makes.
+func (e *Engine) aead() (cipher.AEAD, error) {
+	e.sealer.mu.Lock()
+	defer e.sealer.mu.Unlock()
+	if e.sealer.aead != nil {
+		return e.sealer.aead, nil
+	}
+	ctx, stop := context.WithTimeout(context.Background(), storeTimeout)
+	defer stop()
+	entry, err := e.o.Store.Get(ctx, store.KeyGate)
+	if errors.Is(err, store.ErrNotFound) {
+		key := make([]byte, keySize)
+		rand.Read(key)
+		// Another node may be first, so what counts is read back.
+		_, _ = e.o.Store.Commit(ctx, store.Change{If: []store.Condition{{Key: store.KeyGate}}, Put: []store.Entry{{Key: store.KeyGate, Value: key}}, Who: "headgate", Why: "key of sign-ins in progress"})
+		entry, err = e.o.Store.Get(ctx, store.KeyGate)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%w: read the key of sign-ins in progress: %v", ErrUnavailable, err)
+	}
+	block, err := aes.NewCipher(entry.Value)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %v", ErrUnavailable, err)
+	}
+	if e.sealer.aead, err = cipher.NewGCMWithRandomNonce(block); err != nil {
+		return nil, fmt.Errorf("%w: %v", ErrUnavailable, err)
+	}
+	return e.sealer.aead, nil
+}
+
+// pendingName returns the name of the cookie of a sign-in with a state. Several tabs can
+// sign in beside each other.
+func pendingName(state string) string { return CookiePending + state[:min(len(state), 8)] }
+
+// seal returns the cookie of a sign-in.
+func (e *Engine) seal(w waiting) (Cookie, error) {
+	aead, err := e.aead()
+	if err != nil {
+		return Cookie{}, err
+	}
+	text, err := json.Marshal(w)
+	if err != nil {
+		return Cookie{}, err
+	}
+	name := pendingName(w.Pending.State)
+	return Cookie{name, base64.RawURLEncoding.EncodeToString(aead.Seal(nil, nil, text, []byte(name)))}, nil
+}
+
+// unseal returns the sign-in with a state among a browser's, and the name of its cookie, ""
+// if there is none.
+func (e *Engine) unseal(cookies []Cookie, state string) (w waiting, used string, err error) {
+	if !isSecret(state) {
+		return w, "", ErrExpired
+	}
+	name := pendingName(state)
+	for _, c := range cookies {
+		if c.Name != name {
+			continue
+		}
+		used = name
+		aead, err := e.aead()
+		if err != nil {
+			return w, "", err
+		}
+		sealed, err := base64.RawURLEncoding.DecodeString(c.Value)
+		if err != nil {
+			continue
+		}
+		text, err := aead.Open(nil, nil, sealed, []byte(name))
+		if err != nil || json.Unmarshal(text, &w) != nil || !time.Now().Before(w.Until) || !sameText(w.Pending.State, state) {
+			continue
+		}
+		return w, used, nil
+	}
+	return waiting{}, used, ErrExpired
+}
+
+// sameText compares two secrets in a time that does not depend on where they differ.
+func sameText(a, b string) bool {
+	x, y := sha256.Sum256([]byte(a)), sha256.Sum256([]byte(b))
+	return subtle.ConstantTimeCompare(x[:], y[:]) == 1
+}

@@ -1,0 +1,149 @@
+package gate
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"headgate/internal/gate/provider"
+)
+
+// Person is somebody who signed in. It is immutable.
+type Person struct {
+	// ID identifies the person: PROVIDER/SUBJECT.
+	ID string `json:"id"`
+	// Provider is the name of the provider.
+	Provider string `json:"provider"`
+	// User is the unique name that servers get.
+	User string `json:"user"`
+	// Name is for people to read.
+	Name string `json:"name,omitempty"`
+	// Email is the address, "" unless it counts.
+	Email string `json:"email,omitempty"`
+	// Groups are PROVIDER/GROUP.
+	Groups []string `json:"groups,omitempty"`
+
+	groups string // joined
+	domain string // of Email
+}
+
+// newPerson returns the person that a provider has identified.
+func newPerson(name string, id provider.Identity) *Person {
+	p := &Person{ID: name + "/" + id.Subject, Provider: name, User: id.User, Name: id.Name, Email: id.Email}
+	for _, g := range id.Groups {
+		p.Groups = append(p.Groups, name+"/"+g)
+	}
+	if p.User == "" {
+		p.User = p.Email
+	}
+	if p.User == "" {
+		p.User = p.ID
+	}
+	return p.ready()
+}
+
+// ready computes what follows from the exported fields.
+func (p *Person) ready() *Person {
+	p.groups = strings.Join(p.Groups, ",")
+	if at := strings.LastIndexByte(p.Email, '@'); at >= 0 {
+		p.domain = p.Email[at+1:]
+	}
+	return p
+}
+
+// Title returns the best text for people.
+func (p *Person) Title() string {
+	switch {
+	case p.Name != "":
+		return p.Name
+	case p.Email != "":
+		return p.Email
+	}
+	return p.User
+}
+
+// GroupsField returns the groups as servers get them.
+func (p *Person) GroupsField() string { return p.groups }
+
+// Allow is the compiled list of people who may enter. It is immutable.
+type Allow struct {
+	people, groups, domains map[string]bool
+}
+
+// The kinds of entries in a list of people.
+const (
+	kindPerson = "person:"
+	kindGroup  = "group:"
+	kindDomain = "domain:"
+)
+
+// Entry is one entry of a list of people.
+type Entry struct {
+	// Kind is person, group or domain.
+	Kind string
+	// Name is what it names.
+	Name string
+	// Provider is the provider of a group, or of a person that is written as
+	// PROVIDER/SUBJECT; "" otherwise.
+	Provider string
+}
+
+// ParseEntry reads an entry: group:PROVIDER/GROUP, person:ADDRESS, person:PROVIDER/SUBJECT
+// or domain:NAME.
+func ParseEntry(text string) (Entry, error) {
+	kind, name, ok := strings.Cut(text, ":")
+	if !ok || name == "" || strings.ContainsFunc(name, func(r rune) bool { return r < ' ' }) {
+		return Entry{}, fmt.Errorf("%q names nobody", text)
+	}
+	e := Entry{Kind: kind, Name: name}
+	switch kind + ":" {
+	case kindPerson:
+		if first, _, found := strings.Cut(name, "/"); found && validProvider(first) {
+			e.Provider = first
+		} else if strings.Contains(name, "@") {
+			e.Name = strings.ToLower(name)
+		} else {
+			return Entry{}, fmt.Errorf("%q is neither an address nor PROVIDER/ID", name)
+		}
+	case kindGroup:
+		if e.Provider, _, ok = strings.Cut(name, "/"); !ok {
+			return Entry{}, fmt.Errorf("group %q names no provider", name)
+		}
+	case kindDomain:
+		e.Name = strings.ToLower(name)
+		if strings.ContainsAny(name, "@/* ") {
+			return Entry{}, fmt.Errorf("%q is not a domain", name)
+		}
+	default:
+		return Entry{}, fmt.Errorf("%q is neither group:, person: nor domain:", text)
+	}
+	return e, nil
+}
+
+// ParseAllow compiles a list of people.
+func ParseAllow(entries []string) (*Allow, error) {
+	a := &Allow{people: map[string]bool{}, groups: map[string]bool{}, domains: map[string]bool{}}
+	for _, text := range entries {
+		e, err := ParseEntry(text)
+		if err != nil {
+			return nil, err
+		}
+		switch e.Kind + ":" {
+		case kindPerson:
+			a.people[e.Name] = true
+		case kindGroup:
+			a.groups[e.Name] = true
+		case kindDomain:
+			a.domains[e.Name] = true
+		}
+	}
+	return a, nil
+}
+
+// Has reports whether a person may enter.
+func (a *Allow) Has(p *Person) bool {
+	if a.people[p.ID] || p.Email != "" && (a.people[p.Email] || a.domains[p.domain]) {
+		return true
+	}
+	return len(a.groups) > 0 && slices.ContainsFunc(p.Groups, func(g string) bool { return a.groups[g] })
+}

@@ -1,0 +1,478 @@
+package gate
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"headgate/internal/clock"
+	"headgate/internal/store"
+)
+
+// Session is a sign-in of a person in one browser.
+type Session struct {
+	// constant
+
+	// Person is who signed in, Issuer the provider's URL then.
+	Person *Person
+	Issuer string
+	// Address and Agent are of the browser that signed in.
+	Address, Agent string
+	// Created is when, and Expires when it ends at the latest.
+	Created, Expires time.Time
+
+	key     digest
+	expires int64 // the same as Expires, by the clock of requests
+
+	seen     atomic.Int64 // when it was used last, by the clock of requests
+	kept     atomic.Int64 // seen as the store has it
+	dirty    atomic.Bool  // seen is to be written
+	ended    atomic.Bool
+	revision atomic.Uint64 // of the entry in the store
+	foreign  atomic.Bool   // the provider in use is not the one that it came through
+
+	mu    sync.Mutex
+	hosts map[digest]string // those of applications, by their keys
+}
+
+// ID returns what people and the API call the session.
+func (s *Session) ID() string { return s.key.String()[:16] }
+
+// Ended reports whether the session was ended. One whose time is over has not been ended
+// yet.
+func (s *Session) Ended() bool { return s.ended.Load() }
+
+// Seen returns when the session was used last.
+func (s *Session) Seen() time.Time { return clock.At(s.seen.Load()) }
+
+// Live reports whether the session counts at a moment of the clock of requests.
+func (s *Session) live(now int64, idle time.Duration) bool {
+	return !s.ended.Load() && !s.foreign.Load() && now < s.expires && now-s.seen.Load() <= int64(idle)
+}
+
+// The limits of sessions. Only people who have signed in can make any.
+const (
+	// maxOfOne is how many sessions one person has; beyond, the one that was used longest
+	// ago ends.
+	maxOfOne = 50
+	// maxHosts is how many applications one session has.
+	maxHosts = 500
+	// maxAgent is how much is kept of what a browser reports about itself.
+	maxAgent = 200
+)
+
+// sessions are all sessions by the digest of their secrets. Requests look only at shards.
+type sessions struct {
+	shards [64]shard
+
+	mu      sync.Mutex
+	signIns map[digest]*Session
+	of      map[string]int // how many, by the person's id
+}
+
+type shard struct {
+	mu  sync.RWMutex
+	all map[digest]held
+}
+
+// held is a session as one host has it; the host is "" for the sign-in host.
+type held struct {
+	session *Session
+	host    string
+}
+
+func (t *sessions) init() {
+	t.signIns, t.of = map[digest]*Session{}, map[string]int{}
+	for i := range t.shards {
+		t.shards[i].all = map[digest]held{}
+	}
+}
+
+func (t *sessions) shard(d digest) *shard { return &t.shards[d[0]&63] }
+
+func (t *sessions) find(d digest) held {
+	s := t.shard(d)
+	s.mu.RLock()
+	h := s.all[d]
+	s.mu.RUnlock()
+	return h
+}
+
+func (t *sessions) put(d digest, h held) {
+	s := t.shard(d)
+	s.mu.Lock()
+	s.all[d] = h
+	s.mu.Unlock()
+}
+
+func (t *sessions) drop(d digest) {
+	s := t.shard(d)
+	s.mu.Lock()
+	delete(s.all, d)
+	s.mu.Unlock()
+}
+
+func (t *sessions) count() int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return len(t.signIns)
+}
+
+// add adds a session, unless it is there: what others have written comes from the store,
+// too. It returns the one that counts.
+func (t *sessions) add(s *Session) *Session {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if known := t.signIns[s.key]; known != nil {
+		return known
+	}
+	t.signIns[s.key] = s
+	t.of[s.Person.ID]++
+	t.put(s.key, held{s, ""})
+	return s
+}
+
+// addHost adds the cookie of an application's host to a session.
+func (t *sessions) addHost(s *Session, key digest, host string) {
+	s.mu.Lock()
+	if s.hosts == nil {
+		s.hosts = map[digest]string{}
+	}
+	s.hosts[key] = host
+	s.mu.Unlock()
+	t.put(key, held{s, host})
+	if s.ended.Load() {
+		t.drop(key) // it has ended meanwhile
+	}
+}
+
+// remove ends a session in memory. It reports whether it was there.
+func (t *sessions) remove(key digest) *Session {
+	t.mu.Lock()
+	s := t.signIns[key]
+	if s != nil {
+		delete(t.signIns, key)
+		if t.of[s.Person.ID]--; t.of[s.Person.ID] <= 0 {
+			delete(t.of, s.Person.ID)
+		}
+	}
+	t.mu.Unlock()
+	if s == nil {
+		return nil
+	}
+	s.ended.Store(true)
+	t.drop(key)
+	s.mu.Lock()
+	for host := range s.hosts {
+		t.drop(host)
+	}
+	s.mu.Unlock()
+	return s
+}
+
+// all returns the sessions, the newest first.
+func (t *sessions) all() []*Session {
+	t.mu.Lock()
+	out := make([]*Session, 0, len(t.signIns))
+	for _, s := range t.signIns {
+		out = append(out, s)
+	}
+	t.mu.Unlock()
+	slices.SortFunc(out, func(a, b *Session) int { return cmp.Or(b.Created.Compare(a.Created), cmp.Compare(a.ID(), b.ID())) })
+	return out
+}
+
+// recheck notes which sessions came through a provider that is not in use as it was.
+func (t *sessions) recheck(u *inUse) {
+	for _, s := range t.all() {
+		s.foreign.Store(u.foreign(s))
+	}
+}
+
+// foreign reports whether a session came through a provider that is not in use as it was.
+func (u *inUse) foreign(s *Session) bool {
+	p := u.provider(s.Person.Provider)
+	return p == nil || p.Issuer() != s.Issuer
+}
+
+// Host returns the session that a cookie of an application's host belongs to, nil if it
+// belongs to none that counts. Now is the moment of the request.
+func (e *Engine) Host(cookie, host string, now int64) *Session {
+	if len(cookie) != secretLength {
+		return nil
+	}
+	h := e.sessions.find(digestOf(cookie))
+	if h.session == nil || h.host == "" || h.host != host {
+		return nil
+	}
+	return e.touch(h.session, now)
+}
+
+// SignedIn returns the session of a cookie of the sign-in host, nil if none counts.
+func (e *Engine) SignedIn(cookie string, now int64) *Session {
+	if !isSecret(cookie) {
+		return nil
+	}
+	h := e.sessions.find(digestOf(cookie))
+	if h.session == nil || h.host != "" {
+		return nil
+	}
+	return e.touch(h.session, now)
+}
+
+// writesOfIdle is how many times the last use of a session is written at most in its
+// idle_timeout.
+const writesOfIdle = 12
+
+// touch notes that a session is used, if it counts.
+func (e *Engine) touch(s *Session, now int64) *Session {
+	idle := e.use.Load().idle
+	if !s.live(now, idle) {
+		return nil
+	}
+	if now > s.seen.Load() {
+		s.seen.Store(now)
+	}
+	if now-s.kept.Load() > int64(idle)/writesOfIdle && !s.dirty.Swap(true) {
+		s.kept.Store(now)
+	}
+	return s
+}
+
+// HasHost reports whether a session has been used at an application's host.
+func (s *Session) HasHost(host string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, h := range s.hosts {
+		if h == host {
+			return true
+		}
+	}
+	return false
+}
+
+// keptSession is a session as the store has it; Parent and Host are those of an
+// application's host, which has nothing else but Created.
+type keptSession struct {
+	Parent  string    `json:"parent,omitempty"`
+	Host    string    `json:"host,omitempty"`
+	Person  *Person   `json:"person,omitempty"`
+	Issuer  string    `json:"issuer,omitempty"`
+	Address string    `json:"address,omitempty"`
+	Agent   string    `json:"agent,omitempty"`
+	Created time.Time `json:"created"`
+	Seen    time.Time `json:"seen,omitzero"`
+	Expires time.Time `json:"expires,omitzero"`
+}
+
+func keyOf(d digest) string { return store.PrefixGateSession + d.String() }
+
+// begin makes a session, and ends the one that the browser had.
+func (e *Engine) begin(p *Person, issuer string, c *Client, old string) (string, *Session, error) {
+	secret, at, u := newSecret(), time.Now().UTC().Truncate(time.Second), e.use.Load()
+	s := &Session{Person: p, Issuer: issuer, Address: c.Address.String(), Agent: agentOf(c.Agent), Created: at, Expires: at.Add(u.age), key: digestOf(secret)}
+	s.clocks(at)
+	revision, err := e.commit(store.Change{Put: []store.Entry{s.entry(u.idle)}, Who: "headgate", Why: "signed in"})
+	if err != nil {
+		return "", nil, err
+	}
+	s.revision.Store(uint64(revision))
+	s.foreign.Store(u.foreign(s))
+	s = e.sessions.add(s)
+	if isSecret(old) {
+		if h := e.sessions.find(digestOf(old)); h.session != nil && h.host == "" {
+			e.endLogged(h.session)
+		}
+	}
+	e.bound(p.ID)
+	return secret, s, nil
+}
+
+func agentOf(text string) string {
+	b := []byte(text[:min(len(text), maxAgent)])
+	for i := range b {
+		if b[i] < ' ' || b[i] > '~' {
+			b[i] = '?'
+		}
+	}
+	return string(b)
+}
+
+// clocks sets what the clock of requests has to know.
+func (s *Session) clocks(seen time.Time) {
+	now, wall := clock.Now(), time.Now()
+	s.expires = now + int64(s.Expires.Sub(wall))
+	at := now - int64(wall.Sub(seen))
+	s.seen.Store(at)
+	s.kept.Store(at)
+}
+
+// entry returns the session as the store has it. The store forgets it when it has not been
+// used for the idle time, with what may not have been written.
+func (s *Session) entry(idle time.Duration) store.Entry {
+	value, err := json.Marshal(keptSession{Person: s.Person, Issuer: s.Issuer, Address: s.Address, Agent: s.Agent, Created: s.Created, Seen: s.Seen().UTC(), Expires: s.Expires})
+	if err != nil {
+		panic(err) // there is nothing in it that cannot be written
+	}
+	now := time.Now()
+	ttl := min(store.TTL(now, s.Expires), store.TTL(now, s.Seen().Add(idle+idle/writesOfIdle+time.Minute)))
+	return store.Entry{Key: keyOf(s.key), Value: value, TTL: max(ttl, time.Second)}
+}
+
+// bound ends the oldest sessions of a person who has too many.
+func (e *Engine) bound(person string) {
+	e.sessions.mu.Lock()
+	var own []*Session
+	if e.sessions.of[person] > maxOfOne {
+		for _, s := range e.sessions.signIns {
+			if s.Person.ID == person {
+				own = append(own, s)
+			}
+		}
+	}
+	e.sessions.mu.Unlock()
+	slices.SortFunc(own, func(a, b *Session) int { return cmp.Compare(a.seen.Load(), b.seen.Load()) })
+	for len(own) > maxOfOne {
+		e.endLogged(own[0])
+		own = own[1:]
+	}
+}
+
+// enter adds an application's host to a session and returns the secret for its cookie.
+func (e *Engine) enter(s *Session, host string) (string, error) {
+	host = strings.Clone(host) // it may be a view of the request
+	s.mu.Lock()
+	var spare []digest
+	for key, h := range s.hosts {
+		if h == host { // the browser gets another cookie for the host
+			spare = append(spare, key)
+		}
+	}
+	full := len(s.hosts) >= maxHosts+len(spare)
+	s.mu.Unlock()
+	if full {
+		return "", fmt.Errorf("%w: the session has too many hosts", ErrUnavailable)
+	}
+	secret := newSecret()
+	key := digestOf(secret)
+	value, err := json.Marshal(keptSession{Parent: s.key.String(), Host: host, Created: time.Now().UTC().Truncate(time.Second)})
+	if err != nil {
+		return "", err
+	}
+	change := store.Change{Put: []store.Entry{{Key: keyOf(key), Value: value, TTL: max(store.TTL(time.Now(), s.Expires), time.Second)}}, Who: "headgate", Why: "entered " + host}
+	for _, d := range spare[:min(len(spare), store.MaxOperations-1)] {
+		change.Delete = append(change.Delete, keyOf(d))
+	}
+	if _, err := e.commit(change); err != nil {
+		return "", err
+	}
+	e.sessions.addHost(s, key, host)
+	for _, d := range spare {
+		e.dropHost(d)
+	}
+	return secret, nil
+}
+
+// dropHost removes the cookie of an application's host.
+func (e *Engine) dropHost(key digest) {
+	if h := e.sessions.find(key); h.session != nil && h.host != "" {
+		h.session.mu.Lock()
+		delete(h.session.hosts, key)
+		h.session.mu.Unlock()
+		e.sessions.drop(key)
+	}
+}
+
+// SignOut ends a session, with those of all applications' hosts. Who is the operator who
+// did it, "" for the person.
+func (e *Engine) SignOut(s *Session, who string) error {
+	if err := e.end(s, who); err != nil {
+		return err
+	}
+	e.publish(Event{Kind: SignedOut, Person: s.Person.ID, Provider: s.Person.Provider, Who: who})
+	return nil
+}
+
+// end ends a session in the store, then in memory, and aborts what is under way.
+func (e *Engine) end(s *Session, who string) error {
+	keys := []string{keyOf(s.key)}
+	s.mu.Lock()
+	for host := range s.hosts {
+		keys = append(keys, keyOf(host))
+	}
+	s.mu.Unlock()
+	// The session itself is in the first part: without it the others do not count.
+	for len(keys) > 0 {
+		n := min(len(keys), store.MaxOperations)
+		if _, err := e.commit(store.Change{Delete: keys[:n], Who: cmp.Or(who, "headgate"), Why: "signed out"}); err != nil {
+			return err
+		}
+		e.forget(s.key)
+		keys = keys[n:]
+	}
+	return nil
+}
+
+func (e *Engine) endLogged(s *Session) {
+	if err := e.end(s, ""); err != nil {
+		e.o.Log.Warn("a session could not be ended", "session", s.ID(), "error", err)
+	}
+}
+
+// forget ends a session in memory, and aborts what is under way.
+func (e *Engine) forget(key digest) {
+	if s := e.sessions.remove(key); s != nil && e.o.Cut != nil {
+		e.o.Cut(s)
+	}
+}
+
+// Sessions returns the sessions that count, the newest first.
+func (e *Engine) Sessions() []*Session {
+	now, idle := clock.Now(), e.use.Load().idle
+	return slices.DeleteFunc(e.sessions.all(), func(s *Session) bool { return !s.live(now, idle) })
+}
+
+// Session returns the session with an id, nil if there is none.
+func (e *Engine) Session(id string) *Session {
+	for _, s := range e.sessions.all() {
+		if s.ID() == id {
+			return s
+		}
+	}
+	return nil
+}
+
+// Hosts returns the hosts of applications that a session has been used at.
+func (s *Session) Hosts() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var out []string
+	for _, h := range s.hosts {
+		out = append(out, h)
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// commit writes a change. The error wraps ErrUnavailable, or is ErrExpired where a condition
+// does not hold.
+func (e *Engine) commit(c store.Change) (store.Revision, error) {
+	ctx, stop := context.WithTimeout(context.Background(), storeTimeout)
+	defer stop()
+	revision, err := e.o.Store.Commit(ctx, c)
+	if err == nil {
+		return revision, nil
+	}
+	if conflict := (*store.Conflict)(nil); errors.As(err, &conflict) {
+		return 0, ErrExpired
+	}
+	e.o.Log.Warn("a sign-in cannot be saved", "error", err)
+	return 0, fmt.Errorf("%w: %v", ErrUnavailable, err)
+}

@@ -1,0 +1,187 @@
+package gate
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"headgate/internal/clock"
+	"headgate/internal/store"
+)
+
+// The times of keeping.
+const (
+	// storeTimeout bounds a call of the store.
+	storeTimeout = 10 * time.Second
+	// tidyEvery is how often the last uses are written and sessions removed that do not
+	// count any more.
+	tidyEvery = 5 * time.Second
+	// followAgain is after how long a watch that ended is started again.
+	followAgain = 2 * time.Second
+)
+
+func sortedNames[T any](m map[string]T) []string { return slices.Sorted(maps.Keys(m)) }
+
+// keep writes when sessions were used, and removes those that do not count any more.
+func (e *Engine) keep(ctx context.Context) {
+	tick := time.NewTicker(tidyEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			e.writeSeen(context.WithoutCancel(ctx))
+			return
+		case <-tick.C:
+			e.tidy()
+			e.writeSeen(ctx)
+		}
+	}
+}
+
+// tidy removes sessions from memory whose time is over. The store forgets them by itself.
+func (e *Engine) tidy() {
+	now, idle := clock.Now(), e.use.Load().idle
+	if idle == 0 {
+		return // nothing is configured: the sessions may count again
+	}
+	for _, s := range e.sessions.all() {
+		if now >= s.expires || now-s.seen.Load() > int64(idle) {
+			e.forget(s.key)
+		}
+	}
+}
+
+// writeSeen writes the last uses of sessions. Those that cannot be written are tried again
+// with their next use.
+func (e *Engine) writeSeen(ctx context.Context) {
+	idle := e.use.Load().idle
+	var batch []store.Entry
+	var of []*Session
+	write := func() bool {
+		ctx, stop := context.WithTimeout(ctx, storeTimeout)
+		defer stop()
+		change := store.Change{Put: batch, Who: "headgate", Why: "sessions used"}
+		for _, s := range of {
+			// One that was ended on another node must not come back.
+			change.If = append(change.If, store.Condition{Key: keyOf(s.key), Revision: store.Revision(s.revision.Load())})
+		}
+		revision, err := e.o.Store.Commit(ctx, change)
+		for _, s := range of {
+			s.dirty.Store(false)
+			if err == nil {
+				s.revision.Store(uint64(revision))
+			}
+		}
+		batch, of = nil, nil
+		if err != nil && !errors.Is(err, context.Canceled) {
+			e.o.Log.Debug("when sessions were used is not saved", "error", err)
+		}
+		return err == nil
+	}
+	for _, s := range e.sessions.all() {
+		if !s.dirty.Load() || s.ended.Load() {
+			continue
+		}
+		batch, of = append(batch, s.entry(idle)), append(of, s)
+		if len(batch) == store.MaxOperations/2 && !write() {
+			return
+		}
+	}
+	if len(batch) > 0 {
+		write()
+	}
+}
+
+// restore reads the sessions of the store. It returns the position from which on changes
+// are followed.
+func (e *Engine) restore(ctx context.Context) store.Position {
+	ctx, stop := context.WithTimeout(ctx, storeTimeout)
+	defer stop()
+	entries, at, err := e.o.Store.Snapshot(ctx, store.PrefixGateSession)
+	if err != nil {
+		e.o.Log.Error("sessions of applications cannot be read", "error", err)
+		return store.Position{}
+	}
+	known := map[digest]bool{}
+	for _, children := range []bool{false, true} { // children need their sign-in
+		for i := range entries {
+			e.accept(&entries[i], children)
+			if d, ok := parseDigest(strings.TrimPrefix(entries[i].Key, store.PrefixGateSession)); ok {
+				known[d] = true
+			}
+		}
+	}
+	for _, s := range e.sessions.all() {
+		if !known[s.key] {
+			e.forget(s.key) // it was ended while nothing was followed
+		}
+	}
+	return at
+}
+
+// accept takes an entry of the store: what this node wrote itself, or another.
+func (e *Engine) accept(entry *store.Entry, children bool) {
+	d, ok := parseDigest(strings.TrimPrefix(entry.Key, store.PrefixGateSession))
+	var k keptSession
+	if !ok || json.Unmarshal(entry.Value, &k) != nil || (k.Parent != "") != children {
+		return
+	}
+	if children {
+		parent, ok := parseDigest(k.Parent)
+		if h := e.sessions.find(parent); ok && h.session != nil && h.host == "" && e.sessions.find(d).session == nil {
+			e.sessions.addHost(h.session, d, k.Host)
+		}
+		return
+	}
+	if known := e.sessions.find(d).session; known != nil {
+		known.revision.Store(uint64(entry.Revision))
+		if at := clock.Now() - int64(time.Since(k.Seen)); at > known.seen.Load() {
+			known.seen.Store(at) // another node has served it
+			known.kept.Store(at)
+		}
+		return
+	}
+	if k.Person == nil {
+		return
+	}
+	s := &Session{Person: k.Person.ready(), Issuer: k.Issuer, Address: k.Address, Agent: k.Agent, Created: k.Created, Expires: k.Expires, key: d}
+	s.clocks(k.Seen)
+	s.revision.Store(uint64(entry.Revision))
+	s.foreign.Store(e.use.Load().foreign(s))
+	e.sessions.add(s)
+}
+
+// follow takes what other nodes write, and what an operator does by the command line.
+func (e *Engine) follow(ctx context.Context, after store.Position) {
+	for ctx.Err() == nil {
+		for batch, err := range e.o.Store.Watch(ctx, store.PrefixGateSession, after) {
+			if err != nil {
+				if errors.Is(err, store.ErrTooOld) || errors.Is(err, store.ErrRewound) {
+					after = e.restore(ctx)
+				}
+				break
+			}
+			after = batch.Position
+			e.apply(&batch)
+		}
+		clock.Sleep(ctx, followAgain)
+	}
+}
+
+func (e *Engine) apply(batch *store.Batch) {
+	for _, children := range []bool{false, true} {
+		for i := range batch.Put {
+			e.accept(&batch.Put[i], children)
+		}
+	}
+	for _, key := range batch.Delete {
+		if d, ok := parseDigest(strings.TrimPrefix(key, store.PrefixGateSession)); ok {
+			e.forget(d)
+			e.dropHost(d)
+		}
+	}
+}

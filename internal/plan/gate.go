@@ -1,0 +1,122 @@
+package plan
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"headgate/internal/config"
+	"headgate/internal/exchange"
+	gatefeature "headgate/internal/feature/gate"
+	people "headgate/internal/gate"
+)
+
+// gateGuard adds what keeps headgate's cookies, and fields that name people, away from
+// servers: to all routes of a proxy that has a gate somewhere, and to the sign-in page.
+func (c *compiler) gateGuard(b *body, _ *config.Features) error {
+	if !b.reserved && b.settings.SignIn == nil && !b.proxy.Gated() {
+		return nil
+	}
+	headers := &c.config.SignIn.Headers
+	guard, err := c.once(memoKey{"gate guard", headers}, func() (exchange.Filter, error) { return gatefeature.Guard(headers), nil })
+	if err == nil {
+		c.shared.lists.share(guard)
+	}
+	return err
+}
+
+// peopleGate adds the gate of a route.
+func (c *compiler) peopleGate(b *body, f *config.Features) error {
+	if f.Gate == nil {
+		return nil
+	}
+	allow, err := people.ParseAllow(f.Gate.Allow)
+	if err != nil {
+		return err
+	}
+	b.allow = allow
+	own := f.Gate == b.settings.Gate
+	filter, err := c.once(memoKey{"gate", [2]any{f.Gate, strings.Join(b.proxy.Ports, "\n")}}, func() (exchange.Filter, error) {
+		return gatefeature.Compile(f.Gate, &c.config.SignIn.Headers, c.house.Gate, c.envFor(b, own))
+	})
+	if err == nil {
+		c.shared.lists.share(filter)
+	}
+	return err
+}
+
+// Site implements gate.Sites: the address is looked up as a request for it would be.
+func (p *Plan) Site(host string, port int, path string) (people.Site, bool) {
+	if host == "" || strings.Trim(strings.ToLower(host), "abcdefghijklmnopqrstuvwxyz0123456789-_.") != "" {
+		return people.Site{}, false
+	}
+	ex := &exchange.Exchange{}
+	ex.Begin(&exchange.Conn{Scheme: "https"}, nil)
+	ex.Request.Method, ex.Request.Scheme, ex.Request.Host, ex.Request.Path, ex.Request.Proto = "GET", "https", host, path, exchange.HTTP11
+	if normalise(ex) != nil {
+		return people.Site{}, false
+	}
+	name := hostName(host, &ex.Text)
+	for _, on := range p.reachedBy(port) {
+		r := on.hosts.route(ex, name, ex.Request.Path)
+		if r == nil || r.allow == nil || on.hosts.ambiguous(ex, name, ex.Request.Path, r) != nil {
+			continue
+		}
+		s := people.Site{Origin: "https://" + name, Host: strings.Clone(name), Path: strings.Clone(ex.Request.Path), Wildcard: on.hosts.exact[name] == nil, Allow: r.allow}
+		if port != config.UsualHTTPS {
+			s.Origin += ":" + strconv.Itoa(port)
+		}
+		return s, true
+	}
+	return people.Site{}, false
+}
+
+// reachedBy returns the ports that clients of https may reach under a number: those that
+// have it; for the usual one also those that something in front forwards to.
+func (p *Plan) reachedBy(number int) []*Port {
+	var same, secure []*Port
+	for _, port := range p.ports {
+		if port.Secure() {
+			secure = append(secure, port)
+			if int(port.Address().Port()) == number {
+				same = append(same, port)
+			}
+		}
+	}
+	switch {
+	case len(same) > 0:
+		return same
+	case number != config.UsualHTTPS:
+		return nil
+	case len(secure) > 0:
+		return secure
+	}
+	return p.ports
+}
+
+// SignInHost implements gate.Sites.
+func (p *Plan) SignInHost() (host string, ports map[string]int) {
+	page := p.config.SignInProxy()
+	if page == nil {
+		return "", nil
+	}
+	hosts, err := page.Hosts()
+	if err != nil || len(hosts) != 1 {
+		return "", nil
+	}
+	ports = map[string]int{"": config.UsualHTTPS}
+	var numbers []int
+	for _, port := range p.ports {
+		if onPort(page, port) && port.Secure() {
+			n := int(port.Address().Port())
+			ports[port.Name()] = n
+			if port.Protocol() == config.HTTPS {
+				numbers = append(numbers, n)
+			}
+		}
+	}
+	if len(numbers) > 0 && !slices.Contains(numbers, config.UsualHTTPS) {
+		ports[""] = slices.Min(numbers)
+	}
+	return hosts[0].Name, ports
+}
