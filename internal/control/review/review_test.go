@@ -151,3 +151,34 @@ func BenchmarkOneAmong10000(b *testing.B) {
 		}
 	}
 }
+
+// Each gate that changes, and each way past one, is named.
+func TestGatesAreNamed(t *testing.T) {
+	document := func(gate, route string) *config.Config {
+		return load(t, []byte("ports: {secure: {address: \"127.0.0.1:443\", protocol: https}}\n"+
+			"sign_in: {providers: {company: {issuer: \"https://id.example.com\", client_id: a, client_secret: b}}}\n"+
+			"proxies:\n  login: {virtual_hosts: [login.example.com], routes: [{sign_in: {}}]}\n"+
+			"  wiki:\n    virtual_hosts: [wiki.example.com]\n"+gate+"    routes:\n      - servers: [{url: \"http://127.0.0.1:1\"}]\n"+
+			"      - {path: /api, servers: [{url: \"http://127.0.0.1:1\"}]"+route+"}\n"), nil)
+	}
+	const staff = "    gate: {allow: [group:company/staff]}\n"
+	for _, c := range []struct{ was, wasRoute, is, isRoute, want string }{
+		{"", "", staff, "", "lets in only group:company/staff after they have signed in"},
+		{staff, "", "", "", "lets people in who have not signed in"},
+		{staff, "", staff, ", gate: {enabled: false}", ": route /api lets people in who have not signed in"},
+		{staff, "", "    gate: {allow: [group:company/staff, \"domain:example.com\"]}\n", "", "lets in domain:example.com"},
+		{staff, "", "    gate: {allow: [group:company/staff], from: [10.0.0.0/8]}\n", "", "lets clients of 10.0.0.0/8 in without a sign-in"},
+		{staff, "", "    gate: {allow: [group:company/staff], shared_cache: true}\n", "", "lets caches share"},
+	} {
+		r := Of(Change{Before: document(c.was, c.wasRoute), After: document(c.is, c.isRoute)})
+		var got []string
+		for _, o := range r.Objects {
+			for _, s := range o.Sentences {
+				got = append(got, s.Text)
+			}
+		}
+		if !strings.Contains(strings.Join(got, "\n"), c.want) {
+			t.Errorf("%q to %q%s: got %q, want %q", c.was, c.is, c.isRoute, got, c.want)
+		}
+	}
+}

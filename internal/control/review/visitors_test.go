@@ -18,9 +18,12 @@ func TestEveryFeatureSaysWhatItMeansForVisitors(t *testing.T) {
 		"request_timeout": "5s", "basic_auth": `{users: [{name: ada, password_hash: "$2y$12$abcdefghijklmnopqrstuuhX0qcGnmcz0DC0GI4ihGoSUtTvsT7Se"}]}`,
 		"forward_auth": "{url: http://127.0.0.1:1}", "rewrite": "{add_prefix: /x}", "headers": "[{direction: response, name: X-A, value: b}]", "cache": "{}", "compression": "{}",
 		"security_headers": "{}", "error_pages": "[{status: [404], body: gone}]", "sticky_cookie": "{}", "mirror": `{servers: [{url: "http://127.0.0.1:2"}]}`,
+		"gate": "{allow: [group:company/staff]}",
 	}
 	document := func(feature string) string {
-		return "ports: {secure: {address: \"127.0.0.1:443\", protocol: https}}\nproxies:\n  shop:\n    virtual_hosts: [shop.example.com]\n    routes:\n      - servers: [{url: \"http://127.0.0.1:1\"}]\n" + feature
+		return "ports: {secure: {address: \"127.0.0.1:443\", protocol: https}}\n" +
+			"sign_in: {providers: {company: {issuer: \"https://id.example.com\", client_id: a, client_secret: b}}}\n" +
+			"proxies:\n  login: {virtual_hosts: [login.example.com], routes: [{sign_in: {}}]}\n  shop:\n    virtual_hosts: [shop.example.com]\n    routes:\n      - servers: [{url: \"http://127.0.0.1:1\"}]\n" + feature
 	}
 	for feature, setting := range settings {
 		before, after := load(t, []byte(document("")), nil), load(t, []byte(document("        "+feature+": "+setting+"\n")), nil)
