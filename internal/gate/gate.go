@@ -13,7 +13,6 @@ import (
 	"context"
 	"crypto/x509"
 	"errors"
-	"hash/maphash"
 	"log/slog"
 	"net/netip"
 	"net/url"
@@ -100,7 +99,7 @@ type Engine struct {
 
 	failures     bucket.Table
 	failurePace  bucket.Policy
-	failuresSeed maphash.Seed
+	failuresSeed bucket.Seed
 	exchanges    chan struct{} // places for requests to providers
 
 	signIns, refusals atomic.Uint64
@@ -134,7 +133,7 @@ func New(o Options) *Engine {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
 	e := &Engine{
-		o: o, failurePace: bucket.New(failedSignIns, failuresPeriod, 0), failuresSeed: maphash.MakeSeed(),
+		o: o, failurePace: bucket.New(failedSignIns, failuresPeriod, 0), failuresSeed: bucket.NewSeed(),
 		exchanges: make(chan struct{}, exchangesAtOnce),
 	}
 	e.sessions.init()
@@ -280,7 +279,7 @@ func (e *Engine) tooMany(a netip.Addr) bool {
 	if !a.IsValid() {
 		return false
 	}
-	_, wait := e.failures.Take(bucket.Address(e.failuresSeed, a.Unmap()), clock.Now(), &e.failurePace, true)
+	_, wait := e.failures.Take(e.failuresSeed.Address(a.Unmap()), clock.Now(), &e.failurePace, true)
 	return wait > 0
 }
 
@@ -288,7 +287,7 @@ func (e *Engine) tooMany(a netip.Addr) bool {
 func (e *Engine) failed(ev Event, err error) {
 	e.refusals.Add(1)
 	if ev.Address.IsValid() {
-		e.failures.Take(bucket.Address(e.failuresSeed, ev.Address.Unmap()), clock.Now(), &e.failurePace, false)
+		e.failures.Take(e.failuresSeed.Address(ev.Address.Unmap()), clock.Now(), &e.failurePace, false)
 	}
 	ev.Kind, ev.Cause = SignInFailed, err.Error()
 	e.publish(ev)

@@ -11,6 +11,10 @@ import (
 	people "headgate/internal/gate"
 )
 
+// beforeReserved are the rooms that act on headgate's own paths on the hosts of a gate: those
+// that come before it in the order of features.
+var beforeReserved = []string{"client_ip", "gate", "tracing", "bans", "ip_filter", "rate_limit", "redirect_http_to_https"}
+
 // gateGuard adds what keeps headgate's cookies, and fields that name people, away from
 // servers: to all routes of a proxy that has a gate somewhere, and to the sign-in page.
 func (c *compiler) gateGuard(b *body, _ *config.Features) error {

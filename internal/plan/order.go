@@ -41,7 +41,7 @@ func (c *compiler) rooms(b *body) error {
 			if r.of&served != 0 && b.servers == nil {
 				continue // nobody gets a path
 			}
-			if b.reserved && !r.early {
+			if b.reserved && !slices.Contains(beforeReserved, r.name) {
 				continue
 			}
 			if err := r.add(c, b, &f); err != nil {

@@ -37,8 +37,6 @@ type room struct {
 	// values share what is compiled. It returns nil where a route shares it with none; nil
 	// shares nothing.
 	alike func(b *body, settings any) any
-	// early says that the room acts on headgate's own paths on the hosts of a gate, too.
-	early bool
 	// stream compiles the room for a TCP or UDP proxy that has its settings; nil where
 	// the room does not act on those. A room that is switched off gives no Admit.
 	stream func(f *config.StreamFeatures, env exchange.Env) (exchange.StreamFilter, error)
@@ -83,14 +81,14 @@ func (c *compiler) filters() []room {
 		feature("security_headers", memoized, func(f *config.Features) *securityheaders.Config { return f.SecurityHeaders }, securityheaders.Compile),
 		feature("cors", memoized, func(f *config.Features) *cors.Config { return f.CORS }, cors.CompileResponse),
 		list("error_pages", memoized, func(f *config.Features) errorpages.Config { return f.ErrorPages }, errorpages.Compile),
-		early(feature("client_ip", memoized|always, func(f *config.Features) *clientip.Config { return f.ClientIP }, client)),
-		{name: "gate", of: again, early: true, add: (*compiler).gateGuard},
-		{name: "tracing", early: true, add: (*compiler).tracing},
-		{name: "bans", early: true, answers: []exchange.Reason{exchange.Banned}, add: (*compiler).banFilter},
-		early(onStreams(feature("ip_filter", memoized, func(f *config.Features) *ipfilter.Config { return f.IPFilter }, ipfilter.Compile, exchange.AddressDenied),
-			func(f *config.StreamFeatures) *ipfilter.Config { return f.IPFilter }, ipfilter.CompileStream)),
-		early(feature("rate_limit", memoized, rateLimit(false), ratelimit.Compile, exchange.RateLimited)),
-		early(feature("redirect_http_to_https", memoized, func(f *config.Features) *tohttps.Config { return f.RedirectHTTPToHTTPS }, tohttps.Compile, exchange.Redirected, exchange.BadRequest)),
+		feature("client_ip", memoized|always, func(f *config.Features) *clientip.Config { return f.ClientIP }, client),
+		{name: "gate", of: again, add: (*compiler).gateGuard},
+		{name: "tracing", add: (*compiler).tracing},
+		{name: "bans", answers: []exchange.Reason{exchange.Banned}, add: (*compiler).banFilter},
+		onStreams(feature("ip_filter", memoized, func(f *config.Features) *ipfilter.Config { return f.IPFilter }, ipfilter.Compile, exchange.AddressDenied),
+			func(f *config.StreamFeatures) *ipfilter.Config { return f.IPFilter }, ipfilter.CompileStream),
+		feature("rate_limit", memoized, rateLimit(false), ratelimit.Compile, exchange.RateLimited),
+		feature("redirect_http_to_https", memoized, func(f *config.Features) *tohttps.Config { return f.RedirectHTTPToHTTPS }, tohttps.Compile, exchange.Redirected, exchange.BadRequest),
 		feature("cors", memoized|again, func(f *config.Features) *cors.Config { return f.CORS }, cors.CompileRequest, exchange.CORSPreflight),
 		feature("maintenance", memoized, func(f *config.Features) *maintenance.Config { return f.Maintenance }, maintenance.Compile, exchange.Maintenance),
 		list("redirects", memoized, func(f *config.Features) redirects.Config { return f.Redirects }, redirects.Compile, exchange.Redirected, exchange.BadRequest, exchange.URITooLong),
@@ -162,12 +160,6 @@ func around[C any](name string, of scope, get func(*config.Features) *C, wrap fu
 		}
 		return err
 	}
-	return r
-}
-
-// early makes a room act on headgate's own paths on the hosts of a gate, too.
-func early(r room) room {
-	r.early = true
 	return r
 }
 

@@ -30,7 +30,7 @@ export async function all<T>(path: string, signal?: AbortSignal): Promise<Tagged
 }
 
 /** The path of a kind in the API. Settings are single objects. */
-const singles = ['admin', 'access_log', 'defaults', 'upstreams', 'cdn_networks', 'discovery', 'tracing', 'geo']
+const singles = ['admin', 'access_log', 'defaults', 'upstreams', 'cdn_networks', 'discovery', 'tracing', 'geo', 'sign_in']
 export const pathOf = (kind: string, name = '') => (singles.includes(kind) ? `/settings/${kind}` : name ? `/${kind}/${encodeURIComponent(name)}` : `/${kind}`)
 export const isSingle = (kind: string) => singles.includes(kind)
 

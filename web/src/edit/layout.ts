@@ -7,7 +7,7 @@ export type Group = 'access' | 'answers' | 'speed' | 'limits' | 'failing' | 'ser
 type Layout = { usual: string[]; groups?: [Group, string[]][] }
 
 const features: [Group, string[]][] = [
-  ['access', ['basic_auth', 'forward_auth', 'ip_filter', 'client_ip', 'cors']],
+  ['access', ['gate', 'basic_auth', 'forward_auth', 'ip_filter', 'client_ip', 'cors']],
   ['answers', ['redirect_http_to_https', 'redirects', 'headers', 'security_headers', 'rewrite', 'error_pages', 'maintenance']],
   ['speed', ['cache', 'compression']],
   ['limits', ['rate_limit', 'request_body_limit', 'request_timeout']],
@@ -82,6 +82,7 @@ export const layouts: Record<string, Layout> = {
   Tracing: { usual: ['enabled', 'endpoint', 'sample'] },
   Upstreams: { usual: ['idle_timeout', 'body_idle_timeout', 'max_idle_connections', 'resolvers'] },
   Admin: { usual: ['address', 'hosts', 'certificate'], groups: [['access', ['oidc', 'trusted_proxies']]] },
+  SignInConfig: { usual: ['issuer', 'client_id', 'client_secret', 'label', 'scopes', 'emails'] },
   OIDC: { usual: ['issuer', 'client_id', 'client_secret', 'redirect_url', 'roles'] },
   BasicAuth: { usual: ['users', 'realm'] },
   ForwardAuth: { usual: ['preset', 'url', 'signin_url', 'skip_paths'] },

@@ -90,6 +90,7 @@ export const en = {
     webhooks: 'Webhook',
     lists: 'List',
     bans: 'Ban rule',
+    sign_in: 'Sign-in',
     geo: 'Geo databases',
     admin: 'Admin listener',
     access_log: 'Access log',

@@ -14,6 +14,7 @@ export const events = {
     acme: 'certificate orders',
     discovery: 'discovery',
     auth: 'sign-ins',
+    person: 'people',
     client: 'clients',
     list: 'address lists',
     limit: 'limits',
@@ -23,6 +24,9 @@ export const events = {
     process: 'the headgate process',
   } as Record<string, string>,
   types: {
+    'person.signed_in': 'signed in to an application',
+    'person.signed_out': 'signed out of applications',
+    'person.sign_in_failed': 'sign-in failed',
     'client.banned': 'client banned',
     'client.unbanned': 'client no longer banned',
     'list.loaded': 'list loaded',

@@ -73,6 +73,7 @@ export const proxy = {
   noSuchFilter: 'No filter matches.',
   filterGroups: { access: 'Access', traffic: 'Traffic', content: 'Content' } as Record<string, string>,
   filterHelp: {
+    gate: 'Let in only people who have signed in.',
     basic_auth: 'Ask visitors for a user name and password.',
     forward_auth: 'Sign in through an auth server such as Authelia or Authentik.',
     ip_filter: 'Allow or deny clients by address.',

@@ -17,6 +17,7 @@ export const onRequest = [
   'redirects',
   'request_body_limit',
   'request_timeout',
+  'gate',
   'basic_auth',
   'forward_auth',
   'sticky_cookie',
@@ -75,14 +76,14 @@ export function accessOf(proxy: Proxy, policies: Policies = {}, defaults?: objec
   const found = (proxy.routes?.length ? proxy.routes : [{} as Route]).map((route): Access => {
     const set = (name: string) => effective(proxy, route, name, policies, defaults)
     const filter = set('ip_filter') as { allow?: string[]; deny?: string[] } | undefined
-    return { closed: !!set('maintenance'), password: !!set('basic_auth'), signIn: !!set('forward_auth'), allow: filter?.allow ?? [], deny: filter?.deny ?? [] }
+    return { closed: !!set('maintenance'), password: !!set('basic_auth'), signIn: !!set('forward_auth') || !!set('gate'), allow: filter?.allow ?? [], deny: filter?.deny ?? [] }
   })
   return found.every((a) => JSON.stringify(a) === JSON.stringify(found[0])) ? found[0] : undefined
 }
 
 /** The features in the groups of the menu; a test holds that each is in one. */
 export const groups: Record<'access' | 'traffic' | 'content', readonly string[]> = {
-  access: ['basic_auth', 'forward_auth', 'ip_filter', 'client_ip', 'cors', 'maintenance'],
+  access: ['gate', 'basic_auth', 'forward_auth', 'ip_filter', 'client_ip', 'cors', 'maintenance'],
   traffic: ['redirect_http_to_https', 'redirects', 'rewrite', 'rate_limit', 'request_body_limit', 'request_timeout', 'sticky_cookie', 'mirror'],
   content: ['headers', 'security_headers', 'cache', 'compression', 'error_pages'],
 }

@@ -50,6 +50,7 @@ export const de: Text = {
   kinds: {
     lists: 'Liste',
     bans: 'Sperrregel',
+    sign_in: 'Anmeldung',
     geo: 'Geo-Datenbanken',
     proxies: 'Proxy',
     tcp_proxies: 'TCP-Proxy',

@@ -240,6 +240,7 @@ export const observe: Pick<Text, 'explain' | 'history' | 'log' | 'charts' | 'eve
     all: 'alles',
     every: (object) => `alle Ereignisse: ${object}`,
     objects: {
+      person: 'Personen',
       client: 'Clients',
       list: 'Adresslisten',
       config: 'Konfiguration',
@@ -257,6 +258,9 @@ export const observe: Pick<Text, 'explain' | 'history' | 'log' | 'charts' | 'eve
       process: 'headgate-Prozess',
     },
     types: {
+      'person.signed_in': 'an einer Anwendung angemeldet',
+      'person.signed_out': 'von Anwendungen abgemeldet',
+      'person.sign_in_failed': 'Anmeldung fehlgeschlagen',
       'client.banned': 'Client gesperrt',
       'client.unbanned': 'Client nicht mehr gesperrt',
       'list.loaded': 'Liste geladen',

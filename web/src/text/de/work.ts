@@ -77,6 +77,7 @@ export const work: Pick<Text, 'proxies' | 'proxy' | 'newProxy' | 'edit' | 'confl
     noSuchFilter: 'Kein passender Filter.',
     filterGroups: { access: 'Zugriff', traffic: 'Datenverkehr', content: 'Inhalt' },
     filterHelp: {
+      gate: 'Nur angemeldete Personen einlassen.',
       basic_auth: 'Besucher nach Benutzername und Passwort fragen.',
       forward_auth: 'Anmeldung über einen Auth-Server wie Authelia oder Authentik.',
       ip_filter: 'Clients nach Adresse zulassen oder ablehnen.',
@@ -449,6 +450,7 @@ export const work: Pick<Text, 'proxies' | 'proxy' | 'newProxy' | 'edit' | 'confl
   settings: {
     lead: 'Einstellungen der gesamten headgate-Instanz.',
     kinds: {
+      sign_in: ['Anmeldung', 'Wie sich Personen anmelden, bevor sie Anwendungen hinter einem Gate erreichen.'],
       geo: ['Geo-Datenbanken', 'Datenbanken für Land und Netz einer Adresse.'],
       admin: ['Admin-Listener', 'Adresse, Hostnamen und Anmeldeanbieter dieser Konsole und der API.'],
       access_log: ['Zugriffsprotokoll', 'Wo und wie Anfragen protokolliert werden und was das Live-Protokoll behält.'],

@@ -50,6 +50,7 @@ export const es: Text = {
   kinds: {
     lists: 'Lista',
     bans: 'Regla de bloqueo',
+    sign_in: 'Inicio de sesión',
     geo: 'Bases geográficas',
     proxies: 'Proxy',
     tcp_proxies: 'Proxy TCP',

@@ -240,6 +240,7 @@ export const observe: Pick<Text, 'explain' | 'history' | 'log' | 'charts' | 'eve
     all: 'todo',
     every: (object) => `todos los eventos: ${object}`,
     objects: {
+      person: 'personas',
       client: 'clientes',
       list: 'listas de direcciones',
       config: 'configuración',
@@ -257,6 +258,9 @@ export const observe: Pick<Text, 'explain' | 'history' | 'log' | 'charts' | 'eve
       process: 'proceso headgate',
     },
     types: {
+      'person.signed_in': 'sesión iniciada en una aplicación',
+      'person.signed_out': 'sesión cerrada en las aplicaciones',
+      'person.sign_in_failed': 'error al iniciar sesión',
       'client.banned': 'cliente bloqueado',
       'client.unbanned': 'cliente desbloqueado',
       'list.loaded': 'lista cargada',

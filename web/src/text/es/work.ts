@@ -77,6 +77,7 @@ export const work: Pick<Text, 'proxies' | 'proxy' | 'newProxy' | 'edit' | 'confl
     noSuchFilter: 'Ningún filtro coincide.',
     filterGroups: { access: 'Acceso', traffic: 'Tráfico', content: 'Contenido' },
     filterHelp: {
+      gate: 'Dejar entrar solo a quienes han iniciado sesión.',
       basic_auth: 'Pedir nombre de usuario y contraseña.',
       forward_auth: 'Iniciar sesión con un servidor como Authelia o Authentik.',
       ip_filter: 'Permitir o denegar clientes por dirección.',
@@ -449,6 +450,7 @@ export const work: Pick<Text, 'proxies' | 'proxy' | 'newProxy' | 'edit' | 'confl
   settings: {
     lead: 'Ajustes de toda la instancia de headgate.',
     kinds: {
+      sign_in: ['Inicio de sesión', 'Cómo inician sesión las personas antes de llegar a las aplicaciones detrás de un gate.'],
       geo: ['Bases geográficas', 'Bases de datos del país y la red de una dirección.'],
       admin: ['Servicio de administración', 'Dirección, nombres de host y proveedor de inicio de sesión de esta consola y la API.'],
       access_log: ['Registro de acceso', 'Dónde y cómo se registran las peticiones, y qué conserva el registro en vivo.'],

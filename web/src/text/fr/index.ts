@@ -50,6 +50,7 @@ export const fr: Text = {
   kinds: {
     lists: 'Liste',
     bans: 'Règle de bannissement',
+    sign_in: 'Connexion',
     geo: 'Bases géographiques',
     proxies: 'Proxy',
     tcp_proxies: 'Proxy TCP',

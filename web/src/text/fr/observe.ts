@@ -240,6 +240,7 @@ export const observe: Pick<Text, 'explain' | 'history' | 'log' | 'charts' | 'eve
     all: 'tout',
     every: (object) => `tous les événements : ${object}`,
     objects: {
+      person: 'personnes',
       client: 'clients',
       list: 'les listes d’adresses',
       config: 'configuration',
@@ -257,6 +258,9 @@ export const observe: Pick<Text, 'explain' | 'history' | 'log' | 'charts' | 'eve
       process: 'processus headgate',
     },
     types: {
+      'person.signed_in': 'connecté à une application',
+      'person.signed_out': 'déconnecté des applications',
+      'person.sign_in_failed': 'échec de la connexion',
       'client.banned': 'client banni',
       'client.unbanned': 'client débanni',
       'list.loaded': 'liste chargée',

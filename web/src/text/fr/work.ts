@@ -79,6 +79,7 @@ export const work: Pick<Text, 'proxies' | 'proxy' | 'newProxy' | 'edit' | 'confl
     noSuchFilter: 'Aucun filtre ne correspond.',
     filterGroups: { access: 'Accès', traffic: 'Trafic', content: 'Contenu' },
     filterHelp: {
+      gate: 'N’admettre que les personnes connectées.',
       basic_auth: 'Demander un nom et un mot de passe.',
       forward_auth: 'Connexion via un serveur comme Authelia ou Authentik.',
       ip_filter: 'Autoriser ou refuser par adresse.',
@@ -452,6 +453,7 @@ export const work: Pick<Text, 'proxies' | 'proxy' | 'newProxy' | 'edit' | 'confl
   settings: {
     lead: 'Paramètres de toute l’instance headgate.',
     kinds: {
+      sign_in: ['Connexion', 'Comment les personnes se connectent avant d’atteindre les applications derrière un gate.'],
       geo: ['Bases géographiques', 'Bases de données du pays et du réseau d’une adresse.'],
       admin: ['Écouteur d’administration', 'Adresse, noms d’hôte et fournisseur de connexion de cette console et de l’API.'],
       access_log: ['Journal d’accès', 'Où et comment les requêtes sont journalisées, et ce que garde le journal en direct.'],
