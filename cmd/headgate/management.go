@@ -49,7 +49,11 @@ func openManagement(o houseOptions, c *control.Control, w *watch.Watch, replace 
 	m.operators = operators
 	b := thisBuild()
 	instance, _ := os.Hostname() // messages then do not name the machine
-	hooks := notice.New(notice.Options{Events: events, Store: c.Store(), Log: o.log, Instance: instance})
+	sending := notice.Options{Events: events, Store: c.Store(), Log: o.log, Instance: instance}
+	if o.store != "" {
+		sending.Node = o.node
+	}
+	hooks := notice.New(sending)
 	updates := update.NewWatch(newUpdates(), b.Version, o.log)
 	settings := follow(hooks, operators, updates)
 	c.Observe(settings.changed)

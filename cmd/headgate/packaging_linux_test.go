@@ -380,6 +380,44 @@ func TestComposeFilesFitTheImage(t *testing.T) {
 	}
 }
 
+// TestComposeFileOfSeveralMachines checks that its two services differ in what has to differ,
+// that run has the settings in their environment, and that the database is reached by the
+// socket that all of them have.
+func TestComposeFileOfSeveralMachines(t *testing.T) {
+	c, i := composeOf(t, "compose.postgres.yaml"), readImage(t)
+	names, published := map[string]bool{}, map[string]bool{}
+	for _, name := range []string{"a", "b"} {
+		s := c.Services[name]
+		for variable := range s.Environment {
+			flag := strings.ToLower(strings.ReplaceAll(strings.TrimPrefix(variable, "HEADGATE_"), "_", "-"))
+			if variable != storeKeyVariable && newRun(nil).Flags().Lookup(flag) == nil {
+				t.Errorf("%s: run has no flag for %s", name, variable)
+			}
+		}
+		at, err := storeAddress(s.Environment["HEADGATE_STORE"])
+		if err != nil {
+			t.Fatal(err)
+		}
+		socket := "socket:" + at.Query().Get("host")
+		if !slices.Equal(s.Volumes, []string{"state-" + name + ":" + i.volume, socket}) || !slices.Contains(c.Services["postgres"].Volumes, socket) {
+			t.Errorf("%s: volumes %v, the database is at %s", name, s.Volumes, at)
+		}
+		if !s.ReadOnly || !slices.Equal(s.CapDrop, []string{"ALL"}) || !slices.Equal(s.Healthcheck.Test, []string{"CMD", "/usr/bin/headgate", "health"}) {
+			t.Errorf("%s: %+v", name, s)
+		}
+		names[s.Environment["HEADGATE_NODE"]] = true
+		for _, p := range s.Ports {
+			if published[p[:strings.LastIndexByte(p, ':')]+p[len(p)-3:]] {
+				t.Errorf("%s: %s is published twice", name, p)
+			}
+			published[p[:strings.LastIndexByte(p, ':')]+p[len(p)-3:]] = true
+		}
+	}
+	if len(names) != 2 || len(c.Services["postgres"].Ports) > 0 {
+		t.Errorf("machines %v; the database publishes %v", names, c.Services["postgres"].Ports)
+	}
+}
+
 // TestDiscoveryComposeFileIsServed checks the configuration inside the Compose file with
 // discovery, and that only the socket proxy sees the socket of the engine.
 func TestDiscoveryComposeFileIsServed(t *testing.T) {

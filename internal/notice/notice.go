@@ -86,8 +86,16 @@ type Hook struct {
 	Notice *Config
 }
 
-// place returns where the state of the queue is kept in the store.
+// place is the name of the queue among those of this machine: "webhook/chat".
 func (h *Hook) place() string { return string(h.Kind) + h.Name }
+
+// storeKey returns where the state of the queue is kept in the store.
+func (h *hook) storeKey() string {
+	if h.sender.Node == "" {
+		return h.place()
+	}
+	return h.place() + "/" + h.sender.Node
+}
 
 // Options are what a sender needs.
 type Options struct {
@@ -95,6 +103,9 @@ type Options struct {
 	Events *event.Log
 	// Store keeps where each webhook is.
 	Store store.Store
+	// Node is the name of this machine where several share the store, else "". Each sends
+	// its own events, and keeps for itself where its webhooks are.
+	Node string
 	// Log hears of what cannot be kept.
 	Log *slog.Logger
 	// Instance is the name of this machine in messages to people; it may be empty.
@@ -360,7 +371,7 @@ func (h *hook) load(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, saveTimeout)
 	defer cancel()
 	h.mu.state.After = h.sender.Events.Last()
-	e, err := h.sender.Store.Get(ctx, h.place())
+	e, err := h.sender.Store.Get(ctx, h.storeKey())
 	switch {
 	case errors.Is(err, store.ErrNotFound):
 		h.save()
@@ -384,7 +395,7 @@ func (h *hook) save() {
 	if err == nil {
 		ctx, cancel := context.WithTimeout(context.Background(), saveTimeout)
 		defer cancel()
-		_, err = h.sender.Store.Commit(ctx, store.Change{Put: []store.Entry{{Key: h.place(), Value: data}}})
+		_, err = h.sender.Store.Commit(ctx, store.Change{Put: []store.Entry{{Key: h.storeKey(), Value: data}}})
 	}
 	if err != nil && !errors.Is(err, store.ErrClosed) {
 		h.sender.Log.Warn("cannot save the state of a queue; messages may be sent twice after a restart", "queue", h.place(), "error", err)

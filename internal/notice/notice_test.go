@@ -362,3 +362,24 @@ func TestAWakeUpIsNotLostToTheWaitBefore(t *testing.T) {
 		}
 	}
 }
+
+// Machines that share a store send their own events, and do not lose their place because of
+// each other.
+func TestMachinesKeepTheirPlacesApart(t *testing.T) {
+	st := memory.New()
+	for i, node := range []string{"a", "b"} {
+		h := &hook{Hook: Hook{Kind: Webhooks, Name: "chat"}, sender: &Sender{Options: Options{Store: st, Node: node, Log: slog.New(slog.DiscardHandler)}}}
+		h.mu.state.Sent = uint64(i + 1)
+		h.save()
+	}
+	for i, node := range []string{"a", "b"} {
+		e, err := st.Get(t.Context(), store.PrefixWebhook+"chat/"+node)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var have State
+		if err := json.Unmarshal(e.Value, &have); err != nil || have.Sent != uint64(i+1) {
+			t.Errorf("%s has %+v, %v", node, have, err)
+		}
+	}
+}

@@ -57,9 +57,10 @@ const (
 	// PrefixSession is followed by the SHA-256 of a session's secret, in hexadecimal
 	// digits. At most MaxSessions are kept.
 	PrefixSession = "session/"
-	// PrefixWebhook is followed by a webhook's name.
+	// PrefixWebhook is followed by a webhook's name, and where several machines share the
+	// store by a slash and the name of the machine.
 	PrefixWebhook = "webhook/"
-	// PrefixNotice is followed by a notice's name.
+	// PrefixNotice is followed by a notice's name, and likewise by the machine.
 	PrefixNotice = "notice/"
 	// PrefixNode is followed by the name of a machine.
 	PrefixNode = "node/"
