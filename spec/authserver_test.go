@@ -12,8 +12,8 @@ import (
 	"headgate/internal/testhouse"
 )
 
-// asked reads one request head and answers with a text.
-func asked(text string) func(net.Conn) {
+// answerWith reads one request head and answers with a text.
+func answerWith(text string) func(net.Conn) {
 	return func(c net.Conn) {
 		defer c.Close()
 		buf := make([]byte, 8<<10)
@@ -44,12 +44,12 @@ func TestAuthServersThatMisbehave(t *testing.T) {
 	}{
 		{"closes", func(c net.Conn) { c.Close() }, 502, 1 << 10},
 		{"is silent", func(c net.Conn) { io.Copy(io.Discard, c) }, 504, 1 << 10},
-		{"speaks no HTTP", asked("SSH-2.0-OpenSSH_9.9\r\n"), 502, 1 << 10},
-		{"half a head", asked("HTTP/1.1 200 OK\r\nRemote-User: admin"), 502, 1 << 10},
-		{"switches protocols", asked("HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\n"), 502, 1 << 10},
-		{"two lengths", asked("HTTP/1.1 200 OK\r\nContent-Length: 0\r\nContent-Length: 5\r\n\r\n"), 502, 1 << 10},
-		{"redirects to itself", asked("HTTP/1.1 302 Found\r\nLocation: /auth\r\nContent-Length: 0\r\n\r\n"), 302, 0},
-		{"a long head", asked("HTTP/1.1 200 OK\r\nRemote-User: " + strings.Repeat("x", 1<<20) + "\r\n\r\n"), 502, 1 << 10},
+		{"speaks no HTTP", answerWith("SSH-2.0-OpenSSH_9.9\r\n"), 502, 1 << 10},
+		{"half a head", answerWith("HTTP/1.1 200 OK\r\nRemote-User: admin"), 502, 1 << 10},
+		{"switches protocols", answerWith("HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\n"), 502, 1 << 10},
+		{"two lengths", answerWith("HTTP/1.1 200 OK\r\nContent-Length: 0\r\nContent-Length: 5\r\n\r\n"), 502, 1 << 10},
+		{"redirects to itself", answerWith("HTTP/1.1 302 Found\r\nLocation: /auth\r\nContent-Length: 0\r\n\r\n"), 302, 0},
+		{"a long head", answerWith("HTTP/1.1 200 OK\r\nRemote-User: " + strings.Repeat("x", 1<<20) + "\r\n\r\n"), 502, 1 << 10},
 		{"a gigabyte", func(c net.Conn) {
 			defer c.Close()
 			c.Read(make([]byte, 8<<10))
@@ -60,7 +60,7 @@ func TestAuthServersThatMisbehave(t *testing.T) {
 				}
 			}
 		}, 403, 64 << 10},
-		{"a body that stops", asked("HTTP/1.1 403 Forbidden\r\nContent-Length: 100\r\n\r\nabc"), 502, 1 << 10},
+		{"a body that stops", answerWith("HTTP/1.1 403 Forbidden\r\nContent-Length: 100\r\n\r\nabc"), 502, 1 << 10},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			addr := testhouse.Server(t, c.serve)
@@ -120,7 +120,7 @@ func TestAuthServerThatComesBack(t *testing.T) {
 	var n atomic.Int64
 	addr := testhouse.Server(t, func(c net.Conn) {
 		if n.Add(1) > 12 {
-			asked("HTTP/1.1 200 OK\r\nRemote-User: ada\r\nContent-Length: 0\r\n\r\n")(c)
+			answerWith("HTTP/1.1 200 OK\r\nRemote-User: ada\r\nContent-Length: 0\r\n\r\n")(c)
 			return
 		}
 		c.Close()

@@ -179,7 +179,7 @@ func (c *client2) mustGetResponse(want string) {
 		switch f := c.next().(type) {
 		case *http2.MetaHeadersFrame:
 			c.ended = f.StreamEnded()
-			c.take(got, f)
+			c.add(got, f)
 			if strings.HasPrefix(got.status, "HTTP/1.1 1") {
 				matches(c.t, c.step, got, spokenByStream(want))
 				return
@@ -195,9 +195,9 @@ func (c *client2) mustGetResponse(want string) {
 	matches(c.t, c.step, got, spokenByStream(want))
 }
 
-// take adds a field section to the response. HTTP/2 has no reason phrase; the
+// add adds a field section to the response. HTTP/2 has no reason phrase; the
 // usual one is put in so that scripts need no other form.
-func (c *client2) take(got *response, f *http2.MetaHeadersFrame) {
+func (c *client2) add(got *response, f *http2.MetaHeadersFrame) {
 	c.t.Helper()
 	if f.StreamID != c.stream {
 		c.t.Fatalf("step %d: client got an answer on stream %d, want %d", c.step, f.StreamID, c.stream)

@@ -170,7 +170,7 @@ func (c *client3) mustGetResponse(want string) {
 		c.must(err)
 		switch kind {
 		case frameHeaders3:
-			c.take(got, payload)
+			c.add(got, payload)
 			if strings.HasPrefix(got.status, "HTTP/1.1 1") {
 				matches(c.t, c.step, got, spokenByStream(want))
 				return
@@ -184,8 +184,8 @@ func (c *client3) mustGetResponse(want string) {
 	matches(c.t, c.step, got, spokenByStream(want))
 }
 
-// take adds a field section to the response.
-func (c *client3) take(got *response, section []byte) {
+// add adds a field section to the response.
+func (c *client3) add(got *response, section []byte) {
 	c.t.Helper()
 	next := qpack.NewDecoder().Decode(section)
 	for {

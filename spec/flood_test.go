@@ -40,13 +40,13 @@ proxies:
 `, hash, hash), transports[0])
 	f := &flood{t: t, url: "http://" + s.addr, client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 256}}}
 	defer f.client.CloseIdleConnections()
-	if status := f.ask(t.Context(), "/", "ada:secret", "192.0.2.1"); status != 200 {
+	if status := f.request(t.Context(), "/", "ada:secret", "192.0.2.1"); status != 200 {
 		t.Fatalf("ada gets %d", status)
 	}
 	f.phase("before", nil)
 	f.phase("one flooder", func(int) string { return "198.51.100.9" })
 	f.phase("5000 flooders", func(i int) string { return fmt.Sprintf("10.%d.%d.1", i%20, i/20%250) })
-	if status := f.ask(t.Context(), "/", "bob:secret", "192.0.2.2"); status != 200 {
+	if status := f.request(t.Context(), "/", "bob:secret", "192.0.2.2"); status != 200 {
 		t.Errorf("somebody new after the flood gets %d", status)
 	}
 }
@@ -58,8 +58,8 @@ type flood struct {
 	client *http.Client
 }
 
-// ask sends a request with a name and password from an address.
-func (f *flood) ask(ctx context.Context, path, pair, from string) int {
+// request sends a request with a name and password from an address.
+func (f *flood) request(ctx context.Context, path, pair, from string) int {
 	r, _ := http.NewRequestWithContext(ctx, "GET", f.url+path, nil)
 	r.Header.Set("X-Forwarded-For", from)
 	if pair != "" {
@@ -88,7 +88,7 @@ func (f *flood) phase(name string, from func(int) string) {
 		for range workers {
 			flooding.Go(func() {
 				for i := range work {
-					statuses[f.ask(ctx, "/", fmt.Sprintf("ada:guess%d", i), from(i))].Add(1)
+					statuses[f.request(ctx, "/", fmt.Sprintf("ada:guess%d", i), from(i))].Add(1)
 				}
 			})
 		}
@@ -116,7 +116,7 @@ func (f *flood) phase(name string, from func(int) string) {
 	for end := time.Now().Add(time.Second); time.Now().Before(end); {
 		for path, pair := range map[string]string{"/open": "", "/": "ada:secret"} {
 			begin := time.Now()
-			if status := f.ask(f.t.Context(), path, pair, "192.0.2.1"); status != 200 {
+			if status := f.request(f.t.Context(), path, pair, "192.0.2.1"); status != 200 {
 				f.t.Errorf("%s: a normal request for %s gets %d", name, path, status)
 			}
 			took = append(took, time.Since(begin))

@@ -18,7 +18,7 @@ func upstreamGets(path string) txtar.File {
 	return txtar.File{Name: "upstream gets", Data: []byte("GET " + path + " HTTP/1.1\nHost: a.example\nvia: proxy\n\n")}
 }
 
-func gives(step, status string) txtar.File {
+func respond(step, status string) txtar.File {
 	return txtar.File{Name: step, Data: []byte("HTTP/1.1 " + status + "\nContent-Length: 2\n\nok\\\n")}
 }
 
@@ -42,8 +42,8 @@ proxies:
       - {path: /none, servers: [{url: "http://none.test"}, {url: "srv+http://_http._tcp.none.test"}]}
       - {path: /mixed, servers: [{url: "http://none.test"}, {url: "http://app.test:UPSTREAMPORT"}]}
 `, zone.Address), steps: []txtar.File{
-		get("/app/1"), upstreamGets("/b/1"), gives("upstream answers", "200 OK"), gives("response", "200 OK"),
+		get("/app/1"), upstreamGets("/b/1"), respond("upstream answers", "200 OK"), respond("response", "200 OK"),
 		get("/none"), {Name: "response", Data: []byte("HTTP/1.1 502 Bad Gateway\n\n...upstream_dns...\n")},
-		get("/mixed/2"), upstreamGets("/2"), gives("upstream answers", "200 OK"), gives("response", "200 OK"),
+		get("/mixed/2"), upstreamGets("/2"), respond("upstream answers", "200 OK"), respond("response", "200 OK"),
 	}}, transports[0])
 }

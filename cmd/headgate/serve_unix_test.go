@@ -23,7 +23,7 @@ import (
 
 // still is a house that serves nothing.
 type still struct {
-	told
+	recordingProxy
 	options houseOptions
 	running func()
 }

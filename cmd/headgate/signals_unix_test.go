@@ -17,14 +17,14 @@ import (
 	"go.uber.org/goleak"
 )
 
-// told is a proxy that tells what was asked of it.
-type told struct {
+// recordingProxy is a proxy that tells what was asked of it.
+type recordingProxy struct {
 	asked  chan string
 	reload error
 }
 
-func (p *told) Reload() error { p.asked <- "reload"; return p.reload }
-func (p *told) Reopen() error { p.asked <- "reopen"; return nil }
+func (p *recordingProxy) Reload() error { p.asked <- "reload"; return p.reload }
+func (p *recordingProxy) Reopen() error { p.asked <- "reopen"; return nil }
 
 // said passes on what is first written to it.
 type said chan string
@@ -81,7 +81,7 @@ func systemd(t *testing.T) <-chan string {
 func TestSignalsAskTheProxyAndTellSystemd(t *testing.T) {
 	t.Cleanup(func() { goleak.VerifyNone(t) })
 	heard := systemd(t)
-	p := &told{asked: make(chan string, 4), reload: errors.New("line 3 is wrong")}
+	p := &recordingProxy{asked: make(chan string, 4), reload: errors.New("line 3 is wrong")}
 	stacks := said(make(chan string, 1))
 	upgrades := make(chan struct{}, 1)
 	stopped, exits := make(chan struct{}), make(chan int, 1)

@@ -136,7 +136,7 @@ func TestASampleIsOfWhatWentWell(t *testing.T) {
 			conn := &exchange.Conn{Serial: serial + 1}
 			ex := &exchange.Exchange{}
 			for range 10 {
-				ex.Begin(conn, nil)
+				ex.Reset(conn, nil)
 				ex.Response.Status = 200
 				if o.selects(ex) {
 					good++

@@ -92,7 +92,7 @@ func (p *place) filter(rq request) *exchange.Answer {
 	}
 	ex := &exchange.Exchange{}
 	remote := netip.AddrPortFrom(netip.MustParseAddr(rq.peer), 1)
-	ex.Begin(&exchange.Conn{Remote: remote}, nil)
+	ex.Reset(&exchange.Conn{Remote: remote}, nil)
 	ex.ClientIP, ex.Times.Start, ex.User = netip.MustParseAddr(rq.from), exchange.Now(), rq.user
 	ex.Request.Method, ex.Request.Path = rq.method, rq.path
 	if rq.method == "" {
@@ -309,7 +309,7 @@ func TestObserveBansNobodyAndSaysWhom(t *testing.T) {
 		t.Errorf("state %+v", s)
 	}
 	ex := &exchange.Exchange{}
-	ex.Begin(&exchange.Conn{Remote: netip.MustParseAddrPort("203.0.113.9:1")}, nil)
+	ex.Reset(&exchange.Conn{Remote: netip.MustParseAddrPort("203.0.113.9:1")}, nil)
 	ex.Rehearsal, ex.ClientIP = true, netip.MustParseAddr("203.0.113.9")
 	if p.rules.Filter(Peer).Request(ex) != nil || len(ex.Notes) != 1 || !strings.Contains(ex.Notes[0], "would refuse this client until") {
 		t.Errorf("explain says %q", ex.Notes)
@@ -488,7 +488,7 @@ func BenchmarkResponseThatCountsNothing(b *testing.B) {
 		}
 		f := r.Filter(Peer)
 		ex := &exchange.Exchange{}
-		ex.Begin(&exchange.Conn{Remote: netip.MustParseAddrPort("203.0.113.9:1")}, nil)
+		ex.Reset(&exchange.Conn{Remote: netip.MustParseAddrPort("203.0.113.9:1")}, nil)
 		ex.ClientIP, ex.Request.Path, ex.Response.Status = netip.MustParseAddr("203.0.113.9"), "/index.html", 200
 		b.Run(fmt.Sprint(bans), func(b *testing.B) {
 			b.ReportAllocs()

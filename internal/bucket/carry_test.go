@@ -38,7 +38,7 @@ func TestCarriedTableGoesOn(t *testing.T) {
 	for i := range 1000 {
 		key := seed.Address(netip.AddrFrom4([4]byte{10, 0, byte(i >> 8), byte(i)}))
 		for range i % 4 {
-			old.Take(key, clock.Now(), &p, false)
+			old.Admit(key, clock.Now(), &p, false)
 		}
 	}
 	var now Table

@@ -50,7 +50,7 @@ func (s Seed) Uint32(n uint32) uint64 { return s.word(uint64(n)|4<<56, 4) }
 
 // String returns the key of a text.
 func (s Seed) String(text string) uint64 {
-	h := s.begin()
+	h := s.newSip()
 	rest := text
 	for ; len(rest) >= 8; rest = rest[8:] {
 		h.add(uint64(rest[0]) | uint64(rest[1])<<8 | uint64(rest[2])<<16 | uint64(rest[3])<<24 |
@@ -66,7 +66,7 @@ func (s Seed) String(text string) uint64 {
 
 // word returns the key of up to 8 bytes: of fewer, w has their number in its highest byte.
 func (s Seed) word(w uint64, length int) uint64 {
-	h := s.begin()
+	h := s.newSip()
 	h.add(w)
 	if length == 8 {
 		h.add(8 << 56)
@@ -77,7 +77,7 @@ func (s Seed) word(w uint64, length int) uint64 {
 // sip is the state of a SipHash-1-3 (Aumasson and Bernstein, 2012).
 type sip struct{ v0, v1, v2, v3 uint64 }
 
-func (s Seed) begin() sip {
+func (s Seed) newSip() sip {
 	return sip{s.a ^ 0x736f6d6570736575, s.b ^ 0x646f72616e646f6d, s.a ^ 0x6c7967656e657261, s.b ^ 0x7465646279746573}
 }
 

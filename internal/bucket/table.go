@@ -42,10 +42,10 @@ type entry struct{ key, mark uint64 }
 
 func (e *entry) free(now int64) bool { return int64(e.mark) <= now }
 
-// Take is one request at the moment now by the client with this hash. It
+// Admit counts one request at the moment now by the client with this hash. It
 // returns the client's mark and how long it has to wait, 0 if it need not. If
 // dry is true nothing is kept of it.
-func (t *Table) Take(key uint64, now int64, p *Policy, dry bool) (mark, wait int64) {
+func (t *Table) Admit(key uint64, now int64, p *Policy, dry bool) (mark, wait int64) {
 	s := &t.shards[key>>58]
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -22,11 +22,11 @@ func TestFullTableRemembersNearlyAll(t *testing.T) {
 	keys := make([]uint64, maxKeys)
 	for i := range keys {
 		keys[i] = rand.Uint64()
-		tb.Take(keys[i], second, &p, false)
+		tb.Admit(keys[i], second, &p, false)
 	}
 	held := 0
 	for _, k := range keys {
-		if _, wait := tb.Take(k, second, &p, true); wait > 0 {
+		if _, wait := tb.Admit(k, second, &p, true); wait > 0 {
 			held++
 		}
 	}
@@ -56,16 +56,16 @@ func TestAFloodOfNewClientsForgetsNobodyOverTheLimit(t *testing.T) {
 	for i := range over {
 		over[i] = rand.Uint64()
 		for range 100 {
-			tb.Take(over[i], now, &p, false)
+			tb.Admit(over[i], now, &p, false)
 		}
 	}
 	for range 10 * maxKeys {
-		tb.Take(rand.Uint64(), now, &p, false)
+		tb.Admit(rand.Uint64(), now, &p, false)
 		now += 10 // ten million new clients a second
 	}
 	forgotten := 0
 	for _, k := range over {
-		if _, wait := tb.Take(k, now, &p, true); wait == 0 {
+		if _, wait := tb.Admit(k, now, &p, true); wait == 0 {
 			forgotten++
 		}
 	}
@@ -80,7 +80,7 @@ func TestMarksThatPassedMakeRoom(t *testing.T) {
 	now := second
 	for range 50 {
 		for range 100 {
-			tb.Take(rand.Uint64(), now, &p, false)
+			tb.Admit(rand.Uint64(), now, &p, false)
 		}
 		now += int64(time.Millisecond)
 	}
@@ -94,10 +94,10 @@ func TestGrowingKeepsEveryMark(t *testing.T) {
 	keys := make([]uint64, 20_000)
 	for i := range keys {
 		keys[i] = rand.Uint64()
-		tb.Take(keys[i], second, &p, false)
+		tb.Admit(keys[i], second, &p, false)
 	}
 	for _, k := range keys {
-		if _, wait := tb.Take(k, second, &p, true); wait == 0 {
+		if _, wait := tb.Admit(k, second, &p, true); wait == 0 {
 			t.Fatal("a client was forgotten while there was room")
 		}
 	}
@@ -110,11 +110,11 @@ func BenchmarkFullTable(b *testing.B) {
 	key := uint64(1)
 	next := func() uint64 { key = key*6364136223846793005 + 1442695040888963407; return key ^ key>>29 }
 	for range 4 * maxKeys {
-		tb.Take(next(), second, &p, false)
+		tb.Admit(next(), second, &p, false)
 	}
 	b.Run(fmt.Sprint(maxKeys), func(b *testing.B) {
 		for b.Loop() {
-			tb.Take(next(), second, &p, false)
+			tb.Admit(next(), second, &p, false)
 		}
 	})
 }
@@ -129,7 +129,7 @@ func BenchmarkAllCores(b *testing.B) {
 				for pb.Next() {
 					now += 1000
 					k++
-					tb.Take(k%clients*0x9e3779b97f4a7c15, now, &p, false)
+					tb.Admit(k%clients*0x9e3779b97f4a7c15, now, &p, false)
 				}
 			})
 		})

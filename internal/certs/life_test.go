@@ -74,7 +74,7 @@ func (f *folder) live() {
 			}
 		}
 		time.Sleep(5 * pollInterval)
-		f.look(p)
+		f.checkServed(p)
 		if f.t.Failed() {
 			f.t.Logf("%q", f.told)
 			return
@@ -82,8 +82,8 @@ func (f *folder) live() {
 	}
 }
 
-// look looks at what is served when all is quiet.
-func (f *folder) look(p *Certificate) {
+// checkServed checks what is served when nothing changes.
+func (f *folder) checkServed(p *Certificate) {
 	names := f.files()
 	want, err := Load(names[0], names[1])
 	got := p.TLS()

@@ -64,11 +64,11 @@ func (w *world) live(seed uint64, moves int) (told []string) {
 	w.open()
 	w.startControl()
 	told = append(told, "begin "+w.force.text)
-	w.look()
+	w.checkAll()
 	for i := 0; i < moves && len(w.wrong) == 0; i++ {
 		what := w.move(draw)
 		told = append(told, fmt.Sprintf("%d %s", i+1, what))
-		w.look()
+		w.checkAll()
 	}
 	for _, g := range w.guests {
 		g.Close()

@@ -244,8 +244,8 @@ func pings(c net.Conn) error {
 	return nil
 }
 
-// look looks whether everything is as it has to be at a moment when nothing moves.
-func (w *world) look() {
+// checkAll checks that everything is as it has to be at a moment when nothing moves.
+func (w *world) checkAll() {
 	w.lookAtFiles()
 	w.lookAtHistory()
 	w.lookAtEvents()

@@ -54,7 +54,7 @@ func (ex *Exchange) Country() string {
 	if ex.Locator == nil {
 		return ""
 	}
-	l, serial := &locations.Take(ex).country, ex.Locator.Serial()
+	l, serial := &locations.Reuse(ex).country, ex.Locator.Serial()
 	if l.of != ex.ClientIP || l.serial != serial {
 		*l = look{of: ex.ClientIP, serial: serial, country: ex.Locator.Country(ex.ClientIP)}
 	}
@@ -67,7 +67,7 @@ func (ex *Exchange) ASN() uint32 {
 	if ex.Locator == nil {
 		return 0
 	}
-	l, serial := &locations.Take(ex).network, ex.Locator.Serial()
+	l, serial := &locations.Reuse(ex).network, ex.Locator.Serial()
 	if l.of != ex.ClientIP || l.serial != serial {
 		*l = look{of: ex.ClientIP, serial: serial, asn: ex.Locator.ASN(ex.ClientIP)}
 	}

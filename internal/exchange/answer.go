@@ -52,7 +52,7 @@ func (a *Answer) apply(ex *Exchange) {
 		rs.Header.AddKnown(f.ID, f.Name, f.Value)
 	}
 	if a.RetryAfter > 0 {
-		b := strconv.AppendInt(ex.Text.Begin(), int64(a.RetryAfter), 10)
+		b := strconv.AppendInt(ex.Text.Buffer(), int64(a.RetryAfter), 10)
 		rs.Header.Add(header.RetryAfter, ex.Text.End(b))
 	}
 	if a.Body != nil {
@@ -90,7 +90,7 @@ func explain(ex *Exchange, reason Reason) {
 	rs := &ex.Response
 	rs.Header.Add(header.CacheControl, "no-store")
 	rs.Header.Add(header.ProxyStatus, proxyStatus(ex, reason))
-	b := ex.Text.Begin()
+	b := ex.Text.Buffer()
 	var kind string
 	switch preferred(ex.Request.Header.Get(header.Accept)) {
 	case asHTML:
@@ -118,7 +118,7 @@ func (rq *Request) PrefersJSON() bool {
 // proxyStatus is the value of Proxy-Status: the error type of RFC 9209 where
 // the RFC has one, and our own word as its details.
 func proxyStatus(ex *Exchange, reason Reason) string {
-	b := append(ex.Text.Begin(), "headgate"...)
+	b := append(ex.Text.Buffer(), "headgate"...)
 	if e := reason.ProxyError(); e != "" {
 		b = append(b, "; error="...)
 		b = append(b, e...)

@@ -12,7 +12,7 @@ func TestConnIsCopiedWhileStreamsBegin(t *testing.T) {
 	begun := make(chan struct{})
 	go func() { // the race detector looks on
 		defer close(begun)
-		(&Exchange{}).Begin(conn, nil)
+		(&Exchange{}).Reset(conn, nil)
 	}()
 	got := conn.Copy()
 	<-begun

@@ -54,7 +54,7 @@ type Exchange struct {
 	// ends with it.
 	SignedIn SignIn
 	// Told is what a trusted proxy says of the request that it got.
-	Told Told
+	Told Forwarded
 	// TraceID is the id of the trace that the request belongs to, 32 hexadecimal
 	// digits; "" when nothing is traced.
 	TraceID string
@@ -245,10 +245,10 @@ type Place struct {
 	Port, Proxy, Route string
 }
 
-// Told is what a trusted proxy, which is no CDN, says of the request that it got in
+// Forwarded is what a trusted proxy, which is no CDN, says of the request that it got in
 // its X-Forwarded fields; "" where it says nothing. What anyone else says is never
 // in it.
-type Told struct {
+type Forwarded struct {
 	// Trusted says that the peer is such a proxy.
 	Trusted bool
 
@@ -406,9 +406,9 @@ func (ex *Exchange) Left() bool { return ex.SignedOut() || ex.Front.Gone() }
 // ErrSignedOut ends an exchange whose sign-in has ended.
 var ErrSignedOut = &Error{Reason: ClientClosed, Err: errors.New("the client's sign-in has ended")}
 
-// Begin makes ex ready for the next request on conn. It keeps the memory of its
+// Reset makes ex ready for the next request on conn. It keeps the memory of its
 // lists.
-func (ex *Exchange) Begin(conn *Conn, front Front) {
+func (ex *Exchange) Reset(conn *Conn, front Front) {
 	rq, rs := &ex.Request, &ex.Response
 	rqh, rqt, rsh, rst := rq.Header, rq.Trailer, rs.Header, rs.Trailer
 	rqh.Reset()

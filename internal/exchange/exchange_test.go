@@ -115,7 +115,7 @@ func TestRequestIDs(t *testing.T) {
 	conn := &exchange.Conn{Serial: 7}
 	for range 1000 {
 		var ex exchange.Exchange
-		ex.Begin(conn, nil)
+		ex.Reset(conn, nil)
 		id := ex.ID()
 		if len(id) != 26 || seen[id] || id != ex.ID() {
 			t.Fatalf("id %q", id)

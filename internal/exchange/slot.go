@@ -39,12 +39,12 @@ func (s *Slot[T]) Get(ex *Exchange) *T {
 }
 
 // Put puts something on the exchange.
-func (s *Slot[T]) Put(ex *Exchange, value T) { *s.Take(ex) = value }
+func (s *Slot[T]) Put(ex *Exchange, value T) { *s.Reuse(ex) = value }
 
-// Take is Put of what is there already: what an earlier exchange with the same memory
+// Reuse is Put of what is there already: what an earlier exchange with the same memory
 // left, or the zero value. The room makes it ready for this exchange, and may use
 // memory that it has.
-func (s *Slot[T]) Take(ex *Exchange) *T {
+func (s *Slot[T]) Reuse(ex *Exchange) *T {
 	for i := range ex.slots {
 		if at := &ex.slots[i]; at.of == owner(s) {
 			at.used = true

@@ -15,7 +15,7 @@ var (
 
 func TestASlotIsARoomsOwn(t *testing.T) {
 	ex := &Exchange{}
-	ex.Begin(&Conn{}, nil)
+	ex.Reset(&Conn{}, nil)
 	if quotas.Get(ex) != nil {
 		t.Error("a slot holds something before anything was put there")
 	}
@@ -34,14 +34,14 @@ func TestASlotIsARoomsOwn(t *testing.T) {
 
 func TestASlotIsEmptyForTheNextExchangeAndKeepsItsMemory(t *testing.T) {
 	ex := &Exchange{}
-	ex.Begin(&Conn{}, nil)
+	ex.Reset(&Conn{}, nil)
 	quotas.Put(ex, quota{7})
 	was := quotas.Get(ex)
-	ex.Begin(ex.Conn, nil)
+	ex.Reset(ex.Conn, nil)
 	if got := quotas.Get(ex); got != nil {
 		t.Errorf("the next exchange has %v, want nothing", got)
 	}
-	if now := quotas.Take(ex); now != was {
+	if now := quotas.Reuse(ex); now != was {
 		t.Error("the next exchange has other memory")
 	}
 }
@@ -66,7 +66,7 @@ func TestCarrySlotsTakesWhatTravels(t *testing.T) {
 func TestSlotsAllocateNothing(t *testing.T) {
 	ex, conn := &Exchange{}, &Conn{}
 	n := testing.AllocsPerRun(1000, func() {
-		ex.Begin(conn, nil)
+		ex.Reset(conn, nil)
 		quotas.Put(ex, quota{1})
 		pins.Put(ex, pin{})
 		if quotas.Get(ex).left != 1 || others.Get(ex) != nil {
@@ -83,13 +83,13 @@ func BenchmarkBegin(b *testing.B) {
 	ex, conn := &Exchange{}, &Conn{}
 	b.ReportAllocs()
 	for b.Loop() {
-		ex.Begin(conn, nil)
+		ex.Reset(conn, nil)
 	}
 }
 
 func BenchmarkSlot(b *testing.B) {
 	ex, conn := &Exchange{}, &Conn{}
-	ex.Begin(conn, nil)
+	ex.Reset(conn, nil)
 	pins.Put(ex, pin{})
 	b.ReportAllocs()
 	for b.Loop() {

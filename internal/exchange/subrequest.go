@@ -31,7 +31,7 @@ type Subrequest struct {
 // to add to Request.
 func (e *Subrequest) Start(method, target, query string, timeout time.Duration) {
 	e.conn = Conn{Remote: local, Local: local, Peer: local.Addr().String(), Scheme: "http"}
-	e.Exchange.Begin(&e.conn, subrequestFront{e})
+	e.Exchange.Reset(&e.conn, subrequestFront{e})
 	e.gone, e.until = nil, 0
 	e.Place, e.ClientIP, e.Times.Start = &nowhere, local.Addr(), Now()
 	e.Limits = Limits{RequestTimeout: timeout, ConnectTimeout: timeout, BodyIdle: timeout}

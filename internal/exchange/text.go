@@ -16,9 +16,9 @@ type Text struct {
 // textKeep is how much memory Text keeps from one exchange to the next.
 const textKeep = 4 << 10
 
-// Begin returns an empty slice to append one value to. Nothing else may be
+// Buffer returns an empty slice to append one value to. Nothing else may be
 // begun before End.
-func (t *Text) Begin() []byte {
+func (t *Text) Buffer() []byte {
 	if t.buf == nil {
 		t.buf = make([]byte, 0, 256)
 	}
@@ -41,7 +41,7 @@ func (t *Text) End(b []byte) string {
 
 // Join returns the parts as one string.
 func (t *Text) Join(parts ...string) string {
-	b := t.Begin()
+	b := t.Buffer()
 	for _, p := range parts {
 		b = append(b, p...)
 	}
@@ -67,6 +67,6 @@ func view(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }
 // A front calls it where there are any, before anything looks at them.
 func (ex *Exchange) EncodeTarget() {
 	rq, text := &ex.Request, &ex.Text
-	rq.Path = text.End(uri.AppendASCII(text.Begin(), rq.Path))
-	rq.Query = text.End(uri.AppendASCII(text.Begin(), rq.Query))
+	rq.Path = text.End(uri.AppendASCII(text.Buffer(), rq.Path))
+	rq.Query = text.End(uri.AppendASCII(text.Buffer(), rq.Query))
 }

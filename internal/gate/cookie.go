@@ -137,7 +137,7 @@ func Reserved(name string) bool {
 
 // strip returns a Cookie field without headgate's. The others stay as they are written.
 func (c *Cookies) strip(ex *exchange.Exchange, value string) string {
-	b := ex.Text.Begin()
+	b := ex.Text.Buffer()
 	first := true
 	for part := range strings.SplitSeq(value, ";") {
 		name, text, _ := strings.Cut(strings.Trim(part, " \t"), "=")

@@ -279,7 +279,7 @@ func (e *Engine) tooMany(a netip.Addr) bool {
 	if !a.IsValid() {
 		return false
 	}
-	_, wait := e.failures.Take(e.failuresSeed.Address(a.Unmap()), clock.Now(), &e.failurePace, true)
+	_, wait := e.failures.Admit(e.failuresSeed.Address(a.Unmap()), clock.Now(), &e.failurePace, true)
 	return wait > 0
 }
 
@@ -287,7 +287,7 @@ func (e *Engine) tooMany(a netip.Addr) bool {
 func (e *Engine) failed(ev Event, err error) {
 	e.refusals.Add(1)
 	if ev.Address.IsValid() {
-		e.failures.Take(e.failuresSeed.Address(ev.Address.Unmap()), clock.Now(), &e.failurePace, false)
+		e.failures.Admit(e.failuresSeed.Address(ev.Address.Unmap()), clock.Now(), &e.failurePace, false)
 	}
 	ev.Kind, ev.Cause = SignInFailed, err.Error()
 	e.publish(ev)
@@ -330,7 +330,7 @@ func (e *Engine) Finish(name, base string, c *Client, response url.Values, old s
 		e.failed(Event{Provider: name, Address: c.Address}, err)
 		return "", nil, w.Return, used, ErrRefused
 	}
-	secret, s, err = e.begin(newPerson(name, id), p.Issuer(), c, old)
+	secret, s, err = e.createSession(newPerson(name, id), p.Issuer(), c, old)
 	if err != nil {
 		return "", nil, w.Return, used, err
 	}

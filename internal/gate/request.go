@@ -11,7 +11,7 @@ import (
 var cookies = exchange.NewSlot[Cookies](false)
 
 // Strip removes headgate's cookies from a request. CookiesOf returns them from then on.
-func Strip(ex *exchange.Exchange) { cookies.Take(ex).Strip(ex) }
+func Strip(ex *exchange.Exchange) { cookies.Reuse(ex).Strip(ex) }
 
 // CookiesOf returns headgate's cookies of a request. They are valid as long as the exchange.
 func CookiesOf(ex *exchange.Exchange) *Cookies {

@@ -274,8 +274,8 @@ type keptSession struct {
 
 func keyOf(d digest) string { return store.PrefixGateSession + d.String() }
 
-// begin makes a session, and ends the one that the browser had.
-func (e *Engine) begin(p *Person, issuer string, c *Client, old string) (string, *Session, error) {
+// createSession makes a session, and ends the one that the browser had.
+func (e *Engine) createSession(p *Person, issuer string, c *Client, old string) (string, *Session, error) {
 	secret, at, u := newSecret(), time.Now().UTC().Truncate(time.Second), e.use.Load()
 	s := &Session{Person: p, Issuer: issuer, Address: c.Address.String(), Agent: agentOf(c.Agent), Created: at, Expires: at.Add(u.age), key: digestOf(secret)}
 	s.clocks(at)

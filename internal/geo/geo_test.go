@@ -127,7 +127,7 @@ func TestLookupIsKeptWithItsAddress(t *testing.T) {
 	s.Commit()
 	ex, conn := &exchange.Exchange{}, &exchange.Conn{}
 	country := func(a string) string {
-		ex.Begin(conn, nil)
+		ex.Reset(conn, nil)
 		ex.Locator, ex.ClientIP = s.Locator(), netip.MustParseAddr(a)
 		return ex.Country()
 	}

@@ -73,6 +73,7 @@ func rules() []rule {
 		{"blank-import", "import what is used by name; only embed may be blank", checkBlankImports},
 		{"state", "a package variable never changes: keep what changes in a value that somebody makes and owns", checkState},
 		{"name", "name it by what it gives; docs/glossary.md has the words", checkNames},
+		{"verb", "name what it does to what: acquire, parseHeader, reportFault; a noun is one that nginx, HAProxy, Envoy, Go or an RFC has", checkVerbs},
 		{"length", "a file holds one idea: split it", checkLength},
 		{"package-comment", "say in a comment above the package clause what the package is for, how to use it, and what it does not do", checkPackageComments},
 		{"comment", "write a full sentence that begins with the name", checkComments},

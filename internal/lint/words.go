@@ -52,3 +52,45 @@ func checkMax(t *Tree, report report) {
 		})
 	})
 }
+
+// bareVerbs are names of functions and interface methods that are clear only to those who
+// wrote them; privateNouns are names of types that no other proxy has.
+var (
+	bareVerbs = wordSet("ask asks asked begin begins believe bury give gives hear heard hears judge look looks " +
+		"mend say says said settle stand stands sure take takes taken tell tells told wants")
+	privateNouns = wordSet("bury errand letter lying passage shelf told twin wellness")
+)
+
+func wordSet(words string) map[string]bool {
+	set := map[string]bool{}
+	for word := range strings.FieldsSeq(words) {
+		set[word] = true
+	}
+	return set
+}
+
+// checkVerbs finds functions, methods and types whose whole name is one of these words.
+func checkVerbs(t *Tree, report report) {
+	named := func(f *File, words map[string]bool, id *ast.Ident) {
+		if words[strings.ToLower(id.Name)] {
+			report(f.Path, t.line(id), "the name %s", id.Name)
+		}
+	}
+	t.eachFile(func(f *File) {
+		ast.Inspect(f.AST, func(n ast.Node) bool {
+			switch n := n.(type) {
+			case *ast.FuncDecl:
+				named(f, bareVerbs, n.Name)
+			case *ast.TypeSpec:
+				named(f, privateNouns, n.Name)
+			case *ast.InterfaceType:
+				for _, method := range n.Methods.List {
+					for _, id := range method.Names {
+						named(f, bareVerbs, id)
+					}
+				}
+			}
+			return true
+		})
+	})
+}

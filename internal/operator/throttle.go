@@ -46,13 +46,13 @@ func newThrottle() *throttle {
 // when either has used up all.
 func (t *throttle) try(address netip.Addr, user string) error {
 	if address.IsValid() {
-		_, wait := t.addresses.Take(t.addressesSeed.Address(address.Unmap()), t.now(), &t.address, false)
+		_, wait := t.addresses.Admit(t.addressesSeed.Address(address.Unmap()), t.now(), &t.address, false)
 		if wait > 0 {
 			return throttled(time.Duration(wait))
 		}
 	}
 	if user != "" && !t.known.has(address, user) {
-		_, wait := t.users.Take(t.usersSeed.String(user), t.now(), &t.user, false)
+		_, wait := t.users.Admit(t.usersSeed.String(user), t.now(), &t.user, false)
 		if wait > 0 {
 			return throttled(time.Duration(wait))
 		}
@@ -65,7 +65,7 @@ func (t *throttle) used(address netip.Addr) error {
 	if !address.IsValid() {
 		return nil
 	}
-	if _, wait := t.addresses.Take(t.addressesSeed.Address(address.Unmap()), t.now(), &t.address, true); wait > 0 {
+	if _, wait := t.addresses.Admit(t.addressesSeed.Address(address.Unmap()), t.now(), &t.address, true); wait > 0 {
 		return throttled(time.Duration(wait))
 	}
 	return nil
@@ -78,7 +78,7 @@ func (o *Operators) MayTry(from Identity) error { return o.throttle.used(from.Ad
 // tellable reports whether an event about a refused sign-in is to be sent: some in a
 // minute tell enough.
 func (t *throttle) tellable() bool {
-	_, wait := t.told.Take(1, t.now(), &t.telling, false)
+	_, wait := t.told.Admit(1, t.now(), &t.telling, false)
 	return wait == 0
 }
 

@@ -38,7 +38,7 @@ func TestServeAllocatesNothing(t *testing.T) {
 		conn := *client
 		front := &sent{}
 		n := testing.AllocsPerRun(100, func() {
-			ex.Begin(&conn, front)
+			ex.Reset(&conn, front)
 			ex.Place = p.Front().Place
 			ex.Request.Method, ex.Request.Scheme, ex.Request.Host, ex.Request.Path = "GET", "http", c.host, c.path
 			ex.Request.Header.AddField("X_Forwarded_For", "10.0.0.1")
@@ -71,7 +71,7 @@ func BenchmarkMatch(b *testing.B) {
 			}
 			ex := &exchange.Exchange{}
 			conn := *client
-			ex.Begin(&conn, nil)
+			ex.Reset(&conn, nil)
 			i := 0
 			for b.Loop() {
 				ex.Request.Host, ex.Request.Path = hosts[i], "/static/files/app.js"

@@ -39,8 +39,8 @@ func (p *Plan) Export() (all Carried, left int) {
 	return all, left
 }
 
-// give gives a part that was opened the state that it had in the process before.
-func (c Carried) give(h *held) {
+// restore imports into a part that was opened the state that it had in the process before.
+func (c Carried) restore(h *held) {
 	if len(c) == 0 {
 		return
 	}

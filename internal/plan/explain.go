@@ -69,7 +69,7 @@ type Explanation struct {
 	Filters []string `json:"filters,omitempty"`
 	Source  string   `json:"source,omitempty"`
 	// Cache is what the route's cache makes of the request.
-	Cache *cache.Told `json:"cache,omitempty"`
+	Cache *cache.Outcome `json:"cache,omitempty"`
 	// Retry is what becomes of the request when a server fails.
 	Retry string `json:"retry,omitempty"`
 	// Balance is the route's load_balancing.
@@ -294,7 +294,7 @@ func (p *Port) read(q Question) (*exchange.Exchange, *exchange.Answer) {
 	ex := &exchange.Exchange{}
 	remote := netip.AddrPortFrom(q.From.Unmap().WithZone(""), 0)
 	conn := &exchange.Conn{Remote: remote, Peer: remote.Addr().String(), Scheme: p.scheme()}
-	ex.Begin(conn, nil)
+	ex.Reset(conn, nil)
 	ex.Locator = p.locator
 	ex.Rehearsal, ex.Times.Start = true, exchange.Now()
 	ex.Place, ex.Limits, ex.ClientIP = p.front.Place, p.front.Limits, remote.Addr()

@@ -55,7 +55,7 @@ func (p *Plan) Site(host string, port int, path string) (people.Site, bool) {
 		return people.Site{}, false
 	}
 	ex := &exchange.Exchange{}
-	ex.Begin(&exchange.Conn{Scheme: "https"}, nil)
+	ex.Reset(&exchange.Conn{Scheme: "https"}, nil)
 	ex.Request.Method, ex.Request.Scheme, ex.Request.Host, ex.Request.Path, ex.Request.Proto = "GET", "https", host, path, exchange.HTTP11
 	if normalise(ex) != nil {
 		return people.Site{}, false

@@ -113,7 +113,7 @@ func hostName(authority string, text *exchange.Text) string {
 	if !upper {
 		return name
 	}
-	b := text.Begin()
+	b := text.Buffer()
 	for i := 0; i < len(name); i++ {
 		c := name[i]
 		if c-'A' < 26 {
@@ -134,5 +134,5 @@ func literal(authority string, text *exchange.Text) string {
 	if err != nil {
 		return ""
 	}
-	return text.End(append(a.AppendTo(append(text.Begin(), '[')), ']'))
+	return text.End(append(a.AppendTo(append(text.Buffer(), '[')), ']'))
 }

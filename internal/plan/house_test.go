@@ -83,7 +83,7 @@ func request(p *Port, method, host, target string) sent {
 
 func prepare(ex *exchange.Exchange, p *Port, front exchange.Front, method, host, target string) {
 	conn := *client
-	ex.Begin(&conn, front)
+	ex.Reset(&conn, front)
 	ex.Place, ex.Limits, ex.ClientIP = p.Front().Place, p.Front().Limits, conn.Remote.Addr()
 	rq := &ex.Request
 	rq.Method, rq.Host, rq.Scheme, rq.Proto = method, host, "http", exchange.HTTP11

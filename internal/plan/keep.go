@@ -128,7 +128,7 @@ func (k *keeper) keep(text string, open func() exchange.Kept) exchange.Kept {
 		h.part = open()
 		k.opening = k.opening[:len(k.opening)-1]
 		k.parts[key] = h
-		k.carried.give(h)
+		k.carried.restore(h)
 		if b, ok := h.part.(starter); ok {
 			k.unstarted = append(k.unstarted, b)
 		}

@@ -131,7 +131,7 @@ func TestMatchersAllocateNothing(t *testing.T) {
 	front := &sent{}
 	for _, query := range []string{"", "?x=1&v=2%203"} {
 		if n := testing.AllocsPerRun(100, func() {
-			ex.Begin(&conn, front)
+			ex.Reset(&conn, front)
 			ex.Place = p.Front().Place
 			ex.Request.Method, ex.Request.Host, ex.Request.Path, ex.Request.Query = "GET", "shop.example", "/api/x", query
 			ex.Request.Header.AddField("X-A", "bc")

@@ -72,7 +72,7 @@ func BenchmarkDone(b *testing.B) {
 			ex, front := &exchange.Exchange{}, &sent{}
 			b.ReportAllocs()
 			for b.Loop() {
-				ex.Begin(&conn, front)
+				ex.Reset(&conn, front)
 				ex.Place = web.Front().Place
 				ex.Request.Method, ex.Request.Scheme, ex.Request.Host, ex.Request.Path = "GET", "http", "a.example", "/x"
 				r, _ := web.selectRoute(ex)
@@ -93,7 +93,7 @@ func TestDoneAllocatesNothing(t *testing.T) {
 	conn := *client
 	ex, front := &exchange.Exchange{}, &sent{}
 	one := func() {
-		ex.Begin(&conn, front)
+		ex.Reset(&conn, front)
 		ex.Request.Method, ex.Request.Scheme, ex.Request.Host, ex.Request.Path = "GET", "http", "a.example", "/x"
 		r, _ := web.selectRoute(ex)
 		ex.Place = &r.place

@@ -15,11 +15,11 @@ func redactor(names []string) func(*exchange.Exchange) {
 	}
 	return func(ex *exchange.Exchange) {
 		rq := &ex.Request
-		if b, found := p.Append(ex.Text.Begin(), rq.Query); found {
+		if b, found := p.Append(ex.Text.Buffer(), rq.Query); found {
 			rq.Query = ex.Text.End(b)
 		}
 		if from := rq.Header.Get(header.Referer); from != "" {
-			if b, found := p.Append(ex.Text.Begin(), from); found {
+			if b, found := p.Append(ex.Text.Buffer(), from); found {
 				rq.Header.Set(header.Referer, ex.Text.End(b))
 			}
 		}

@@ -12,7 +12,7 @@ import (
 func (p *Plan) Refusing(client netip.Addr) map[string][]string {
 	out := map[string][]string{}
 	ex := &exchange.Exchange{}
-	ex.Begin(&exchange.Conn{Remote: netip.AddrPortFrom(client, 0)}, nil)
+	ex.Reset(&exchange.Conn{Remote: netip.AddrPortFrom(client, 0)}, nil)
 	ex.ClientIP, ex.Rehearsal = client, true
 	if len(p.ports) > 0 {
 		ex.Locator = p.ports[0].locator

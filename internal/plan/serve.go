@@ -98,10 +98,10 @@ var passedThrough = exchange.Fail(exchange.Misdirected, "connections for the hos
 func normalise(ex *exchange.Exchange) *exchange.Answer {
 	rq := &ex.Request
 	if strings.IndexByte(rq.Host, '%') >= 0 {
-		rq.Host = ex.Text.End(http1.AppendDecoded(ex.Text.Begin(), rq.Host))
+		rq.Host = ex.Text.End(http1.AppendDecoded(ex.Text.Buffer(), rq.Host))
 	}
 	if !uri.Normal(rq.Path) && (rq.Path != "*" || rq.Method != "OPTIONS") {
-		b, err := uri.AppendNormal(ex.Text.Begin(), rq.Path)
+		b, err := uri.AppendNormal(ex.Text.Buffer(), rq.Path)
 		if err != nil {
 			return exchange.Fail(exchange.BadRequest, err.Error())
 		}

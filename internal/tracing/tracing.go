@@ -99,11 +99,11 @@ func (t *Tracer) Trace(ex *exchange.Exchange) {
 			list.DeleteFunc(isContext)
 		}
 	}
-	value := ex.Text.End(s.append(ex.Text.Begin()))
+	value := ex.Text.End(s.append(ex.Text.Buffer()))
 	list.AddKnown(0, traceparent, value)
 	ex.TraceID = value[traceAt : traceAt+traceDigits]
 	if t.out != nil && s.flags&flagSampled != 0 && !ex.Rehearsal {
-		*spans.Take(ex) = s
+		*spans.Reuse(ex) = s
 	}
 }
 

@@ -343,7 +343,7 @@ func BenchmarkPipeline(b *testing.B) {
 			conn, front, place := ex.Conn, ex.Front, ex.Place
 			b.ReportAllocs()
 			for b.Loop() {
-				ex.Begin(conn, front)
+				ex.Reset(conn, front)
 				ex.Place = place
 				p.Serve(ex)
 				if tracer.out != nil && tracer.out.mu.spans > 100 {
@@ -455,7 +455,7 @@ func BenchmarkRequest(b *testing.B) {
 			conn, front, place := ex.Conn, ex.Front, ex.Place
 			b.ReportAllocs()
 			for b.Loop() {
-				ex.Begin(conn, front)
+				ex.Reset(conn, front)
 				ex.Place = place
 				if off {
 					continue
@@ -477,7 +477,7 @@ func TestTracingAllocatesNothing(t *testing.T) {
 		ex := exchangetest.New(t, exchangetest.Head("GET", "/"))
 		conn, front, place := ex.Conn, ex.Front, ex.Place
 		once := func() {
-			ex.Begin(conn, front)
+			ex.Reset(conn, front)
 			ex.Place = place
 			filter.Request(ex)
 			tracer.Done(ex)

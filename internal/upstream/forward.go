@@ -81,7 +81,7 @@ func forward(ex *exchange.Exchange, style Style, viaRFC bool) {
 	rq := &ex.Request
 	if style != Off {
 		client := clientText(ex)
-		b := ex.Text.Begin()
+		b := ex.Text.Buffer()
 		if style == RFC7239 {
 			b = appendRFC7239(b, client, rq.Host, rq.Scheme)
 		} else {
@@ -102,7 +102,7 @@ func clientText(ex *exchange.Exchange) string {
 	if ex.ClientIP == ex.Conn.Remote.Addr().Unmap() || !ex.ClientIP.IsValid() {
 		return ex.Conn.Peer
 	}
-	return ex.Text.End(ex.ClientIP.AppendTo(ex.Text.Begin()))
+	return ex.Text.End(ex.ClientIP.AppendTo(ex.Text.Buffer()))
 }
 
 // appendCompat writes the seed's shape: for=<client_ip>, host=<host>,
@@ -183,7 +183,7 @@ func addVia(ex *exchange.Exchange, rfc bool) {
 		return
 	}
 	// Lines of one field make one list (RFC 9110, section 5.3).
-	b := ex.Text.Begin()
+	b := ex.Text.Buffer()
 	for _, f := range h.All() {
 		if f.ID == header.Via && f.Value != "" {
 			b = append(b, f.Value...)

@@ -30,7 +30,7 @@ func lastHop(ex *exchange.Exchange) *exchange.Answer {
 	case hops < 0 || len(text) > maxHops:
 		return nil
 	case hops > 0:
-		rq.Header.Set(header.MaxForwards, ex.Text.End(strconv.AppendInt(ex.Text.Begin(), hops-1, 10)))
+		rq.Header.Set(header.MaxForwards, ex.Text.End(strconv.AppendInt(ex.Text.Buffer(), hops-1, 10)))
 		return nil
 	case rq.Method == "OPTIONS":
 		return allowed

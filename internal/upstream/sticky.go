@@ -121,7 +121,7 @@ func untell(ex *exchange.Exchange) {
 func (k *pins) served(ex *exchange.Exchange, at int) {
 	a := affinities.Get(ex)
 	if a == nil {
-		a = affinities.Take(ex)
+		a = affinities.Reuse(ex)
 		*a = affinity{}
 	}
 	if a.cookie = ""; a.token == k.values[at] {
@@ -229,7 +229,7 @@ func (k *sticky) request(ex *exchange.Exchange) *exchange.Answer {
 // strip returns the value of a Cookie field without our cookie. The others stay
 // as they are written.
 func (k *sticky) strip(ex *exchange.Exchange, value string) string {
-	b := ex.Text.Begin()
+	b := ex.Text.Buffer()
 	found, first := false, true
 	for part := range strings.SplitSeq(value, ";") {
 		name, text, _ := strings.Cut(strings.Trim(part, " \t"), "=")

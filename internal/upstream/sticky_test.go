@@ -140,7 +140,7 @@ func TestStickyAllocatesNothing(t *testing.T) {
 	ex := exchangetest.New(t)
 	conn, front := ex.Conn, ex.Front
 	n := testing.AllocsPerRun(1000, func() {
-		ex.Begin(conn, front)
+		ex.Reset(conn, front)
 		ex.Request.Header.Add(header.Cookie, cookie)
 		f.Request(ex)
 		s.pins.served(ex, 2)
@@ -223,7 +223,7 @@ func BenchmarkSticky(b *testing.B) {
 	cookie := "a=1; sid=" + key.value("p", "/", list[2].URL) + "; b=2"
 	b.ReportAllocs()
 	for b.Loop() {
-		ex.Begin(conn, front)
+		ex.Reset(conn, front)
 		ex.Request.Header.Add(header.Cookie, cookie)
 		f.Request(ex)
 		s.Pinned(ex)

@@ -40,7 +40,7 @@ proxies:
 	f := &inFront{house: h, address: plain}
 	person := a.person("ann")
 	shows := func(address string, cert *tls.Certificate) string {
-		return dialed{address: address, name: "a.example", cert: cert}.ask()
+		return dialed{address: address, name: "a.example", cert: cert}.request()
 	}
 	for what, got := range map[string]string{"required, with a certificate": shows(required, &person), "required, without": shows(required, nil), "optional, with": shows(optional, &person)} {
 		if strings.Contains(got, "here") {

@@ -29,7 +29,7 @@ proxies: {all: {routes: [{fixed_response: {status: 200, body: "hello"}}]}}
 `, address, settings, cert)
 	}
 	h.start(text(addresses[0], "one", ""))
-	l := begin(t, addresses[0], 4, 12, false)
+	l := startLoad(t, addresses[0], 4, 12, false)
 	kinds := []func(n int) string{
 		func(n int) string { return text(addresses[0], "two", "") },                         // a certificate
 		func(n int) string { return text(addresses[1], "two", "") },                         // the address
@@ -71,7 +71,7 @@ proxies: {all: {routes: [{fixed_response: {status: 200, body: "hello"}}]}}
 	}
 	h.start(text("https"))
 	since := h.Status().Ports[0].Since
-	l := begin(t, address, 4, 0, true)
+	l := startLoad(t, address, 4, 0, true)
 	for n := range 20 {
 		l.await(t, 50)
 		h.apply(text([]string{"http", "https"}[n%2]))

@@ -32,8 +32,8 @@ type load struct {
 	beat    chan struct{} // one for each request that was served, if anyone waits
 }
 
-// begin starts clients of each protocol.
-func begin(t *testing.T, address string, h1, h2 int, plain bool) *load {
+// startLoad starts clients of each protocol.
+func startLoad(t *testing.T, address string, h1, h2 int, plain bool) *load {
 	l := &load{plain: plain, beat: make(chan struct{})}
 	l.address.Store(address)
 	l.ctx, l.stop = context.WithCancel(t.Context())

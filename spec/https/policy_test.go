@@ -90,7 +90,7 @@ func TestClientCertificates(t *testing.T) {
 				t.Run(fmt.Sprintf("%s/%s/%s/%s", c.policy, name, proto, tls.VersionName(version)), func(t *testing.T) {
 					h.withPolicy(t, c.policy)
 					d := dialed{address: h.address, name: "a.example", proto: proto, max: version, cert: c.cert}
-					got := d.ask()
+					got := d.request()
 					if alert, refused := strings.CutPrefix(c.want, "alert: "); refused {
 						if version == tls.VersionTLS12 && c.cert == nil {
 							alert = "handshake failure" // TLS 1.2 has no other word for it
@@ -109,9 +109,9 @@ func TestClientCertificates(t *testing.T) {
 	}
 }
 
-// ask makes a connection and a request, and returns the body of the answer or
+// request makes a connection and a request, and returns the body of the answer or
 // what went wrong. Over TLS 1.3 a client hears only then that it is refused.
-func (d dialed) ask() string {
+func (d dialed) request() string {
 	c, err := d.dial()
 	if err != nil {
 		return err.Error()
@@ -165,7 +165,7 @@ func TestOpenConnectionsFollowAStricterPolicy(t *testing.T) {
 		}
 		good := a.person("anna")
 		d.cert = &good
-		if got := d.ask(); got != "CN=anna" {
+		if got := d.request(); got != "CN=anna" {
 			t.Errorf("%s: got %q, want CN=anna", proto, got)
 		}
 	}
@@ -218,18 +218,18 @@ func TestAuthoritiesAreReadAgain(t *testing.T) {
 	old, fresh := a.person("anna"), next.person("berta")
 	h.withPolicy(t, "required")
 	d := dialed{address: h.address, name: "a.example", cert: &old, cache: tls.NewLRUClientSessionCache(8)}
-	if got := d.ask(); got != "CN=anna" {
+	if got := d.request(); got != "CN=anna" {
 		t.Fatalf("got %q, want CN=anna", got)
 	}
 	put(t, filepath.Join(h.dir, "clients.pem"), next.pem())
 	if err := h.Reload(); err != nil {
 		t.Fatal(err)
 	}
-	if got := d.ask(); !strings.Contains(got, "unknown certificate authority") {
+	if got := d.request(); !strings.Contains(got, "unknown certificate authority") {
 		t.Errorf("a client of the old authority gets %q", got)
 	}
 	d.cert = &fresh
-	if got := d.ask(); got != "CN=berta" {
+	if got := d.request(); got != "CN=berta" {
 		t.Errorf("got %q, want CN=berta", got)
 	}
 }

@@ -98,7 +98,7 @@ proxies: {all: {routes: [{fixed_response: {status: 200, body: hello}}]}}
 `, address, more, certificate)
 	}
 	h.start(text(at[0], "main", ""))
-	l := begin(t, at[0], 0, 0, false)
+	l := startLoad(t, at[0], 0, 0, false)
 	for range 4 {
 		l.running.Go(l.three)
 	}

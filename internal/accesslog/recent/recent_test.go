@@ -23,7 +23,7 @@ var place = &exchange.Place{Port: "web", Proxy: "shop", Route: "/api"}
 // finished returns an exchange that has ended.
 func finished(serial uint64, path string, status int, took time.Duration) *exchange.Exchange {
 	ex := &exchange.Exchange{}
-	ex.Begin(&exchange.Conn{Peer: "192.0.2.7", Remote: netip.MustParseAddrPort("192.0.2.7:4711"), Serial: serial}, nil)
+	ex.Reset(&exchange.Conn{Peer: "192.0.2.7", Remote: netip.MustParseAddrPort("192.0.2.7:4711"), Serial: serial}, nil)
 	ex.Request.Method, ex.Request.Scheme, ex.Request.Host = "GET", "https", "Shop.Example.com:8443"
 	ex.Request.Path, ex.Request.Query, ex.Request.Proto = path, "?a=b", exchange.HTTP2
 	ex.Request.Header.Set(header.UserAgent, "Test Agent")

@@ -20,7 +20,7 @@ import (
 // request returns an exchange that has ended.
 func request(serial uint64, path string, status int) *exchange.Exchange {
 	ex := &exchange.Exchange{}
-	ex.Begin(&exchange.Conn{Peer: "192.0.2.7", Remote: netip.MustParseAddrPort("192.0.2.7:1"), Serial: serial}, nil)
+	ex.Reset(&exchange.Conn{Peer: "192.0.2.7", Remote: netip.MustParseAddrPort("192.0.2.7:1"), Serial: serial}, nil)
 	ex.Request.Method, ex.Request.Scheme, ex.Request.Host, ex.Request.Path, ex.Request.Proto = "GET", "https", "shop.example.com", path, exchange.HTTP2
 	ex.Place, ex.ClientIP, ex.Response.Status = &exchange.Place{Proxy: "shop"}, netip.MustParseAddr("192.0.2.7"), status
 	ex.Times = exchange.Times{Start: exchange.Now(), End: exchange.Now()}

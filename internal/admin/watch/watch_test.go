@@ -19,13 +19,13 @@ import (
 	"headgate/internal/server/health"
 )
 
-// told keeps what was sent.
-type told []event.Payload
+// recorder keeps what was sent.
+type recorder []event.Payload
 
-func (t *told) Send(p event.Payload) { *t = append(*t, p) }
+func (t *recorder) Send(p event.Payload) { *t = append(*t, p) }
 
 // drain returns the texts of what was sent since.
-func (t *told) drain(tb testing.TB) (types []string) {
+func (t *recorder) drain(tb testing.TB) (types []string) {
 	tb.Helper()
 	for _, p := range *t {
 		e, err := event.Draft(p)
@@ -53,8 +53,8 @@ func (*stands) Streams(string) []control.StreamState             { return nil }
 func (s *stands) Discovery() []control.ProviderState             { return s.found }
 func (s *stands) Certificates() ([]certs.Status, []*acme.Record) { return s.own, s.issued }
 
-func watching(house House) (*Watch, *told) {
-	w, t := New(slog.New(slog.DiscardHandler)), &told{}
+func watching(house House) (*Watch, *recorder) {
+	w, t := New(slog.New(slog.DiscardHandler)), &recorder{}
 	w.house, w.events = house, t
 	return w, t
 }

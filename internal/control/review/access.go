@@ -177,11 +177,11 @@ func (r *reviewer) judgeAccess() {
 // tellAccess compares two forms of a proxy: each path with the route that took its
 // requests before, and takes them now.
 func (r *reviewer) tellAccess(name string, before, after *config.Proxy) {
-	type told struct {
+	type affected struct {
 		finding
 		paths []string
 	}
-	var all []told
+	var all []affected
 	paths := map[string]*config.Route{}
 	for _, p := range []*config.Proxy{before, after} {
 		for _, route := range p.Routes {
@@ -197,10 +197,10 @@ func (r *reviewer) tellAccess(name string, before, after *config.Proxy) {
 		}
 		compared++
 		for _, f := range compareAccess(accessOf(before, was), accessOf(after, is)) {
-			i := slices.IndexFunc(all, func(t told) bool { return t.finding == f })
+			i := slices.IndexFunc(all, func(t affected) bool { return t.finding == f })
 			if i < 0 {
 				i = len(all)
-				all = append(all, told{finding: f})
+				all = append(all, affected{finding: f})
 			}
 			all[i].paths = append(all[i].paths, path)
 		}

@@ -34,7 +34,7 @@ type world struct {
 	here     here
 
 	// stopping are the containers that were told to end.
-	stopping map[string]told
+	stopping map[string]stopNotice
 	// began is when a container was first seen to be starting.
 	began map[string]time.Time
 	// asks are what the labels of containers ask for, by id. Labels do not change in
@@ -44,8 +44,8 @@ type world struct {
 	found map[string]*config.Discovered
 }
 
-// told is that a container was told to end.
-type told struct {
+// stopNotice is that a container was told to end.
+type stopNotice struct {
 	at time.Time
 	// until is for how long that is believed.
 	until time.Time
@@ -62,7 +62,7 @@ type outcome struct {
 func newWorld(provider string, settings *config.Docker, h here) *world {
 	return &world{
 		provider: provider, settings: settings, here: h,
-		stopping: map[string]told{}, began: map[string]time.Time{}, asks: map[string]*ask{},
+		stopping: map[string]stopNotice{}, began: map[string]time.Time{}, asks: map[string]*ask{},
 		found: map[string]*config.Discovered{},
 	}
 }
@@ -77,7 +77,7 @@ func (w *world) noteEvent(e *event, now time.Time) {
 	switch action, _, _ := strings.Cut(e.action(), ":"); action {
 	case "kill":
 		if d := endsBy(e.Actor.Attributes["signal"]); d > 0 {
-			w.stopping[id] = told{at: now, until: now.Add(d)}
+			w.stopping[id] = stopNotice{at: now, until: now.Add(d)}
 		}
 	case "die", "died", "start", "restart", "destroy", "remove":
 		delete(w.stopping, id)
@@ -122,7 +122,7 @@ func (w *world) forget(containers []*container) {
 	gone := func(id string) bool { return !there[id] }
 	maps.DeleteFunc(w.asks, func(id string, _ *ask) bool { return gone(id) })
 	maps.DeleteFunc(w.began, func(id string, _ time.Time) bool { return gone(id) })
-	maps.DeleteFunc(w.stopping, func(id string, _ told) bool { return gone(id) })
+	maps.DeleteFunc(w.stopping, func(id string, _ stopNotice) bool { return gone(id) })
 }
 
 // requested returns what the labels of a container ask for.

@@ -31,7 +31,7 @@ func New(t testing.TB, options ...Option) *exchange.Exchange {
 		Peer: "192.0.2.1", Scheme: "http", Serial: 1,
 	}
 	ex := &exchange.Exchange{}
-	ex.Begin(conn, &Front{})
+	ex.Reset(conn, &Front{})
 	ex.Place = &exchange.Place{Port: "web", Proxy: "site", Route: "/"}
 	ex.ClientIP = conn.Remote.Addr()
 	ex.Times.Start = exchange.Now()

@@ -251,7 +251,7 @@ func BenchmarkVerified(b *testing.B) {
 	conn, front, ip, now := ex.Conn, ex.Front, ex.ClientIP, exchange.Now()
 	b.ReportAllocs()
 	for b.Loop() {
-		ex.Begin(conn, front)
+		ex.Reset(conn, front)
 		ex.ClientIP, ex.Times.Start = ip, now
 		ex.Request.Header.AddField("Authorization", line)
 		if f.Request(ex) != nil {

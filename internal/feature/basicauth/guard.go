@@ -134,7 +134,7 @@ func (g *guard) answer(q *question) verdict {
 		checked = q.room.all[g.seed.String(q.name)%uint64(len(q.room.all))]
 	}
 	if !checked.hash.Matches(q.secret) || u == nil {
-		g.wrong.Take(q.client, g.now(), &g.policy, false)
+		g.wrong.Admit(q.client, g.now(), &g.policy, false)
 		return verdict{}
 	}
 	g.verified.remember(&q.mark, u, g.now())

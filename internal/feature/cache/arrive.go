@@ -135,7 +135,7 @@ func (c *Cache) hand(h *hit, e *entry, f *fetch, why string) {
 	c.store.mark(h.marked(), h.now+int64(until))
 	f.hand()
 	rs := &h.ex.Response
-	b := h.appendForward(h.ex.Text.Begin())
+	b := h.appendForward(h.ex.Text.Buffer())
 	b = append(b, "; detail="...)
 	b = append(b, why...)
 	rs.Header.Add(header.CacheStatus, h.ex.Text.End(b))
@@ -153,7 +153,7 @@ func (c *Cache) alone(h *hit) *exchange.Answer {
 	}
 	now := c.store.now()
 	v := c.storable(h.ex, rs.Status, &rs.Header, c.store.clock(), time.Duration(now-began), part{})
-	b := h.appendForward(h.ex.Text.Begin())
+	b := h.appendForward(h.ex.Text.Buffer())
 	switch {
 	case h.ex.Request.Header.Has(header.Range):
 		b = append(b, "; detail=range"...)

@@ -138,7 +138,7 @@ var hits = exchange.NewSlot[hit](false)
 // newHit readies what the cache needs for a request. It is the same from one
 // exchange to the next.
 func (c *Cache) newHit(ex *exchange.Exchange) *hit {
-	h := hits.Take(ex)
+	h := hits.Reuse(ex)
 	h.Close()
 	*h = hit{key: h.key, scratch: h.scratch, ex: ex, store: c.store}
 	h.now = c.store.now()

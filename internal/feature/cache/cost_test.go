@@ -21,7 +21,7 @@ func (*silent) Send(ex *exchange.Exchange) error {
 
 // again readies an exchange for the next request, as a front does.
 func nextRequest(ex *exchange.Exchange, conn *exchange.Conn, front exchange.Front, place *exchange.Place, target string) {
-	ex.Begin(conn, front)
+	ex.Reset(conn, front)
 	ex.Place = place
 	rq := &ex.Request
 	rq.Method, rq.Scheme, rq.Host, rq.Path, rq.Target, rq.Proto = "GET", "http", "example.com", target, target, exchange.HTTP11

@@ -8,8 +8,8 @@ import (
 	"headgate/internal/proto/header"
 )
 
-// Told is what would become of a request.
-type Told struct {
+// Outcome is what would become of a request.
+type Outcome struct {
 	// Use is the word of the access log: hit, stale, miss or pass.
 	Use string `json:"use"`
 	// Why is a sentence.
@@ -26,18 +26,18 @@ type Told struct {
 
 // Explain tells what would become of a request, and changes nothing of what is
 // stored. It makes the request of ex the one that a server would get.
-func (c *Cache) Explain(ex *exchange.Exchange) Told {
+func (c *Cache) Explain(ex *exchange.Exchange) Outcome {
 	c.chooseLanguage(ex)
 	if status := passes(ex); status != "" {
 		why := "the method is not for a cache"
 		if status != statusMethod {
 			why = "it has a body, an upgrade, or a condition that only a server can judge"
 		}
-		return Told{Use: exchange.CachePass.String(), Why: why}
+		return Outcome{Use: exchange.CachePass.String(), Why: why}
 	}
 	h := c.newHit(ex)
 	if h.cc.has&noStore != 0 {
-		return Told{Use: exchange.CachePass.String(), Why: "the client says no-store"}
+		return Outcome{Use: exchange.CachePass.String(), Why: "the client says no-store"}
 	}
 	sh := c.store.shard(h.hash)
 	sh.mu.Lock()
@@ -61,8 +61,8 @@ func (c *Cache) Explain(ex *exchange.Exchange) Told {
 }
 
 // describe returns what an entry may be used for, in words.
-func (h *hit) describe(e *entry, near bool) Told {
-	t := Told{Use: exchange.CacheMiss.String()}
+func (h *hit) describe(e *entry, near bool) Outcome {
+	t := Outcome{Use: exchange.CacheMiss.String()}
 	if e == nil {
 		t.Why = "nothing is stored for it"
 		if near {
@@ -88,4 +88,4 @@ func (h *hit) describe(e *entry, near bool) Told {
 }
 
 // Text returns it in one line.
-func (t *Told) Text() string { return t.Use + ": " + strings.TrimSpace(t.Why) }
+func (t *Outcome) Text() string { return t.Use + ": " + strings.TrimSpace(t.Why) }

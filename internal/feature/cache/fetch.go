@@ -39,7 +39,7 @@ type flight struct {
 func (c *Cache) newFetch(ex *exchange.Exchange, fl *flight) *fetch {
 	f := &fetch{store: c.store, flight: fl, conn: ex.Conn.Copy(), begun: c.store.sweeps.Load()}
 	f.leader.Store(ex)
-	f.ex.Begin(&f.conn, f)
+	f.ex.Reset(&f.conn, f)
 	f.ex.Place, f.ex.ClientIP, f.ex.User, f.ex.Personal = ex.Place, ex.ClientIP, ex.User, ex.Personal
 	f.ex.Limits = ex.Limits
 	ex.CarrySlots(&f.ex)
@@ -200,7 +200,7 @@ func (b *textBody) Read(p []byte) (int, error) {
 // memory with it.
 func cloneRequest(dst, src *exchange.Exchange, conn *exchange.Conn, front exchange.Front) {
 	*conn = src.Conn.Copy()
-	dst.Begin(conn, front)
+	dst.Reset(conn, front)
 	dst.Place, dst.ClientIP, dst.User, dst.Personal = src.Place, src.ClientIP, strings.Clone(src.User), src.Personal
 	dst.Limits = src.Limits
 	src.CarrySlots(dst)

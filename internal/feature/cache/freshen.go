@@ -85,7 +85,7 @@ func (c *Cache) leadHead(h *hit, e *entry) *exchange.Answer {
 	}
 	rs := &h.ex.Response
 	if e == nil || rs.Status != statusOK && rs.Status != e.status || c.ignored.touches(h.ex.Request.Query) {
-		rs.Header.Add(header.CacheStatus, h.ex.Text.End(h.appendForward(h.ex.Text.Begin())))
+		rs.Header.Add(header.CacheStatus, h.ex.Text.End(h.appendForward(h.ex.Text.Buffer())))
 		return nil
 	}
 	if !sameBody(e, rs) {
@@ -94,7 +94,7 @@ func (c *Cache) leadHead(h *hit, e *entry) *exchange.Answer {
 		c.publish(h, e, fresher, begun)
 		fresher.release()
 	}
-	rs.Header.Add(header.CacheStatus, h.ex.Text.End(h.appendForward(h.ex.Text.Begin())))
+	rs.Header.Add(header.CacheStatus, h.ex.Text.End(h.appendForward(h.ex.Text.Buffer())))
 	return nil
 }
 

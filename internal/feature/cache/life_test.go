@@ -86,7 +86,7 @@ func (w *world) live(moves []move) []string {
 			continue
 		}
 		synctest.Wait()
-		w.look()
+		w.checkCache()
 		if len(w.wrong) > 0 {
 			w.wrong = append(w.wrong, fmt.Sprintf("after move %d", i+1))
 			break
@@ -265,7 +265,7 @@ func (w *world) end() {
 		}
 	}
 	synctest.Wait()
-	w.look()
+	w.checkCache()
 	w.remains()
 }
 
@@ -286,8 +286,8 @@ func (c *visitor) over() bool {
 	}
 }
 
-// look looks at what the cache holds at a moment at which nothing moves.
-func (w *world) look() {
+// checkCache checks what the cache holds at a moment at which nothing moves.
+func (w *world) checkCache() {
 	s := w.store.store
 	linked := map[*entry]bool{}
 	flights := 0

@@ -105,7 +105,7 @@ func (h *hit) partial(e *entry, rs *exchange.Response) {
 	}
 	if !ok {
 		text := &h.ex.Text
-		b := append(text.Begin(), "bytes */"...)
+		b := append(text.Buffer(), "bytes */"...)
 		b = strconv.AppendInt(b, total, 10)
 		rs.Status, rs.Length, h.end = http1.StatusRangeNotSatisfiable, 0, 0
 		rs.Header.Add(header.ContentRange, text.End(b))
@@ -119,7 +119,7 @@ func (h *hit) partial(e *entry, rs *exchange.Response) {
 // addContentRange tells which bytes of how many a response has.
 func (h *hit) addContentRange(rs *exchange.Response, first, last, total int64) {
 	text := &h.ex.Text
-	b := append(text.Begin(), "bytes "...)
+	b := append(text.Buffer(), "bytes "...)
 	b = append(strconv.AppendInt(b, first, 10), '-')
 	b = append(strconv.AppendInt(b, last, 10), '/')
 	rs.Header.Add(header.ContentRange, text.End(strconv.AppendInt(b, total, 10)))

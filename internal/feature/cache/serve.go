@@ -73,9 +73,9 @@ func (h *hit) addFields(e *entry, rs *exchange.Response) {
 	text := &h.ex.Text
 	if !h.stored || e.age > 0 {
 		age := e.ageAt(h.store.nowFor(h)) / second
-		rs.Header.Add(header.Age, text.End(strconv.AppendInt(text.Begin(), min(age, longest), 10)))
+		rs.Header.Add(header.Age, text.End(strconv.AppendInt(text.Buffer(), min(age, longest), 10)))
 	}
-	b := text.Begin()
+	b := text.Buffer()
 	if h.forwarded || h.collapsed {
 		b = h.appendForward(b)
 		if h.collapsed {

@@ -78,7 +78,7 @@ func newWorld(t *testing.T) *world {
 		w.resources = append(w.resources, resource{size: n})
 	}
 	w.env = exchangetest.Env(t, time.Now)
-	w.env.Scope, w.env.Log = "proxy test", slog.New(told{w})
+	w.env.Scope, w.env.Log = "proxy test", slog.New(brokenInvariants{w})
 	w.serveBy(w.config.MemoryLimit)
 	return w
 }
@@ -99,13 +99,13 @@ func (w *world) fault(format string, args ...any) {
 	w.wrong = append(w.wrong, fmt.Sprintf(format, args...))
 }
 
-// told counts broken invariants.
-type told struct{ w *world }
+// brokenInvariants counts broken invariants.
+type brokenInvariants struct{ w *world }
 
-func (l told) Enabled(context.Context, slog.Level) bool { return true }
-func (l told) WithAttrs([]slog.Attr) slog.Handler       { return l }
-func (l told) WithGroup(string) slog.Handler            { return l }
-func (l told) Handle(_ context.Context, r slog.Record) error {
+func (l brokenInvariants) Enabled(context.Context, slog.Level) bool { return true }
+func (l brokenInvariants) WithAttrs([]slog.Attr) slog.Handler       { return l }
+func (l brokenInvariants) WithGroup(string) slog.Handler            { return l }
+func (l brokenInvariants) Handle(_ context.Context, r slog.Record) error {
 	l.w.mu.Lock()
 	defer l.w.mu.Unlock()
 	l.w.broken++

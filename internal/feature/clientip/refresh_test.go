@@ -199,7 +199,7 @@ func TestNetworksThatAreOnlyFetched(t *testing.T) {
 
 func TestWhatATrustedPeerTells(t *testing.T) {
 	fields := exchangetest.Head("GET", "/", "X-Forwarded-Method: PUT", "X-Forwarded-Host: outer.example", "X-Forwarded-Uri: /outer")
-	for from, want := range map[string]exchange.Told{"10.0.0.1": {Trusted: true, Method: "PUT", Host: "outer.example", URI: "/outer"}, "192.0.2.1": {}, "173.245.48.1": {}} {
+	for from, want := range map[string]exchange.Forwarded{"10.0.0.1": {Trusted: true, Method: "PUT", Host: "outer.example", URI: "/outer"}, "192.0.2.1": {}, "173.245.48.1": {}} {
 		ex := exchangetest.New(t, exchangetest.From(from), fields)
 		compile(t, &Config{Enabled: true, Trusted: []string{"10.0.0.0/8"}, CDN: []string{"cloudflare"}}).Request(ex)
 		if ex.Told != want || ex.Request.Header.Len() != 0 {

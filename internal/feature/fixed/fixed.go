@@ -43,7 +43,7 @@ func (s *source) Respond(ex *exchange.Exchange) *exchange.Answer {
 	rs.Reset()
 	rs.Status, rs.Ours, rs.Text = s.status, true, s.text
 	if s.varies {
-		rs.Text = []byte(ex.Text.End(s.body.AppendEscaped(ex.Text.Begin(), ex, s.escape)))
+		rs.Text = []byte(ex.Text.End(s.body.AppendEscaped(ex.Text.Buffer(), ex, s.escape)))
 	}
 	rs.Length = int64(len(rs.Text))
 	if s.status == notModified {

@@ -10,7 +10,7 @@ import (
 
 func exchangeFor(path, query string) *exchange.Exchange {
 	ex := &exchange.Exchange{}
-	ex.Begin(&exchange.Conn{Remote: netip.MustParseAddrPort("192.0.2.7:1234")}, nil)
+	ex.Reset(&exchange.Conn{Remote: netip.MustParseAddrPort("192.0.2.7:1234")}, nil)
 	ex.Request.Method, ex.Request.Host, ex.Request.Path, ex.Request.Query = "GET", "shop.example", path, query
 	ex.ClientIP = netip.MustParseAddr("192.0.2.7")
 	return ex

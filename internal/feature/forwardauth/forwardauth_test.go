@@ -102,7 +102,7 @@ cdn-loop: headgate;asks`
 func TestWhatATrustedPeerSays(t *testing.T) {
 	a := &auth{reply: reply(200, "")}
 	told := func(ex *exchange.Exchange) {
-		ex.Told = exchange.Told{Method: "PUT", Host: "outer.example.com", URI: "/outer?x"}
+		ex.Told = exchange.Forwarded{Method: "PUT", Host: "outer.example.com", URI: "/outer?x"}
 	}
 	run(t, compile(t, &Config{}, a.env(t)), told)
 	run(t, compile(t, &Config{TrustForwardHeader: true}, a.env(t)), told)

@@ -74,7 +74,7 @@ func (k *kept) sum(ex *exchange.Exchange) (s sum, ok bool) {
 	if k.anyPath {
 		method, path, query = "", "", ""
 	}
-	b := append(ex.Text.Begin(), k.secret[:]...)
+	b := append(ex.Text.Buffer(), k.secret[:]...)
 	for _, part := range [...]string{
 		session, rq.Scheme, rq.Host, method, path, query, rq.Upgrade, ex.Conn.ClientFingerprint,
 		ex.Told.Method, ex.Told.Host, ex.Told.URI,

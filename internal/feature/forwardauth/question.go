@@ -26,7 +26,7 @@ func (r *room) question(e *exchange.Subrequest, ex *exchange.Exchange) {
 	list.Add(header.XForwardedProto, rq.Scheme)
 	list.Add(header.XForwardedHost, host)
 	list.Add(header.XForwardedUri, target)
-	list.Add(header.XForwardedFor, e.Text.End(ex.ClientIP.AppendTo(e.Text.Begin())))
+	list.Add(header.XForwardedFor, e.Text.End(ex.ClientIP.AppendTo(e.Text.Buffer())))
 	list.Add(header.XOriginalURL, e.Text.Join(rq.Scheme, "://", host, target))
 	list.Add(header.XOriginalMethod, method)
 	list.Add(header.CDNLoop, asks)

@@ -57,7 +57,7 @@ func parseSignin(text string) (*signin, error) {
 // answer makes a an answer that sends the client to sign in.
 func (s *signin) answer(a *exchange.Answer, ex *exchange.Exchange) {
 	rq := &ex.Request
-	b := ex.Text.Begin()
+	b := ex.Text.Buffer()
 	if s.rd {
 		b = append(b, s.before...)
 		from := len(b)

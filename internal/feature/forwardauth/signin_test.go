@@ -206,7 +206,7 @@ func BenchmarkSession(b *testing.B) {
 			conn, front, ip, now := ex.Conn, ex.Front, ex.ClientIP, exchange.Now()
 			b.ReportAllocs()
 			for b.Loop() {
-				ex.Begin(conn, front)
+				ex.Reset(conn, front)
 				ex.ClientIP, ex.Times.Start = ip, now
 				ex.Request.Method, ex.Request.Path, ex.Request.Host, ex.Request.Scheme = "GET", "/", "example.com", "http"
 				ex.Request.Header.AddField("Cookie", "s=0123456789abcdef")

@@ -132,7 +132,7 @@ func confine(ex *exchange.Exchange, value string) string {
 	if !changes {
 		return value
 	}
-	b := append(ex.Text.Begin(), "private"...)
+	b := append(ex.Text.Buffer(), "private"...)
 	for part := range strings.SplitSeq(value, ",") {
 		if part = strings.Trim(part, " \t"); part != "" && !shares(part) && !header.EqualFold(part, "private") {
 			b = append(append(b, ", "...), part...)

@@ -253,7 +253,7 @@ func (r *rule) made(ex *exchange.Exchange) (value string, ok bool) {
 	if !r.varies {
 		return r.fixed, true
 	}
-	b, ok := r.value.AppendLimited(ex.Text.Begin(), ex, longest)
+	b, ok := r.value.AppendLimited(ex.Text.Buffer(), ex, longest)
 	if !ok {
 		return "", false
 	}
@@ -283,7 +283,7 @@ func (r *rule) replaced(ex *exchange.Exchange, value string) (made string, ok bo
 	if len(matches) > maxMatches {
 		return "", false
 	}
-	b, from := ex.Text.Begin(), 0
+	b, from := ex.Text.Buffer(), 0
 	for _, m := range matches {
 		b = append(b, value[from:m[0]]...)
 		if b, ok = r.replacement.Append(b, ex, value, m, longest); !ok {

@@ -209,7 +209,7 @@ func BenchmarkRules(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				ex.Begin(conn, nil)
+				ex.Reset(conn, nil)
 				ex.ClientIP = ip
 				list.CopyTo(&ex.Request.Header)
 				list.CopyTo(&ex.Response.Header)

@@ -109,7 +109,7 @@ func (l *limit) request(ex *exchange.Exchange) *exchange.Answer {
 	}
 	now := ex.Times.Start
 	hash := l.key.of(ex, &l.buckets.seeds)
-	mark, wait := l.buckets.table.Take(hash, now, &l.policy, ex.Rehearsal)
+	mark, wait := l.buckets.table.Admit(hash, now, &l.policy, ex.Rehearsal)
 	if l.observe {
 		ex.Observed = wait > 0
 		switch {
@@ -120,7 +120,7 @@ func (l *limit) request(ex *exchange.Exchange) *exchange.Answer {
 		}
 		return nil
 	}
-	q := quotas.Take(ex)
+	q := quotas.Reuse(ex)
 	*q = quota{left: l.policy.Left(mark, now), full: max(mark-now, 0), wait: wait}
 	if wait > 0 {
 		q.left = 0
@@ -142,9 +142,9 @@ func (l *limit) response(ex *exchange.Exchange) {
 	after := q.full
 	if q.wait > 0 {
 		after = q.wait
-		list.Add(header.RetryAfter, ex.Text.End(strconv.AppendInt(ex.Text.Begin(), seconds(after), 10)))
+		list.Add(header.RetryAfter, ex.Text.End(strconv.AppendInt(ex.Text.Buffer(), seconds(after), 10)))
 	}
-	b := append(ex.Text.Begin(), policyName+";r="...)
+	b := append(ex.Text.Buffer(), policyName+";r="...)
 	b = strconv.AppendInt(b, int64(q.left), 10)
 	b = append(b, ";t="...)
 	b = strconv.AppendInt(b, seconds(after), 10)

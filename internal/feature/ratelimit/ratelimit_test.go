@@ -270,7 +270,7 @@ func TestNothingIsAllocated(t *testing.T) {
 		conn, front := ex.Conn, ex.Front
 		n := testing.AllocsPerRun(1000, func() {
 			ip := ex.ClientIP
-			ex.Begin(conn, front)
+			ex.Reset(conn, front)
 			ex.ClientIP, ex.Times.Start = ip, second
 			f.Request(ex)
 			f.Response(ex)
@@ -297,7 +297,7 @@ func BenchmarkRateLimit(b *testing.B) {
 			now := second
 			b.ReportAllocs()
 			for b.Loop() {
-				ex.Begin(conn, front)
+				ex.Reset(conn, front)
 				ex.ClientIP, ex.Times.Start = ip, now
 				ex.Request.Header.AddField("X-Api-Key", "0123456789abcdef")
 				ex.Request.Header.AddField("Cookie", "a=b; sid=0123456789abcdef")
@@ -313,7 +313,7 @@ func BenchmarkRateLimit(b *testing.B) {
 		ex := exchangetest.New(b)
 		conn, front, ip := ex.Conn, ex.Front, ex.ClientIP
 		for b.Loop() {
-			ex.Begin(conn, front)
+			ex.Reset(conn, front)
 			ex.ClientIP, ex.Times.Start = ip, second
 			ex.Request.Header.AddField("X-Api-Key", "0123456789abcdef")
 			ex.Request.Header.AddField("Cookie", "a=b; sid=0123456789abcdef")

@@ -64,7 +64,7 @@ func (rs rules) request(ex *exchange.Exchange) *exchange.Answer {
 		if match == nil {
 			continue
 		}
-		b, what := r.target.append(ex.Text.Begin(), ex, match)
+		b, what := r.target.append(ex.Text.Buffer(), ex, match)
 		switch what {
 		case "":
 		case tooLong:

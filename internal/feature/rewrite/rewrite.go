@@ -199,7 +199,7 @@ func normal(ex *exchange.Exchange, made string) (string, error) {
 	if uri.Normal(made) {
 		return made, nil
 	}
-	b, err := uri.AppendNormal(ex.Text.Begin(), made)
+	b, err := uri.AppendNormal(ex.Text.Buffer(), made)
 	if err != nil {
 		return "", err
 	}

@@ -14,7 +14,7 @@ import (
 
 func exchangeFor(path string) *exchange.Exchange {
 	ex := &exchange.Exchange{}
-	ex.Begin(&exchange.Conn{Remote: netip.MustParseAddrPort("192.0.2.7:1234")}, nil)
+	ex.Reset(&exchange.Conn{Remote: netip.MustParseAddrPort("192.0.2.7:1234")}, nil)
 	ex.Request.Method, ex.Request.Scheme, ex.Request.Host = "GET", "http", "shop.example"
 	ex.Request.Path, ex.Request.Target = path, path
 	return ex

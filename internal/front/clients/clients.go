@@ -223,7 +223,7 @@ func (m *Member) Offend() bool {
 	if m == nil {
 		return false
 	}
-	_, wait := m.clients.offences.Take(m.key, clock.Now(), &offences, false)
+	_, wait := m.clients.offences.Admit(m.key, clock.Now(), &offences, false)
 	return wait > 0
 }
 

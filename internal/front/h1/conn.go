@@ -394,7 +394,7 @@ func (c *Conn) finish(w *work) state {
 // refuse answers a request that is not valid. The connection ends with it.
 func (c *Conn) refuse(answer *exchange.Answer) {
 	w := c.work
-	w.ex.Begin(&c.facts, c)
+	w.ex.Reset(&c.facts, c)
 	w.ex.Place = c.port.Place
 	w.ex.Limits = c.port.Limits
 	w.ex.ClientIP = c.facts.Remote.Addr()

@@ -9,7 +9,7 @@ import (
 // newExchange makes an exchange of the head that was parsed.
 func (c *Conn) newExchange(w *work) {
 	ex := &w.ex
-	ex.Begin(&c.facts, c)
+	ex.Reset(&c.facts, c)
 	ex.Times.Start = exchange.Now()
 	c.port = c.front.Port()
 	ex.Place = c.port.Place

@@ -76,7 +76,7 @@ func (c *Conn) newStream(id uint32) *stream {
 	s.urgency, s.rotates = defaultUrgency, true
 	s.body.stream = s
 	ex := &s.ex
-	ex.Begin(&c.facts, s)
+	ex.Reset(&c.facts, s)
 	ex.Place, ex.Limits = c.port.Place, c.port.Limits
 	ex.ClientIP = c.facts.Remote.Addr()
 	ex.Times.Start = exchange.Now()

@@ -57,7 +57,7 @@ func (c *Conn) newStream(qs *quic.Stream, port *exchange.Port) *stream {
 	s.body.stream = s
 	s.body.in.reset(qs)
 	ex := &s.ex
-	ex.Begin(&c.facts, s)
+	ex.Reset(&c.facts, s)
 	ex.Place, ex.Limits = port.Place, port.Limits
 	ex.ClientIP = c.facts.Remote.Addr()
 	ex.Times.Start = exchange.Now()

@@ -225,7 +225,7 @@ func (s *Section) settleBody(ex *exchange.Exchange, v *Verdict, end bool) {
 
 // joinCookies makes one Cookie field of several.
 func joinCookies(ex *exchange.Exchange) {
-	b := ex.Text.Begin()
+	b := ex.Text.Buffer()
 	for i := range ex.Request.Header.All() {
 		if f := &ex.Request.Header.All()[i]; f.ID == header.Cookie {
 			if len(b) > 0 {

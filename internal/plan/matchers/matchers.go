@@ -181,7 +181,7 @@ func decode(text *exchange.Text, s string) string {
 	if strings.IndexByte(s, '%') < 0 && strings.IndexByte(s, '+') < 0 {
 		return s
 	}
-	b := text.Begin()
+	b := text.Buffer()
 	for i := 0; i < len(s); i++ {
 		c := s[i]
 		if c == '+' {

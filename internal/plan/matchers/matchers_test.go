@@ -142,7 +142,7 @@ func TestMatchAllocatesNothing(t *testing.T) {
 	ex := &exchange.Exchange{}
 	var conn exchange.Conn
 	if n := testing.AllocsPerRun(100, func() {
-		ex.Begin(&conn, nil)
+		ex.Reset(&conn, nil)
 		ex.Request.Method, ex.Request.Query = "GET", "?a=%20&v%20w=a+b"
 		ex.Request.Header.AddField("Accept", "a")
 		ex.Request.Header.AddField("Accept", "b")

@@ -16,8 +16,8 @@ import (
 	"headgate/internal/server/resolve/resolvetest"
 )
 
-// told is what a test's name server says, and how long it takes.
-type told struct {
+// reply is what a test's name server says, and how long it takes.
+type reply struct {
 	set   []Endpoint
 	ttl   time.Duration
 	err   error
@@ -30,7 +30,7 @@ type oracle struct {
 	log strings.Builder
 	mu  struct {
 		sync.Mutex
-		told
+		reply
 		asked int
 	}
 }
@@ -40,7 +40,7 @@ func newOracle() *oracle {
 	o.Name = newName("name.test", Options{Interval: 30 * time.Second, Log: slog.New(slog.NewTextHandler(&o.log, nil))})
 	o.ask = func(ctx context.Context) ([]Endpoint, time.Duration, error) {
 		o.mu.Lock()
-		t := o.mu.told
+		t := o.mu.reply
 		o.mu.asked++
 		o.mu.Unlock()
 		select {
@@ -53,10 +53,10 @@ func newOracle() *oracle {
 	return o
 }
 
-func (o *oracle) answer(t told) {
+func (o *oracle) answer(t reply) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.mu.told = t
+	o.mu.reply = t
 }
 
 // get returns the first address now, or the error; and how long it took.
@@ -86,9 +86,9 @@ func TestAddressesAreBelievedAsLongAsTheirTTL(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			o := newOracle()
-			o.answer(told{set: at("10.0.0.1"), ttl: c.ttl})
+			o.answer(reply{set: at("10.0.0.1"), ttl: c.ttl})
 			o.get()
-			o.answer(told{set: at("10.0.0.2"), ttl: c.ttl})
+			o.answer(reply{set: at("10.0.0.2"), ttl: c.ttl})
 			time.Sleep(c.want - time.Millisecond)
 			o.get()
 			synctest.Wait()
@@ -111,9 +111,9 @@ func TestAddressesAreBelievedAsLongAsTheirTTL(t *testing.T) {
 func TestTheLastGoodAddressesAreKept(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := newOracle()
-		o.answer(told{set: at("10.0.0.1"), ttl: time.Second})
+		o.answer(reply{set: at("10.0.0.1"), ttl: time.Second})
 		o.get()
-		o.answer(told{err: errBroken, takes: time.Second})
+		o.answer(reply{err: errBroken, takes: time.Second})
 		for range 1000 {
 			time.Sleep(10 * time.Second)
 			got, took := o.get()
@@ -125,7 +125,7 @@ func TestTheLastGoodAddressesAreKept(t *testing.T) {
 		if n := strings.Count(o.log.String(), "\n"); n != 1 || !strings.Contains(o.log.String(), "keeping its last addresses") {
 			t.Errorf("log of %d lines: %s", n, o.log.String())
 		}
-		o.answer(told{set: at("10.0.0.2")})
+		o.answer(reply{set: at("10.0.0.2")})
 		time.Sleep(10 * time.Second)
 		o.get()
 		synctest.Wait()
@@ -138,9 +138,9 @@ func TestTheLastGoodAddressesAreKept(t *testing.T) {
 func TestANameThatIsGoneIsGivenUpAfterAWhile(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := newOracle()
-		o.answer(told{set: at("10.0.0.1"), ttl: time.Second})
+		o.answer(reply{set: at("10.0.0.1"), ttl: time.Second})
 		o.get()
-		o.answer(told{err: errNone})
+		o.answer(reply{err: errNone})
 		begun := time.Now()
 		for {
 			time.Sleep(time.Second)
@@ -159,15 +159,15 @@ func TestANameThatIsGoneIsGivenUpAfterAWhile(t *testing.T) {
 func TestAddressesThatAreOldAreNotUsedWithoutAsking(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := newOracle()
-		o.answer(told{set: at("10.0.0.1"), ttl: time.Second})
+		o.answer(reply{set: at("10.0.0.1"), ttl: time.Second})
 		o.get()
 		time.Sleep(time.Hour) // nobody asked
-		o.answer(told{set: at("10.0.0.2"), takes: time.Second})
+		o.answer(reply{set: at("10.0.0.2"), takes: time.Second})
 		if got, took := o.get(); got != "10.0.0.2" || took != time.Second {
 			t.Errorf("%s after %v, want the new address", got, took)
 		}
 		time.Sleep(time.Hour)
-		o.answer(told{set: at("10.0.0.3"), takes: 8 * time.Second})
+		o.answer(reply{set: at("10.0.0.3"), takes: 8 * time.Second})
 		if got, took := o.get(); got != "10.0.0.2" || took != refreshWait {
 			t.Errorf("%s after %v, want the old address when it takes too long", got, took)
 		}
@@ -178,7 +178,7 @@ func TestAddressesThatAreOldAreNotUsedWithoutAsking(t *testing.T) {
 func TestManyWaitForOneLookUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := newOracle()
-		o.answer(told{set: at("10.0.0.1"), takes: time.Second})
+		o.answer(reply{set: at("10.0.0.1"), takes: time.Second})
 		var all sync.WaitGroup
 		for range 100 {
 			all.Go(func() {
@@ -197,7 +197,7 @@ func TestManyWaitForOneLookUp(t *testing.T) {
 func TestAFailureIsBelievedForAShortTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := newOracle()
-		o.answer(told{err: errNone})
+		o.answer(reply{err: errNone})
 		for range 10 {
 			if got, _ := o.get(); !strings.Contains(got, "no such host") {
 				t.Errorf("got %s", got)
@@ -206,7 +206,7 @@ func TestAFailureIsBelievedForAShortTime(t *testing.T) {
 		if o.mu.asked != 1 {
 			t.Errorf("asked %d times, want once", o.mu.asked)
 		}
-		o.answer(told{set: at("10.0.0.1")})
+		o.answer(reply{set: at("10.0.0.1")})
 		time.Sleep(askAgainSoon)
 		if got, _ := o.get(); got != "10.0.0.1" {
 			t.Errorf("%s when the name is there", got)
@@ -217,7 +217,7 @@ func TestAFailureIsBelievedForAShortTime(t *testing.T) {
 func TestASilentNameServerIsATimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := newOracle()
-		o.answer(told{takes: time.Hour})
+		o.answer(reply{takes: time.Hour})
 		got, took := o.get()
 		if took != 5*time.Second || !strings.Contains(got, "took too long") {
 			t.Errorf("%s after %v", got, took)

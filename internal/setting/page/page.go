@@ -108,7 +108,7 @@ func (p *Page) Text(ex *exchange.Exchange) []byte {
 	if c.fixed != nil {
 		return c.fixed
 	}
-	return []byte(ex.Text.End(c.template.AppendEscaped(ex.Text.Begin(), ex, p.escape)))
+	return []byte(ex.Text.End(c.template.AppendEscaped(ex.Text.Buffer(), ex, p.escape)))
 }
 
 // current returns the content, and takes a changed file up now and then. A file

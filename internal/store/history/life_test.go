@@ -265,8 +265,8 @@ func (l *life) newest() (int, bool) {
 	return len(entries), len(entries) == len(l.revisions)+1
 }
 
-// look looks at the documents and at what is remembered.
-func (l *life) look() {
+// checkDocuments checks the documents and what is remembered.
+func (l *life) checkDocuments() {
 	for _, name := range names {
 		data, err := os.ReadFile(filepath.Join(l.docs, name))
 		want, ok := l.is[name]
@@ -330,7 +330,7 @@ func TestRandomLives(t *testing.T) {
 		l.open()
 		for i := 0; i < 20 && len(l.wrong) == 0; i++ {
 			l.told = append(l.told, fmt.Sprintf("%d %s", i+1, l.move()))
-			l.look()
+			l.checkDocuments()
 		}
 		l.store.Close()
 		if len(l.wrong) > 0 {

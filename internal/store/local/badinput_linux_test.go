@@ -66,7 +66,7 @@ func doTask(task, dir string) error {
 		if err := unix.Mount("", dir, "", unix.MS_REMOUNT|unix.MS_BIND|unix.MS_RDONLY, ""); err != nil {
 			return err
 		}
-		return look(dir, func() error { return unix.Mount("", dir, "", unix.MS_REMOUNT|unix.MS_BIND, "") })
+		return openReadOnly(dir, func() error { return unix.Mount("", dir, "", unix.MS_REMOUNT|unix.MS_BIND, "") })
 	case "full":
 		if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
 			printValue("skip", err)
@@ -74,14 +74,14 @@ func doTask(task, dir string) error {
 		}
 		return fillDisk(dir)
 	case "other user":
-		return look(dir, nil)
+		return openReadOnly(dir, nil)
 	}
 	return fmt.Errorf("no task %q", task)
 }
 
-// look opens a directory that cannot be written to, reads, writes, and writes again
+// openReadOnly opens a directory that cannot be written to, reads, writes, and writes again
 // when that has been mended.
-func look(dir string, mend func() error) error {
+func openReadOnly(dir string, mend func() error) error {
 	clock := newClock()
 	s, err := Open(Options{Dir: dir, Clock: clock.now})
 	if err != nil {

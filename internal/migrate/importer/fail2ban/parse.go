@@ -71,7 +71,7 @@ func (t *translator) file(name string) error {
 			if end < 0 {
 				return fmt.Errorf("%s:%d: a section without its ]", name, line)
 			}
-			now, last = t.begin(strings.TrimSpace(trimmed[1:end]), importer.Origin{File: name, Line: line}), nil
+			now, last = t.openSection(strings.TrimSpace(trimmed[1:end]), importer.Origin{File: name, Line: line}), nil
 			continue
 		}
 		i := strings.IndexAny(trimmed, "=:")
@@ -93,8 +93,8 @@ func (t *translator) file(name string) error {
 // comment is a remark behind a value.
 var comment = regexp.MustCompile(`\s[;#]\s.*$`)
 
-// begin returns a section, which may have been begun in another file.
-func (t *translator) begin(name string, at importer.Origin) *section {
+// openSection returns a section, which may have been begun in another file.
+func (t *translator) openSection(name string, at importer.Origin) *section {
 	s := t.sections[name]
 	if s != nil {
 		return s
