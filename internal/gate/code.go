@@ -124,8 +124,8 @@ func (e *Engine) SignInCookie(secret string) string {
 }
 
 // Redeem uses up a code at an application's host. It returns the secret for the host's
-// cookie, and the path to return to. Origin and nonce are those of the request.
-func (e *Engine) Redeem(code, origin, host, nonce string) (secret, path string, err error) {
+// cookie, and the address to return to. Origin and nonce are those of the request.
+func (e *Engine) Redeem(code, origin, host, nonce string) (secret, to string, err error) {
 	if !isSecret(code) || !isSecret(nonce) {
 		return "", "", ErrExpired
 	}
@@ -159,7 +159,8 @@ func (e *Engine) Redeem(code, origin, host, nonce string) (secret, path string, 
 	if secret, err = e.enter(s, host); err != nil {
 		return "", "", err
 	}
-	return secret, k.Path, nil
+	// The whole address: browsers take a path that starts with // for another host.
+	return secret, k.Origin + k.Path, nil
 }
 
 // NonceFor returns the nonce of a browser at an application's host as addresses have it, and

@@ -52,11 +52,11 @@ func (e *entry) enter(ex *exchange.Exchange) *exchange.Answer {
 	if err != nil || len(query["code"]) != 1 || cookies.Repeated {
 		return e.failed(ex, gate.ErrExpired)
 	}
-	secret, path, err := e.engine.Redeem(query.Get("code"), gate.OriginOf(ex), gate.HostOf(ex), cookies.Nonce)
+	secret, to, err := e.engine.Redeem(query.Get("code"), gate.OriginOf(ex), gate.HostOf(ex), cookies.Nonce)
 	if err != nil {
 		return e.failed(ex, err)
 	}
-	return page.Redirect(path, page.Plain("Set-Cookie", e.engine.HostCookie(secret)), page.Plain("Set-Cookie", gate.SetCookie(gate.CookieNonce, "", 0)))
+	return page.Redirect(to, page.Plain("Set-Cookie", e.engine.HostCookie(secret)), page.Plain("Set-Cookie", gate.SetCookie(gate.CookieNonce, "", 0)))
 }
 
 func (e *entry) failed(ex *exchange.Exchange, err error) *exchange.Answer {
