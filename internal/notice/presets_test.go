@@ -216,6 +216,8 @@ func TestABurstIsOneMessage(t *testing.T) {
 	<-seen
 	h := s.find(Notices, "phone")
 	deadline := time.Now().Add(time.Minute)
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
 	for {
 		h.mu.Lock()
 		n, omitted := len(h.mu.state.Held), h.mu.state.Omitted
@@ -231,7 +233,7 @@ func TestABurstIsOneMessage(t *testing.T) {
 		if time.Now().After(deadline) {
 			t.Fatalf("%d held, %d omitted", n, omitted)
 		}
-		time.Sleep(time.Millisecond)
+		<-tick.C
 	}
 	h.wake <- struct{}{}
 	g := <-seen
