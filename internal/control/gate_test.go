@@ -2,6 +2,7 @@ package control
 
 import (
 	"bufio"
+	"context"
 	"crypto/tls"
 	"fmt"
 	"io"
@@ -140,14 +141,14 @@ func (g *gated) browser() *browser {
 	if err != nil {
 		g.t.Fatal(err)
 	}
-	dial := func(network, address string) (net.Conn, error) {
+	dial := func(ctx context.Context, network, address string) (net.Conn, error) {
 		host, port, _ := net.SplitHostPort(address)
 		if strings.HasSuffix(host, "example.com") {
 			address = net.JoinHostPort("127.0.0.1", port)
 		}
-		return net.DialTimeout(network, address, 10*time.Second)
+		return (&net.Dialer{Timeout: 10 * time.Second}).DialContext(ctx, network, address)
 	}
-	transport := &http.Transport{Dial: dial, DisableKeepAlives: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}
+	transport := &http.Transport{DialContext: dial, DisableKeepAlives: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}
 	return &browser{g, &http.Client{
 		Transport: transport, Jar: jar, Timeout: 20 * time.Second,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },

@@ -61,6 +61,7 @@ func TestADamagedDatabaseNeverStopsTheStart(t *testing.T) {
 		t.Fatal(err)
 	}
 	commitOne(t, s, "user/late", "after the copy")
+	commitOne(t, s, "user/later", "so that both meta pages know the commit before")
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -81,6 +82,15 @@ func TestADamagedDatabaseNeverStopsTheStart(t *testing.T) {
 			hurt := bytes.Clone(whole)
 			damage(hurt[i*page : (i+1)*page])
 			restored += openDamaged(t, fmt.Sprintf("%s in page %d", way, i), master, hurt)
+		}
+	}
+	// A commit that power was lost in leaves one meta page torn: the other one counts, and no
+	// copy, which is older.
+	for i := range 2 {
+		torn := bytes.Clone(whole)
+		clear(torn[i*page+pageHeader : i*page+pageHeader+metaBytes])
+		if openDamaged(t, fmt.Sprintf("meta page %d torn", i), master, torn) != 0 {
+			t.Errorf("meta page %d is torn, and the copy was used", i)
 		}
 	}
 	restored += openDamaged(t, "cut off", master, whole[:len(whole)/2])

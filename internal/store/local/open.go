@@ -123,7 +123,7 @@ func (s *Store) openFileLocked() error {
 	return s.restoreLocked(err)
 }
 
-// openDB opens a database and looks through its entries.
+// openDB opens a database and checks its pages and entries.
 func openDB(name string) (db *bbolt.DB, raw *os.File, err error) {
 	options := &bbolt.Options{Timeout: dbLockWait, FreelistType: bbolt.FreelistMapType, MaxSize: maxDB, OpenFile: func(name string, flag int, mode os.FileMode) (*os.File, error) {
 		f, err := os.OpenFile(name, flag, mode)
@@ -139,6 +139,9 @@ func openWith(name string, options *bbolt.Options, raw **os.File) (db *bbolt.DB,
 		return err
 	})
 	if err == nil {
+		err = checkOpened(*raw, db.Info().PageSize)
+	}
+	if err == nil {
 		err = guard(func() error { return ready(db) })
 	}
 	if err != nil && *raw != nil {
@@ -147,13 +150,22 @@ func openWith(name string, options *bbolt.Options, raw **os.File) (db *bbolt.DB,
 	return db, *raw, err
 }
 
+// rootBuckets are those that every database has.
+var rootBuckets = [...]string{bucketMeta, bucketEntries, bucketExpires, bucketPending, bucketStreams}
+
 // ready makes what a new database lacks, and reads the entries of another. The error
 // is *Newer when a later headgate has written it.
 func ready(db *bbolt.DB) error {
 	fresh := false
 	err := db.View(func(tx *bbolt.Tx) error {
-		if fresh = tx.Bucket([]byte(bucketMeta)) == nil; fresh {
+		first, _ := tx.Cursor().First()
+		if fresh = first == nil; fresh {
 			return nil
+		}
+		for _, name := range rootBuckets {
+			if tx.Bucket([]byte(name)) == nil {
+				return &damaged{fmt.Sprintf("the bucket %s is missing", name)}
+			}
 		}
 		if v := tx.Bucket([]byte(bucketMeta)).Get([]byte(metaVersion)); len(v) == 8 && binary.BigEndian.Uint64(v) > Version {
 			return &Newer{Dir: filepath.Dir(db.Path()), Have: fmt.Sprint(binary.BigEndian.Uint64(v))}
@@ -164,7 +176,7 @@ func ready(db *bbolt.DB) error {
 		return err
 	}
 	return db.Update(func(tx *bbolt.Tx) error {
-		for _, name := range []string{bucketMeta, bucketEntries, bucketExpires, bucketPending, bucketStreams} {
+		for _, name := range rootBuckets {
 			if _, err := tx.CreateBucketIfNotExists([]byte(name)); err != nil {
 				return err
 			}

@@ -80,6 +80,29 @@ func checkPagesOf(f io.ReaderAt, size int64) error {
 	if err != nil {
 		return err
 	}
+	return checkPagesFrom(f, size, meta)
+}
+
+// checkOpened checks the pages of a database that bbolt has opened and holds the lock of. A
+// damaged page that only commits read would otherwise refuse all of them, also after a
+// restart. One of the two meta pages may be torn: bbolt goes on from the commit before.
+func checkOpened(f *os.File, pageSize int) error {
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	first, err := readMeta(f, 0, 0)
+	second, err2 := readMeta(f, int64(pageSize), 1)
+	switch {
+	case err != nil && err2 != nil:
+		return errors.Join(err, err2)
+	case err != nil || err2 == nil && second.transaction > first.transaction:
+		first = second
+	}
+	return checkPagesFrom(f, info.Size(), first)
+}
+
+func checkPagesFrom(f io.ReaderAt, size int64, meta metaPage) error {
 	if meta.high < 4 || meta.high > uint64(size)/uint64(meta.pageSize) {
 		return &damaged{fmt.Sprintf("the database has %d bytes for %d pages of %d", size, meta.high, meta.pageSize)}
 	}
