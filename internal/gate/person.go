@@ -115,7 +115,7 @@ func ParseEntry(text string) (Entry, error) {
 			return Entry{}, fmt.Errorf("%q is not a domain", name)
 		}
 	default:
-		return Entry{}, fmt.Errorf("%q does not start with group:, person: or domain:", text)
+		return Entry{}, fmt.Errorf("%q must be group:, person: or domain: with a name", text)
 	}
 	return e, nil
 }
