@@ -13,17 +13,25 @@ import (
 	"testing"
 )
 
+// database is a PostgreSQL in a folder of its own.
+type database struct {
+	t       *testing.T
+	bin     string // folder of its programs
+	at, dir string
+	as      *syscall.SysProcAttr
+	server  *exec.Cmd // nil while it does not run
+	out     *record
+}
+
 // postgres starts a PostgreSQL with a folder of its own. It does not run as root, so
 // it gets a user where the test does.
-func postgres(t *testing.T, at string) {
+func postgres(t *testing.T, at string) *database {
 	t.Helper()
 	found, _ := filepath.Glob("/usr/lib/postgresql/*/bin/postgres")
 	if len(found) == 0 {
 		found = []string{needed(t, "postgres", "postgresql")}
 	}
-	bin := filepath.Dir(found[len(found)-1])
-	dir := shortDir(t)
-	as := &syscall.SysProcAttr{}
+	d := &database{t: t, bin: filepath.Dir(found[len(found)-1]), at: at, dir: shortDir(t), as: &syscall.SysProcAttr{}}
 	if os.Getuid() == 0 {
 		who, err := user.Lookup("postgres")
 		if err != nil {
@@ -33,32 +41,49 @@ func postgres(t *testing.T, at string) {
 		}
 		uid, _ := strconv.Atoi(who.Uid)
 		gid, _ := strconv.Atoi(who.Gid)
-		if err := os.Chown(dir, uid, gid); err != nil {
+		if err := os.Chown(d.dir, uid, gid); err != nil {
 			t.Fatal(err)
 		}
-		as.Credential = &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}
+		d.as.Credential = &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}
 	}
-	data := filepath.Join(dir, "data")
-	initdb := exec.Command(filepath.Join(bin, "initdb"), "-D", data, "-U", "tester", "--auth=trust", "-E", "UTF8", "--locale=C", "--no-sync")
-	initdb.Dir, initdb.SysProcAttr = dir, as
+	initdb := exec.Command(filepath.Join(d.bin, "initdb"), "-D", d.data(), "-U", "tester", "--auth=trust", "-E", "UTF8", "--locale=C", "--no-sync")
+	initdb.Dir, initdb.SysProcAttr = d.dir, d.as
 	if out, err := initdb.CombinedOutput(); err != nil {
 		t.Fatalf("initdb: %v\n%s", err, out)
 	}
-	host, port, _ := net.SplitHostPort(at)
-	out := &record{}
-	server := exec.Command(filepath.Join(bin, "postgres"), "-D", data, "-h", host, "-p", port, "-k", dir, "-c", "fsync=off")
-	server.Dir, server.SysProcAttr, server.Stdout, server.Stderr = dir, as, out, out
-	if err := server.Start(); err != nil {
-		t.Fatal(err)
-	}
 	t.Cleanup(func() {
-		server.Process.Signal(syscall.SIGQUIT)
-		server.Wait()
+		d.stop()
 		if t.Failed() {
-			t.Logf("postgres:\n%s", out)
+			t.Logf("postgres:\n%s", d.out)
 		}
 	})
-	eventually(t, "postgres is ready", func() bool { return strings.Contains(out.String(), "ready to accept connections") })
+	d.start()
+	return d
+}
+
+func (d *database) data() string { return filepath.Join(d.dir, "data") }
+
+// start runs the server until it is ready.
+func (d *database) start() {
+	d.t.Helper()
+	host, port, _ := net.SplitHostPort(d.at)
+	d.out = &record{}
+	d.server = exec.Command(filepath.Join(d.bin, "postgres"), "-D", d.data(), "-h", host, "-p", port, "-k", d.dir, "-c", "fsync=off")
+	d.server.Dir, d.server.SysProcAttr, d.server.Stdout, d.server.Stderr = d.dir, d.as, d.out, d.out
+	if err := d.server.Start(); err != nil {
+		d.t.Fatal(err)
+	}
+	eventually(d.t, "postgres is ready", func() bool { return strings.Contains(d.out.String(), "ready to accept connections") })
+}
+
+// stop ends the server at once.
+func (d *database) stop() {
+	if d.server == nil {
+		return
+	}
+	d.server.Process.Signal(syscall.SIGQUIT)
+	d.server.Wait()
+	d.server = nil
 }
 
 // TestPostgreSQL holds that psql works through a TCP proxy: large results, large
