@@ -359,7 +359,6 @@ func (ch *change) flippingLocked() error {
 	return &Flipping{slices.Compact(nodes)}
 }
 
-// byHand reports whether a revision was made of an edit by hand on a machine that is known.
-func byHand(r history.Revision) bool {
-	return r.Node != "" && (r.Via == string(ViaFile) || r.Via == string(ViaCLI))
-}
+// byHand reports whether a revision was made of an edit of the files on a machine that is
+// known. Commands and the API change what all machines have, so they do not count.
+func byHand(r history.Revision) bool { return r.Node != "" && r.Via == string(ViaFile) }
