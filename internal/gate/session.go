@@ -39,7 +39,13 @@ type Session struct {
 	foreign  atomic.Bool   // the provider in use is not the one that it came through
 
 	mu    sync.Mutex
-	hosts map[digest]string // those of applications, by their keys
+	hosts []hostKey // those of applications; a session has few
+}
+
+// hostKey is an application's host in a session, and what is kept of the secret of its cookie.
+type hostKey struct {
+	key  digest
+	host string
 }
 
 // ID returns what people and the API call the session.
@@ -142,10 +148,10 @@ func (t *sessions) add(s *Session) *Session {
 // addHost adds the cookie of an application's host to a session.
 func (t *sessions) addHost(s *Session, key digest, host string) {
 	s.mu.Lock()
-	if s.hosts == nil {
-		s.hosts = map[digest]string{}
+	// What this node has written comes from the store, too.
+	if !slices.ContainsFunc(s.hosts, func(h hostKey) bool { return h.key == key }) {
+		s.hosts = append(s.hosts, hostKey{key, host})
 	}
-	s.hosts[key] = host
 	s.mu.Unlock()
 	t.put(key, held{s, host})
 	if s.ended.Load() {
@@ -170,8 +176,8 @@ func (t *sessions) remove(key digest) *Session {
 	s.ended.Store(true)
 	t.drop(key)
 	s.mu.Lock()
-	for host := range s.hosts {
-		t.drop(host)
+	for _, h := range s.hosts {
+		t.drop(h.key)
 	}
 	s.mu.Unlock()
 	return s
@@ -250,12 +256,7 @@ func (e *Engine) touch(s *Session, now int64) *Session {
 func (s *Session) HasHost(host string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, h := range s.hosts {
-		if h == host {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(s.hosts, func(h hostKey) bool { return h.host == host })
 }
 
 // keptSession is a session as the store has it; Parent and Host are those of an
@@ -350,9 +351,9 @@ func (e *Engine) enter(s *Session, host string) (string, error) {
 	host = strings.Clone(host) // it may be a view of the request
 	s.mu.Lock()
 	var spare []digest
-	for key, h := range s.hosts {
-		if h == host { // the browser gets another cookie for the host
-			spare = append(spare, key)
+	for _, h := range s.hosts {
+		if h.host == host { // the browser gets another cookie for the host
+			spare = append(spare, h.key)
 		}
 	}
 	full := len(s.hosts) >= maxHosts+len(spare)
@@ -384,7 +385,7 @@ func (e *Engine) enter(s *Session, host string) (string, error) {
 func (e *Engine) dropHost(key digest) {
 	if h := e.sessions.find(key); h.session != nil && h.host != "" {
 		h.session.mu.Lock()
-		delete(h.session.hosts, key)
+		h.session.hosts = slices.DeleteFunc(h.session.hosts, func(k hostKey) bool { return k.key == key })
 		h.session.mu.Unlock()
 		e.sessions.drop(key)
 	}
@@ -404,8 +405,8 @@ func (e *Engine) SignOut(s *Session, who string) error {
 func (e *Engine) end(s *Session, who string) error {
 	keys := []string{keyOf(s.key)}
 	s.mu.Lock()
-	for host := range s.hosts {
-		keys = append(keys, keyOf(host))
+	for _, h := range s.hosts {
+		keys = append(keys, keyOf(h.key))
 	}
 	s.mu.Unlock()
 	// The session itself is in the first part: without it the others do not count.
@@ -455,7 +456,7 @@ func (s *Session) Hosts() []string {
 	defer s.mu.Unlock()
 	var out []string
 	for _, h := range s.hosts {
-		out = append(out, h)
+		out = append(out, h.host)
 	}
 	slices.Sort(out)
 	return slices.Compact(out)
