@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"headgate/internal/gate/provider"
 	"headgate/internal/store"
 )
 
@@ -90,7 +91,7 @@ func (e *Engine) Code(s *Session, site Site, nonce string) (string, error) {
 	if nonce == "" {
 		return site.Origin + site.Path, nil // the application's host makes one, and sends it back
 	}
-	secret := newSecret()
+	secret := provider.NewSecret()
 	value, err := json.Marshal(keptCode{Session: s.key.String(), Origin: site.Origin, Nonce: nonce, Path: site.Path, Until: time.Now().Add(codeAge)})
 	if err != nil {
 		return "", err
@@ -126,7 +127,7 @@ func (e *Engine) SignInCookie(secret string) string {
 // Redeem uses up a code at an application's host. It returns the secret for the host's
 // cookie, and the address to return to. Origin and nonce are those of the request.
 func (e *Engine) Redeem(code, origin, host, nonce string) (secret, to string, err error) {
-	if !isSecret(code) || !isSecret(nonce) {
+	if !IsSecret(code) || !IsSecret(nonce) {
 		return "", "", ErrExpired
 	}
 	key := store.PrefixGateCode + digestOf(code).String()
@@ -140,12 +141,12 @@ func (e *Engine) Redeem(code, origin, host, nonce string) (secret, to string, er
 		e.o.Log.Warn("a sign-in code cannot be read", "error", err)
 		return "", "", ErrUnavailable
 	}
-	// A code is used up by whoever brings it, right or wrong: a stolen one is worth one try.
+	// Each attempt uses up the code, right or wrong: a stolen one is worth one attempt.
 	if _, err := e.commit(store.Change{If: []store.Condition{{Key: key, Revision: entry.Revision}}, Delete: []string{key}, Who: "headgate", Why: "sign-in code used"}); err != nil {
 		return "", "", err
 	}
 	var k keptCode
-	if json.Unmarshal(entry.Value, &k) != nil || !time.Now().Before(k.Until) || k.Origin != origin || !sameText(k.Nonce, nonceOf(nonce)) {
+	if json.Unmarshal(entry.Value, &k) != nil || !time.Now().Before(k.Until) || k.Origin != origin || !provider.SameSecret(k.Nonce, nonceOf(nonce)) {
 		return "", "", ErrExpired
 	}
 	d, ok := parseDigest(k.Session)
@@ -167,8 +168,8 @@ func (e *Engine) Redeem(code, origin, host, nonce string) (secret, to string, er
 // the cookie that it is to get, "" if it has one.
 func NonceFor(c *Cookies) (nonce, setCookie string) {
 	value := c.Nonce
-	if !isSecret(value) || c.Repeated {
-		value = newSecret()
+	if !IsSecret(value) || c.Repeated {
+		value = provider.NewSecret()
 		setCookie = SetCookie(CookieNonce, value, PendingAge)
 	}
 	return nonceOf(value), setCookie

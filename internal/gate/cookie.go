@@ -1,9 +1,7 @@
 package gate
 
 import (
-	"crypto/rand"
 	"crypto/sha256"
-	"encoding/base64"
 	"encoding/hex"
 	"strconv"
 	"strings"
@@ -31,15 +29,8 @@ const (
 // secretLength is how many characters a secret has: 256 bits in Base64.
 const secretLength = 43
 
-// newSecret returns 256 bits in Base64.
-func newSecret() string {
-	b := make([]byte, 32)
-	rand.Read(b)
-	return base64.RawURLEncoding.EncodeToString(b)
-}
-
-// isSecret reports whether a text has the form of a secret.
-func isSecret(text string) bool {
+// IsSecret reports whether a text has the form of a secret, or of the digest of one.
+func IsSecret(text string) bool {
 	if len(text) != secretLength {
 		return false
 	}

@@ -3,7 +3,7 @@
 // providers in use; it outlives configurations. Rules about who may enter are compiled by
 // package feature/gate, the sign-in page is package feature/signin.
 //
-// Somebody signs in once, at the sign-in host. That session has the person. Each
+// A person signs in once, at the sign-in host. That session has the person. Each
 // application's host gets a cookie of its own, which belongs to that session and ends with
 // it. session.go has the sessions, code.go the codes, cookie.go the cookies, pending.go
 // what a browser keeps while it is at the provider, store.go what outlives the process.

@@ -5,8 +5,6 @@ import (
 	"crypto/aes"
 	"crypto/cipher"
 	"crypto/rand"
-	"crypto/sha256"
-	"crypto/subtle"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
@@ -90,7 +88,7 @@ func (e *Engine) seal(w waiting) (Cookie, error) {
 // unseal returns the sign-in with a state among a browser's, and the name of its cookie, ""
 // if there is none.
 func (e *Engine) unseal(cookies []Cookie, state string) (w waiting, used string, err error) {
-	if !isSecret(state) {
+	if !IsSecret(state) {
 		return w, "", ErrExpired
 	}
 	name := pendingName(state)
@@ -108,16 +106,10 @@ func (e *Engine) unseal(cookies []Cookie, state string) (w waiting, used string,
 			continue
 		}
 		text, err := aead.Open(nil, nil, sealed, []byte(name))
-		if err != nil || json.Unmarshal(text, &w) != nil || !time.Now().Before(w.Until) || !sameText(w.Pending.State, state) {
+		if err != nil || json.Unmarshal(text, &w) != nil || !time.Now().Before(w.Until) || !provider.SameSecret(w.Pending.State, state) {
 			continue
 		}
 		return w, used, nil
 	}
 	return waiting{}, used, ErrExpired
-}
-
-// sameText compares two secrets in a time that does not depend on where they differ.
-func sameText(a, b string) bool {
-	x, y := sha256.Sum256([]byte(a)), sha256.Sum256([]byte(b))
-	return subtle.ConstantTimeCompare(x[:], y[:]) == 1
 }

@@ -8,7 +8,7 @@ import (
 	"headgate/internal/gate/provider"
 )
 
-// Person is somebody who signed in. It is immutable.
+// Person is a person who has signed in. It is immutable.
 type Person struct {
 	// ID identifies the person: PROVIDER/SUBJECT.
 	ID string `json:"id"`

@@ -21,7 +21,7 @@ func CookiesOf(ex *exchange.Exchange) *Cookies {
 	return &none
 }
 
-// none are the cookies of a request that nobody has looked at. It is not changed.
+// none are the cookies of a request that Strip has not read. It is not changed.
 var none Cookies
 
 // HostOf returns the host of a request as sessions have it: in lower case, without port and

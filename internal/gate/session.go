@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"headgate/internal/clock"
+	"headgate/internal/gate/provider"
 	"headgate/internal/store"
 )
 
@@ -223,7 +224,7 @@ func (e *Engine) Host(cookie, host string, now int64) *Session {
 
 // SignedIn returns the session of a cookie of the sign-in host, nil if none counts.
 func (e *Engine) SignedIn(cookie string, now int64) *Session {
-	if !isSecret(cookie) {
+	if !IsSecret(cookie) {
 		return nil
 	}
 	h := e.sessions.find(digestOf(cookie))
@@ -277,7 +278,7 @@ func keyOf(d digest) string { return store.PrefixGateSession + d.String() }
 
 // createSession makes a session, and ends the one that the browser had.
 func (e *Engine) createSession(p *Person, issuer string, c *Client, old string) (string, *Session, error) {
-	secret, at, u := newSecret(), time.Now().UTC().Truncate(time.Second), e.use.Load()
+	secret, at, u := provider.NewSecret(), time.Now().UTC().Truncate(time.Second), e.use.Load()
 	s := &Session{Person: p, Issuer: issuer, Address: c.Address.String(), Agent: agentOf(c.Agent), Created: at, Expires: at.Add(u.age), key: digestOf(secret)}
 	s.clocks(at)
 	revision, err := e.commit(store.Change{Put: []store.Entry{s.entry(u.idle)}, Who: "headgate", Why: "signed in"})
@@ -287,7 +288,7 @@ func (e *Engine) createSession(p *Person, issuer string, c *Client, old string) 
 	s.revision.Store(uint64(revision))
 	s.foreign.Store(u.foreign(s))
 	s = e.sessions.add(s)
-	if isSecret(old) {
+	if IsSecret(old) {
 		if h := e.sessions.find(digestOf(old)); h.session != nil && h.host == "" {
 			e.endLogged(h.session)
 		}
@@ -361,7 +362,7 @@ func (e *Engine) enter(s *Session, host string) (string, error) {
 	if full {
 		return "", fmt.Errorf("%w: the session has too many hosts", ErrUnavailable)
 	}
-	secret := newSecret()
+	secret := provider.NewSecret()
 	key := digestOf(secret)
 	value, err := json.Marshal(keptSession{Parent: s.key.String(), Host: host, Created: time.Now().UTC().Truncate(time.Second)})
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 	"headgate/internal/proto/header"
 )
 
-// Compile returns the page. A nil engine signs nobody in.
+// Compile returns the page. With a nil engine signing in is not possible.
 func Compile(c *Config, engine *gate.Engine) exchange.Source {
 	return &source{title: c.Title, engine: engine}
 }
@@ -107,7 +107,7 @@ func (v *visit) overHTTP() *exchange.Answer {
 // back is where the browser wants to go.
 func (v *visit) back() gate.Return {
 	r := gate.Return{URL: v.query.Get("to"), Nonce: v.query.Get("n")}
-	if len(r.Nonce) != 43 || strings.Trim(r.Nonce, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_") != "" {
+	if !gate.IsSecret(r.Nonce) {
 		r.Nonce = ""
 	}
 	return r
@@ -151,12 +151,12 @@ func (v *visit) home() *exchange.Answer {
 			Forms: []page.Form{{Action: continuePath, Fields: []page.Field{{Name: "to", Value: back.URL}, {Name: "n", Value: back.Nonce}}, Button: v.texts.Continue}},
 		})
 	}
-	return v.lead(s, site, back, false)
+	return v.sendToSite(s, site, back, false)
 }
 
-// lead sends the browser of a session to an application. After a form it is a page that
+// sendToSite sends the browser of a session to an application. After a form it is a page that
 // leads there: browsers hold redirects against the policy of the page with the form.
-func (v *visit) lead(s *gate.Session, site gate.Site, back gate.Return, afterForm bool) *exchange.Answer {
+func (v *visit) sendToSite(s *gate.Session, site gate.Site, back gate.Return, afterForm bool) *exchange.Answer {
 	v.ex.User = s.Person.User
 	to, err := v.engine.Code(s, site, back.Nonce)
 	if err != nil {
@@ -165,11 +165,11 @@ func (v *visit) lead(s *gate.Session, site gate.Site, back gate.Return, afterFor
 	if !afterForm {
 		return page.Redirect(to)
 	}
-	return v.leading(to)
+	return v.redirectPage(to)
 }
 
-// leading is a page that leads to an address.
-func (v *visit) leading(to string, fields ...header.Field) *exchange.Answer {
+// redirectPage is a page that redirects to an address.
+func (v *visit) redirectPage(to string, fields ...header.Field) *exchange.Answer {
 	return v.view(page.View{Title: v.texts.Redirecting, Lines: []string{v.texts.RedirectingText}, Links: []page.Link{{URL: to, Label: v.texts.Continue}}, Refresh: to}, with(fields))
 }
 
@@ -222,10 +222,10 @@ func (v *visit) callback(name string) *exchange.Answer {
 	}
 	v.ex.User = s.Person.User
 	fields = append(fields, page.Plain("Set-Cookie", v.engine.SignInCookie(secret)))
-	return v.leading("/"+again(back), fields...)
+	return v.redirectPage("/"+again(back), fields...)
 }
 
-// failed shows why somebody could not sign in, and leads back to the start.
+// failed shows why a sign-in failed, and leads back to the start.
 func (v *visit) failed(err error, back gate.Return, fields ...header.Field) *exchange.Answer {
 	p := page.View{Title: v.texts.Failed, Error: v.texts.Expired, Links: []page.Link{{URL: "/" + again(back), Label: v.texts.TryAgain}}}
 	why := exchange.GateDenied
@@ -267,7 +267,7 @@ func (v *visit) post(path string) *exchange.Answer {
 	if s == nil || !known || !site.Allow.Has(s.Person) {
 		return page.Redirect("/" + again(back))
 	}
-	return v.lead(s, site, back, true)
+	return v.sendToSite(s, site, back, true)
 }
 
 func (v *visit) signOut(s *gate.Session) *exchange.Answer {

@@ -39,8 +39,8 @@ const (
 	maxResponse = 4096
 )
 
-// algorithms are the signatures that are accepted. None is symmetric: whoever knows the
-// public key, or the client's secret, could make such tokens.
+// algorithms are the signatures that are accepted. None is symmetric: the
+// public key, or the client's secret, is enough to make such tokens.
 var algorithms = []string{
 	oidc.RS256, oidc.RS384, oidc.RS512, oidc.ES256, oidc.ES384, oidc.ES512, oidc.PS256, oidc.PS384, oidc.PS512, oidc.EdDSA,
 }
@@ -66,7 +66,7 @@ type found struct {
 }
 
 // Open returns a provider with a name. Roots are the trusted authorities, nil for those of
-// the system. Nothing is sent until somebody signs in. Close releases it.
+// the system. Nothing is sent before the first sign-in. Close releases it.
 func Open(name string, c Config, roots *x509.CertPool) *Provider {
 	return &Provider{name: name, config: c, client: safedial.Bound(safedial.Client(timeout, roots), maxAnswer)}
 }
@@ -88,8 +88,8 @@ func (p *Provider) Label() string {
 // Issuer returns the provider's URL.
 func (p *Provider) Issuer() string { return p.config.Issuer }
 
-// Pending is a sign-in in progress. Whoever has it can finish the sign-in with a code of the
-// provider: it must reach nobody but the browser that started.
+// Pending is a sign-in in progress. It is enough to finish the sign-in with a code of the
+// provider: only the browser that started may receive it.
 type Pending struct {
 	State    string `json:"s"`
 	Nonce    string `json:"n"`
@@ -158,7 +158,7 @@ func (p *Provider) Start(ctx context.Context, redirect string) (string, Pending,
 	if err != nil {
 		return "", Pending{}, err
 	}
-	s := Pending{State: random(), Nonce: random(), Verifier: oauth2.GenerateVerifier()}
+	s := Pending{State: NewSecret(), Nonce: NewSecret(), Verifier: oauth2.GenerateVerifier()}
 	return p.oauth(f, redirect).AuthCodeURL(s.State, oidc.Nonce(s.Nonce), oauth2.S256ChallengeOption(s.Verifier)), s, nil
 }
 
@@ -197,7 +197,7 @@ func (p *Provider) checkResponse(f *found, s Pending, response url.Values) (stri
 			return "", fmt.Errorf("read the response: parameter %s is repeated or too long", name)
 		}
 	}
-	if s.State == "" || !same(response.Get("state"), s.State) {
+	if s.State == "" || !SameSecret(response.Get("state"), s.State) {
 		return "", errors.New("read the response: it belongs to another sign-in")
 	}
 	// Responses of one provider that are sent to the callback of another would have the
@@ -228,7 +228,7 @@ func (p *Provider) claims(ctx context.Context, f *found, token *oauth2.Token, s 
 	if err != nil {
 		return nil, fmt.Errorf("check the id_token: %v", err)
 	}
-	if s.Nonce == "" || !same(id.Nonce, s.Nonce) {
+	if s.Nonce == "" || !SameSecret(id.Nonce, s.Nonce) {
 		return nil, errors.New("check the id_token: it was made for another sign-in")
 	}
 	claims := map[string]any{}
@@ -364,15 +364,15 @@ func readable(text string, max int) bool {
 	return len(text) <= max && strings.IndexFunc(text, func(r rune) bool { return r < ' ' || r >= 0x7f && r < 0xa0 || r == '\uFFFD' }) < 0
 }
 
-// random returns 256 bits in Base64.
-func random() string {
+// NewSecret returns 256 random bits in Base64: 43 characters.
+func NewSecret() string {
 	b := make([]byte, 32)
 	rand.Read(b)
 	return base64.RawURLEncoding.EncodeToString(b)
 }
 
-// same compares two secrets in a time that does not depend on where they differ.
-func same(a, b string) bool {
+// SameSecret compares two secrets in a time that does not depend on where they differ.
+func SameSecret(a, b string) bool {
 	x, y := sha256.Sum256([]byte(a)), sha256.Sum256([]byte(b))
 	return subtle.ConstantTimeCompare(x[:], y[:]) == 1
 }
