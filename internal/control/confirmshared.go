@@ -18,7 +18,7 @@ import (
 // Where several machines share a store, each counts the wait of a change by its own
 // monotonic clock, from when it served the change first. At the end of it the machines try to
 // save the configuration before, and one of them succeeds. A machine that cannot reach the
-// store then serves the configuration before all the same: if the change turns out to be
+// store then serves the configuration before anyway: if the change turns out to be
 // confirmed, it serves the change again, else it saves the revert.
 
 // waitName is the file in the state directory that holds until when this machine waits, so

@@ -276,7 +276,7 @@ func paging(sort ...string) []parameter {
 	return []parameter{
 		{name: "limit", about: "How many entries there are at most, up to 1000.", kind: "integer"},
 		{name: "cursor", about: "Where to go on: `next` of the page before."},
-		{name: "q", about: "A text that stands in the name or the description."},
+		{name: "q", about: "A text that the name or the description contains."},
 		{name: "sort", about: "The field to sort by; with - the other way round.", enum: orders},
 	}
 }

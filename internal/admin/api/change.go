@@ -20,7 +20,7 @@ import (
 
 // changeQuery are the parameters of everything that changes the documents.
 var changeQuery = []parameter{
-	{name: "confirm_within", about: "For how long the change waits to be confirmed, such as 2m: 10s to 1h. Unless somebody confirms it, the configuration before comes back."},
+	{name: "confirm_within", about: "For how long the change waits to be confirmed, such as 2m: 10s to 1h. The change is reverted unless it is confirmed."},
 	{name: "why", about: "What the change is for. Revisions, events and the audit tell it."},
 }
 

@@ -46,7 +46,7 @@ func (a *API) revisionRows() []row {
 		{method: post, path: "/explain/stream", access: viewer, area: areaStatus, in: of[explainStreamInput](), out: of[plan.StreamExplanation](), dry: true, handle: withBody(a.explainStream),
 			about: "Tells which TCP or UDP proxy takes a connection, why, and which server it would go to. Nothing is sent."},
 		{method: post, path: "/explain", access: viewer, area: areaStatus, in: of[explainInput](), out: of[plan.Explanation](), dry: true, handle: withBody(a.explain),
-			about: "Tells what becomes of a request: the route that takes it, the filters, the server. Nothing is sent. The head that servers get is told to admins only."},
+			about: "Shows how a request would be handled: its route, the filters, the server. Nothing is sent. Only admins see the head that servers get."},
 		{method: post, path: "/cache/purge", may: []int{404}, access: editor, area: areaCache, in: of[purgeInput](), out: of[purgeBody](), dry: true, handle: withBody(a.purge),
 			about: "Takes responses out of the caches, and tells how many."},
 	}
