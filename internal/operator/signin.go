@@ -6,8 +6,8 @@ import (
 	"strings"
 	"time"
 
+	"headgate/internal/credential"
 	"headgate/internal/event"
-	"headgate/internal/setting/password"
 	"headgate/internal/store"
 )
 
@@ -93,17 +93,11 @@ func (o *Operators) checkPassword(ctx context.Context, from netip.Addr, name, te
 	if err != nil {
 		return nil, 0, err
 	}
-	h := nobody()
-	if u.Hash != "" {
-		if own, err := password.Parse(u.Hash); err == nil {
-			h = own
-		}
-	}
 	right := false
-	if err := o.throttle.check(ctx, o.throttle.known.has(from, name), func() { right = h.Matches(password.Prepare(text)) }); err != nil {
+	if err := o.throttle.check(ctx, o.throttle.known.has(from, name), func() { right = credential.Matches(u.Hash, text) }); err != nil {
 		return nil, 0, err
 	}
-	if !right || u.Disabled || u.Hash == "" {
+	if !right || u.Disabled {
 		return nil, 0, &Error{Code: CodeSignedOut, Detail: "the user name or the password is wrong"}
 	}
 	return u, r, nil
@@ -116,11 +110,11 @@ func (o *Operators) secondFactor(u *user, code string) (method string, err error
 	if code == "" {
 		return "", &Error{Code: CodeTOTP, Field: "code", Detail: "a code of your authenticator is needed", Remedy: "enter the code that it shows, or a recovery code"}
 	}
-	if step := checkTOTP(u.Secret, code, u.LastStep, time.Now()); step > 0 {
+	if step := credential.CheckTOTP(u.Secret, code, u.LastStep, time.Now()); step > 0 {
 		u.LastStep = step
 		return "totp", nil
 	}
-	if left, ok := useRecovery(u.Recovery, code); ok {
+	if left, ok := credential.UseRecovery(u.Recovery, code); ok {
 		u.Recovery = left
 		return "recovery_code", nil
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"headgate/internal/credential"
 	"headgate/internal/store"
 )
 
@@ -173,6 +174,15 @@ func (o *Operators) newUser(ctx context.Context, n NewUser) (*user, error) {
 	return &user{User: User{Name: n.Name, Role: n.Role, Description: n.Description, Disabled: n.Disabled, Created: now()}, Hash: hash, Generation: 1 + rand.IntN(1<<30)}, nil
 }
 
+// hashPassword returns what is kept of a new password.
+func hashPassword(user, text string) (string, error) {
+	hash, err := credential.HashPassword(user, text)
+	if err != nil {
+		return "", &Error{Code: CodeInvalid, Field: "password", Detail: err.Error(), Remedy: "choose at least 10 characters that are hard to guess, such as several words"}
+	}
+	return hash, nil
+}
+
 func checkRole(r Role) error {
 	if !r.Valid() {
 		return &Error{Code: CodeInvalid, Field: "role", Detail: fmt.Sprintf("unknown role %q", string(r)), Remedy: "write admin, editor or viewer"}
@@ -313,9 +323,9 @@ func (o *Operators) BeginTOTP(ctx context.Context, by Identity, name string) (En
 		return Enrolment{}, err
 	}
 	before := u.seen(r)
-	u.Pending = newTOTP()
+	u.Pending = credential.NewTOTP()
 	_, err = o.putUser(ctx, by, u, store.Change{If: []store.Condition{{Key: store.PrefixUser + name, Revision: r}}}, "user.totp_begin", before)
-	return Enrolment{u.Pending, totpURI(name, u.Pending)}, err
+	return Enrolment{u.Pending, credential.TOTPURI("headgate", name, u.Pending)}, err
 }
 
 // FinishTOTP takes a code of the new secret and returns recovery codes, which are shown
@@ -331,12 +341,12 @@ func (o *Operators) FinishTOTP(ctx context.Context, by Identity, name, code stri
 	if u.Pending == "" {
 		return nil, &Error{Code: CodeInvalid, Detail: "no authenticator is being set up", Remedy: "begin to set it up first"}
 	}
-	step := checkTOTP(u.Pending, code, 0, time.Now())
+	step := credential.CheckTOTP(u.Pending, code, 0, time.Now())
 	if step == 0 {
 		return nil, &Error{Code: CodeInvalid, Field: "code", Detail: "the code is wrong", Remedy: "check that the clocks of both devices are right, and use the newest code"}
 	}
 	before := u.seen(r)
-	codes, kept := newRecovery()
+	codes, kept := credential.NewRecovery()
 	u.Secret, u.Pending, u.LastStep, u.Recovery = u.Pending, "", step, kept
 	_, err = o.putUser(ctx, by, u, store.Change{If: []store.Condition{{Key: store.PrefixUser + name, Revision: r}}}, "user.totp", before)
 	if err != nil {

@@ -1,12 +1,14 @@
-package operator
+package credential
 
 import (
 	"crypto/hmac"
 	"crypto/rand"
 	"crypto/sha1"
+	"crypto/sha256"
 	"crypto/subtle"
 	"encoding/base32"
 	"encoding/binary"
+	"encoding/hex"
 	"fmt"
 	"hash"
 	"net/url"
@@ -24,8 +26,8 @@ const (
 	totpSkew = 1
 )
 
-// recoveryCodes is how many codes a user has for a lost device, each of 80 bits.
-const recoveryCodes = 10
+// RecoveryCodes is how many codes there are for a lost authenticator, each of 80 bits.
+const RecoveryCodes = 10
 
 var base32Text = base32.StdEncoding.WithPadding(base32.NoPadding)
 
@@ -45,9 +47,9 @@ func totp(new func() hash.Hash, key []byte, step uint64, digits int) string {
 	return fmt.Sprintf("%0*d", digits, code%mod)
 }
 
-// checkTOTP returns the step whose code was given, 0 if it is none that is valid now
-// and later than the one used last: a code serves once (RFC 6238, section 5.2).
-func checkTOTP(secret, code string, last uint64, at time.Time) uint64 {
+// CheckTOTP returns the step whose code was given, 0 if it is none that is valid now
+// and later than the one used last: a code is accepted once (RFC 6238, section 5.2).
+func CheckTOTP(secret, code string, last uint64, at time.Time) uint64 {
 	key, err := base32Text.DecodeString(secret)
 	if err != nil || len(code) != totpDigits {
 		return 0
@@ -62,22 +64,23 @@ func checkTOTP(secret, code string, last uint64, at time.Time) uint64 {
 	return found
 }
 
-// newTOTP returns a secret.
-func newTOTP() string {
+// NewTOTP returns the secret of a new authenticator.
+func NewTOTP() string {
 	b := make([]byte, totpSecret)
 	rand.Read(b)
 	return base32Text.EncodeToString(b)
 }
 
-// totpURI returns what an authenticator reads from a picture.
-func totpURI(user, secret string) string {
-	q := url.Values{"secret": {secret}, "issuer": {"headgate"}}
-	return "otpauth://totp/" + url.PathEscape("headgate:"+user) + "?" + q.Encode()
+// TOTPURI returns what an authenticator reads from a QR code: the secret, whose it is, and
+// the name of the site that issues it.
+func TOTPURI(issuer, name, secret string) string {
+	q := url.Values{"secret": {secret}, "issuer": {issuer}}
+	return "otpauth://totp/" + url.PathEscape(issuer+":"+name) + "?" + strings.ReplaceAll(q.Encode(), "+", "%20")
 }
 
-// newRecovery returns codes, and what is kept of them.
-func newRecovery() (codes, kept []string) {
-	for range recoveryCodes {
+// NewRecovery returns recovery codes, and what is kept of them.
+func NewRecovery() (codes, kept []string) {
+	for range RecoveryCodes {
 		b := make([]byte, 10)
 		rand.Read(b)
 		text := strings.ToLower(base32Text.EncodeToString(b))
@@ -88,9 +91,9 @@ func newRecovery() (codes, kept []string) {
 	return codes, kept
 }
 
-// useRecovery returns the codes that are left when one was used, and whether it was
-// one.
-func useRecovery(kept []string, code string) ([]string, bool) {
+// UseRecovery returns what is kept of the codes that are left after one was used, and
+// whether it was one.
+func UseRecovery(kept []string, code string) ([]string, bool) {
 	want := digest(strings.ToLower(strings.NewReplacer("-", "", " ", "").Replace(code)))
 	at := -1
 	for i, k := range kept {
@@ -102,4 +105,10 @@ func useRecovery(kept []string, code string) ([]string, bool) {
 		return kept, false
 	}
 	return slices.Delete(slices.Clone(kept), at, at+1), true
+}
+
+// digest returns what is kept of a code of many random bits.
+func digest(code string) string {
+	sum := sha256.Sum256([]byte(code))
+	return hex.EncodeToString(sum[:])
 }
