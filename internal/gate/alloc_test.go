@@ -28,9 +28,9 @@ func opened(t testing.TB) *Engine {
 func (e *Engine) signed(host string) string {
 	now := time.Now()
 	s := &Session{
-		Person: (&Person{ID: "company/42", Provider: "company", User: "ann@example.com", Email: "ann@example.com", Groups: []string{"company/staff"}}).ready(),
 		Issuer: "https://id.example.com", Address: "192.0.2.1", Agent: "Mozilla/5.0", Created: now, Expires: now.Add(time.Hour), key: digestOf(provider.NewSecret()),
 	}
+	s.setPerson((&Person{ID: "company/42", Provider: "company", User: "ann@example.com", Email: "ann@example.com", Groups: []string{"company/staff"}}).ready())
 	s.clocks(now)
 	e.sessions.add(s)
 	secret := provider.NewSecret()

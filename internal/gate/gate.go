@@ -335,7 +335,7 @@ func (e *Engine) Finish(name, base string, c *Client, response url.Values, old s
 		return "", nil, w.Return, used, err
 	}
 	e.signIns.Add(1)
-	e.publish(Event{Kind: SignedIn, Person: s.Person.ID, Provider: name, Address: c.Address})
+	e.publish(Event{Kind: SignedIn, Person: s.Person().ID, Provider: name, Address: c.Address})
 	return secret, s, w.Return, used, nil
 }
 

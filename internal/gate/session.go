@@ -21,8 +21,7 @@ import (
 type Session struct {
 	// constant
 
-	// Person is who signed in, Issuer the provider's URL then.
-	Person *Person
+	// Issuer is the provider's URL when the person signed in.
 	Issuer string
 	// Address and Agent are of the browser that signed in.
 	Address, Agent string
@@ -32,9 +31,10 @@ type Session struct {
 	key     digest
 	expires int64 // the same as Expires, by the clock of requests
 
-	seen     atomic.Int64 // when it was used last, by the clock of requests
-	kept     atomic.Int64 // seen as the store has it
-	dirty    atomic.Bool  // seen is to be written
+	person   atomic.Pointer[Person] // who signed in; another one of the same ID when what is known of the person changes
+	seen     atomic.Int64           // when it was used last, by the clock of requests
+	kept     atomic.Int64           // seen as the store has it
+	dirty    atomic.Bool            // seen is to be written
 	ended    atomic.Bool
 	revision atomic.Uint64 // of the entry in the store
 	foreign  atomic.Bool   // the provider in use is not the one that it came through
@@ -48,6 +48,12 @@ type hostKey struct {
 	key  digest
 	host string
 }
+
+// Person returns who signed in, with the groups and the address that the person has now.
+func (s *Session) Person() *Person { return s.person.Load() }
+
+// setPerson replaces what is known of the person of the session, who stays the same.
+func (s *Session) setPerson(p *Person) { s.person.Store(p) }
 
 // ID returns what people and the API call the session.
 func (s *Session) ID() string { return s.key.String()[:16] }
@@ -141,7 +147,7 @@ func (t *sessions) add(s *Session) *Session {
 		return known
 	}
 	t.signIns[s.key] = s
-	t.of[s.Person.ID]++
+	t.of[s.Person().ID]++
 	t.put(s.key, held{s, ""})
 	return s
 }
@@ -166,8 +172,8 @@ func (t *sessions) remove(key digest) *Session {
 	s := t.signIns[key]
 	if s != nil {
 		delete(t.signIns, key)
-		if t.of[s.Person.ID]--; t.of[s.Person.ID] <= 0 {
-			delete(t.of, s.Person.ID)
+		if t.of[s.Person().ID]--; t.of[s.Person().ID] <= 0 {
+			delete(t.of, s.Person().ID)
 		}
 	}
 	t.mu.Unlock()
@@ -205,7 +211,7 @@ func (t *sessions) recheck(u *inUse) {
 
 // foreign reports whether a session came through a provider that is not in use as it was.
 func (u *inUse) foreign(s *Session) bool {
-	p := u.provider(s.Person.Provider)
+	p := u.provider(s.Person().Provider)
 	return p == nil || p.Issuer() != s.Issuer
 }
 
@@ -279,7 +285,8 @@ func keyOf(d digest) string { return store.PrefixGateSession + d.String() }
 // createSession makes a session, and ends the one that the browser had.
 func (e *Engine) createSession(p *Person, issuer string, c *Client, old string) (string, *Session, error) {
 	secret, at, u := provider.NewSecret(), time.Now().UTC().Truncate(time.Second), e.use.Load()
-	s := &Session{Person: p, Issuer: issuer, Address: c.Address.String(), Agent: agentOf(c.Agent), Created: at, Expires: at.Add(u.age), key: digestOf(secret)}
+	s := &Session{Issuer: issuer, Address: c.Address.String(), Agent: agentOf(c.Agent), Created: at, Expires: at.Add(u.age), key: digestOf(secret)}
+	s.setPerson(p)
 	s.clocks(at)
 	revision, err := e.commit(store.Change{Put: []store.Entry{s.entry(u.idle)}, Who: "headgate", Why: "signed in"})
 	if err != nil {
@@ -319,7 +326,7 @@ func (s *Session) clocks(seen time.Time) {
 // entry returns the session as the store has it. The store forgets it when it has not been
 // used for the idle time, with what may not have been written.
 func (s *Session) entry(idle time.Duration) store.Entry {
-	value, err := json.Marshal(keptSession{Person: s.Person, Issuer: s.Issuer, Address: s.Address, Agent: s.Agent, Created: s.Created, Seen: s.Seen().UTC(), Expires: s.Expires})
+	value, err := json.Marshal(keptSession{Person: s.Person(), Issuer: s.Issuer, Address: s.Address, Agent: s.Agent, Created: s.Created, Seen: s.Seen().UTC(), Expires: s.Expires})
 	if err != nil {
 		panic(err) // there is nothing in it that cannot be written
 	}
@@ -334,7 +341,7 @@ func (e *Engine) bound(person string) {
 	var own []*Session
 	if e.sessions.of[person] > maxOfOne {
 		for _, s := range e.sessions.signIns {
-			if s.Person.ID == person {
+			if s.Person().ID == person {
 				own = append(own, s)
 			}
 		}
@@ -398,7 +405,7 @@ func (e *Engine) SignOut(s *Session, who string) error {
 	if err := e.end(s, who); err != nil {
 		return err
 	}
-	e.publish(Event{Kind: SignedOut, Person: s.Person.ID, Provider: s.Person.Provider, Who: who})
+	e.publish(Event{Kind: SignedOut, Person: s.Person().ID, Provider: s.Person().Provider, Who: who})
 	return nil
 }
 

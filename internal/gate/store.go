@@ -139,6 +139,9 @@ func (e *Engine) accept(entry *store.Entry, children bool) {
 	}
 	if known := e.sessions.find(d).session; known != nil {
 		known.revision.Store(uint64(entry.Revision))
+		if k.Person != nil && k.Person.ID == known.Person().ID {
+			known.setPerson(k.Person.ready()) // another node has learned more
+		}
 		if at := clock.Now() - int64(time.Since(k.Seen)); at > known.seen.Load() {
 			known.seen.Store(at) // another node has served it
 			known.kept.Store(at)
@@ -148,7 +151,8 @@ func (e *Engine) accept(entry *store.Entry, children bool) {
 	if k.Person == nil {
 		return
 	}
-	s := &Session{Person: k.Person.ready(), Issuer: k.Issuer, Address: k.Address, Agent: k.Agent, Created: k.Created, Expires: k.Expires, key: d}
+	s := &Session{Issuer: k.Issuer, Address: k.Address, Agent: k.Agent, Created: k.Created, Expires: k.Expires, key: d}
+	s.setPerson(k.Person.ready())
 	s.clocks(k.Seen)
 	s.revision.Store(uint64(entry.Revision))
 	s.foreign.Store(e.use.Load().foreign(s))

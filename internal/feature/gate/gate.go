@@ -59,8 +59,8 @@ func (f *filter) request(ex *exchange.Exchange) *exchange.Answer {
 	if s == nil {
 		return f.signIn(ex, cookies)
 	}
-	if !f.allow.Has(s.Person) {
-		return f.deny(ex, s.Person)
+	if !f.allow.Has(s.Person()) {
+		return f.deny(ex, s.Person())
 	}
 	f.admit(ex, s)
 	return nil
@@ -68,7 +68,7 @@ func (f *filter) request(ex *exchange.Exchange) *exchange.Answer {
 
 // admit tells the server who signed in.
 func (f *filter) admit(ex *exchange.Exchange, s *gate.Session) {
-	p, list := s.Person, &ex.Request.Header
+	p, list := s.Person(), &ex.Request.Header
 	ex.User, ex.Personal, ex.SignedIn = p.User, true, s
 	for _, field := range [...][2]string{{f.headers.User, p.User}, {f.headers.Email, p.Email}, {f.headers.Name, p.Name}, {f.headers.Groups, p.GroupsField()}} {
 		if field[0] != "" && field[1] != "" {

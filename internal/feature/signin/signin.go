@@ -137,17 +137,17 @@ func (v *visit) home() *exchange.Answer {
 	case s == nil:
 		return v.ways(site, back)
 	case !known:
-		return v.view(page.View{Title: v.texts.StartTitle, Lines: []string{page.Fill(v.texts.SignedInAs, s.Person.Title())}, Forms: []page.Form{{Action: signOutPath, Button: v.texts.SignOut, Plain: true}}})
-	case !site.Allow.Has(s.Person):
-		v.ex.User = s.Person.User
+		return v.view(page.View{Title: v.texts.StartTitle, Lines: []string{page.Fill(v.texts.SignedInAs, s.Person().Title())}, Forms: []page.Form{{Action: signOutPath, Button: v.texts.SignOut, Plain: true}}})
+	case !site.Allow.Has(s.Person()):
+		v.ex.User = s.Person().User
 		return v.view(page.View{
-			Title: v.texts.Denied, Lines: []string{page.Fill(v.texts.SignedInAs, s.Person.Title()), page.Fill(v.texts.DeniedText, site.Host)},
+			Title: v.texts.Denied, Lines: []string{page.Fill(v.texts.SignedInAs, s.Person().Title()), page.Fill(v.texts.DeniedText, site.Host)},
 			Forms: []page.Form{{Action: signOutPath, Button: v.texts.OtherPerson, Plain: true}},
 		}, reason(exchange.GateDenied))
 	case site.Wildcard && !s.HasHost(site.Host):
 		// Anybody who can have a host below the wildcard could send people here.
 		return v.view(page.View{
-			Title: page.Fill(v.texts.ContinueTo, site.Host), Lines: []string{page.Fill(v.texts.SignedInAs, s.Person.Title()), v.texts.ContinueText},
+			Title: page.Fill(v.texts.ContinueTo, site.Host), Lines: []string{page.Fill(v.texts.SignedInAs, s.Person().Title()), v.texts.ContinueText},
 			Forms: []page.Form{{Action: continuePath, Fields: []page.Field{{Name: "to", Value: back.URL}, {Name: "n", Value: back.Nonce}}, Button: v.texts.Continue}},
 		})
 	}
@@ -157,7 +157,7 @@ func (v *visit) home() *exchange.Answer {
 // sendToSite sends the browser of a session to an application. After a form it is a page that
 // leads there: browsers hold redirects against the policy of the page with the form.
 func (v *visit) sendToSite(s *gate.Session, site gate.Site, back gate.Return, afterForm bool) *exchange.Answer {
-	v.ex.User = s.Person.User
+	v.ex.User = s.Person().User
 	to, err := v.engine.Code(s, site, back.Nonce)
 	if err != nil {
 		return v.failed(err, back)
@@ -220,7 +220,7 @@ func (v *visit) callback(name string) *exchange.Answer {
 	if err != nil {
 		return v.failed(err, back, fields...)
 	}
-	v.ex.User = s.Person.User
+	v.ex.User = s.Person().User
 	fields = append(fields, page.Plain("Set-Cookie", v.engine.SignInCookie(secret)))
 	return v.redirectPage("/"+again(back), fields...)
 }
@@ -264,7 +264,7 @@ func (v *visit) post(path string) *exchange.Answer {
 	v.query = form
 	back := v.back()
 	site, known := v.engine.Find(back)
-	if s == nil || !known || !site.Allow.Has(s.Person) {
+	if s == nil || !known || !site.Allow.Has(s.Person()) {
 		return page.Redirect("/" + again(back))
 	}
 	return v.sendToSite(s, site, back, true)
