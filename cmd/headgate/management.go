@@ -78,7 +78,6 @@ func openManagement(o houseOptions, c *control.Control, w *watch.Watch, replace 
 		Trusted: trustedProxies(c), Newer: updates.Newer,
 		Upgrade:      func(force bool) (upgrade.Result, error) { return replace().Upgrade(force) },
 		CheckUpgrade: func(ctx context.Context) upgrade.Check { return replace().Check(ctx, o.config) },
-		Upgrades:     func() upgrade.State { return replace().State() },
 		Version:      api.Version{Version: b.Version, Go: runtime.Version(), API: "v1"},
 	})
 	return m

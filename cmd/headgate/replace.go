@@ -344,15 +344,6 @@ func (r *replacer) stop() (replaced bool) {
 	return true
 }
 
-// State is what the API and the console show of upgrades.
-func (r *replacer) State() upgrade.State {
-	s := upgrade.State{Version: thisBuild().Version, Generation: r.inherited.Generation(), PID: os.Getpid(), Running: r.control.Frozen()}
-	if p, ok := r.inherited.Draining(); ok {
-		s.Previous = &upgrade.Previous{PID: p.PID, Version: p.Version, Generation: p.Generation, Since: p.Since, Connections: p.Connections}
-	}
-	return s
-}
-
 // inheritListener returns what opens the address of the admin listener: it takes the
 // inherited socket, or that of the service manager, if there is one.
 func inheritListener(in *upgrade.Inheritance, of *activated) func(address netip.AddrPort, now net.Listener) (net.Listener, error) {

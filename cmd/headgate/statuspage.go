@@ -15,6 +15,7 @@ import (
 	"headgate/internal/plan"
 	"headgate/internal/ports"
 	"headgate/internal/server/health"
+	"headgate/internal/upgrade"
 )
 
 // statusPage is what status prints of the page of the admin listener.
@@ -22,6 +23,7 @@ type statusPage struct {
 	State        string                     `json:"state"`
 	Since        time.Time                  `json:"since"`
 	Revision     string                     `json:"revision"`
+	Process      upgrade.State              `json:"process"`
 	Ports        []ports.State              `json:"ports"`
 	Proxies      []plan.ProxyState          `json:"proxies"`
 	TCP          []control.StreamState      `json:"tcp_proxies"`
@@ -40,6 +42,7 @@ func (s *statusPage) print(out io.Writer, all, checks bool) error {
 		fmt.Fprintf(w, ", configuration %s applied %s ago", s.Revision, ago(s.Since))
 	}
 	fmt.Fprintln(w)
+	s.printProcess(w)
 	if wrong := s.attention(); wrong != "" {
 		fmt.Fprintf(w, "! %s\n", wrong)
 	}
@@ -59,6 +62,27 @@ func (s *statusPage) print(out io.Writer, all, checks bool) error {
 		s.printChecks(w)
 	}
 	return w.Flush()
+}
+
+// printProcess writes which process serves, whether it is being replaced, and which one it has
+// replaced while that still has connections. A headgate that shows none is older.
+func (s *statusPage) printProcess(w io.Writer) {
+	p := &s.Process
+	if p.PID == 0 {
+		return
+	}
+	fmt.Fprintf(w, "version %s, generation %d, process %d\n", printable(p.Version), p.Generation, p.PID)
+	if p.Running {
+		fmt.Fprintln(w, "an upgrade is in progress; changes are rejected until it is complete")
+	}
+	if old := p.Previous; old != nil {
+		connections := "connections"
+		if old.Connections == 1 {
+			connections = "connection"
+		}
+		fmt.Fprintf(w, "replaced process %d (version %s, generation %d) %s ago; it still has %d %s\n",
+			old.PID, printable(old.Version), old.Generation, ago(old.Since), old.Connections, connections)
+	}
 }
 
 // attention counts what needs attention, as the overview of the console does; "" for

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"os"
 	"time"
 
 	"headgate/internal/accesslog/recent"
@@ -255,6 +256,17 @@ func (c *Control) Frozen() bool { return c.frozen.Load() }
 
 // Replaced reports whether another process has taken over from this one.
 func (c *Control) Replaced() bool { return c.replaced.Load() }
+
+// Process returns the process that this is, whether it is being replaced, and the one that
+// it has replaced.
+func (c *Control) Process() upgrade.State {
+	in := c.options.Inherited
+	s := upgrade.State{Version: c.options.Build.Version, Generation: in.Generation(), PID: os.Getpid(), Running: c.Frozen()}
+	if p, ok := in.Draining(); ok {
+		s.Previous = &upgrade.Previous{PID: p.PID, Version: p.Version, Generation: p.Generation, Since: p.Since, Connections: p.Connections}
+	}
+	return s
+}
 
 // Connections returns how many connections of clients are open.
 func (c *Control) Connections() int { return c.ports.Connections() }

@@ -13,6 +13,7 @@ import (
 	"headgate/internal/lists"
 	"headgate/internal/plan"
 	"headgate/internal/ports"
+	"headgate/internal/upgrade"
 )
 
 // Status is how everything stands.
@@ -24,6 +25,8 @@ type Status struct {
 	// the state directory.
 	Since    time.Time `json:"since,omitzero"`
 	Revision string    `json:"revision"`
+	// Process is the process that answers, and the one that it replaced.
+	Process upgrade.State `json:"process"`
 	// Refused is why the documents are refused as they stand; nil if they are in
 	// force. An edit that was refused stands nowhere.
 	Refused *RefusedState `json:"refused,omitempty"`
@@ -135,7 +138,7 @@ const NoProxy = "\x00"
 // StatusOf is Status with the proxy of a name only, whatever it carries, and in
 // full: with the results of its servers' checks. "" is all proxies.
 func (c *Control) StatusOf(proxy string) Status {
-	out := Status{State: c.word(), Ports: []ports.State{}, Proxies: []plan.ProxyState{}, Sources: []SourceState{}}
+	out := Status{State: c.word(), Process: c.Process(), Ports: []ports.State{}, Proxies: []plan.ProxyState{}, Sources: []SourceState{}}
 	s := c.standing.Load()
 	if s == nil {
 		return out

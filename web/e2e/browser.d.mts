@@ -6,3 +6,4 @@ export function until<T>(what: string, condition: () => T | Promise<T>, deadline
 export function freePort(): Promise<number>
 export function startHeadgate(text?: string): Promise<Headgate>
 export function setUp(page: Page, h: Headgate, name?: string, password?: string): Promise<void>
+export const binary: string

@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { chromium } from 'playwright-core'
 
 export const flags = ['--headless', '--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking', '--disable-component-update', '--disable-sync']
-const binary = join(import.meta.dirname, '../../bin/headgate')
+export const binary = join(import.meta.dirname, '../../bin/headgate')
 
 /** Where it is installed, Chromium without the window that nobody looks at: it takes a fifth less of the processor. */
 const browserPath = process.env.CHROMIUM ?? ['/usr/bin/chromium-headless-shell', '/usr/bin/chromium'].find(existsSync) ?? 'chromium'

@@ -90,11 +90,10 @@ type Options struct {
 	Version Version
 	// Newer returns the version of a newer release, "" if none is known; nil knows none.
 	Newer func() string
-	// Upgrade replaces the process, CheckUpgrade checks whether that is possible, and
-	// Upgrades returns the state of upgrades; nil where the process cannot be replaced.
+	// Upgrade replaces the process, and CheckUpgrade checks whether that is possible; nil
+	// where the process cannot be replaced.
 	Upgrade      func(force bool) (upgrade.Result, error)
 	CheckUpgrade func(context.Context) upgrade.Check
-	Upgrades     func() upgrade.State
 	// Hosts returns the names that the listener answers to, beside localhost and
 	// addresses; nil is none.
 	Hosts func() []string

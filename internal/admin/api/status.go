@@ -7,6 +7,7 @@ import (
 	"headgate/internal/operator"
 	"headgate/internal/plan"
 	"headgate/internal/ports"
+	"headgate/internal/upgrade"
 )
 
 // statusBody is the state of headgate: the fields of control.Status, and of certificates by
@@ -21,6 +22,9 @@ type statusBody struct {
 	Revision string `json:"revision" required:"true"`
 	// ETag is that of the configuration, for If-Match.
 	ETag string `json:"etag,omitempty"`
+	// Process is the process that answers: its version, its generation, whether it is being
+	// upgraded, and the process that it replaced while that has connections.
+	Process upgrade.State `json:"process" required:"true"`
 	// Refused is why the documents are refused; absent if they are active.
 	Refused *control.RefusedState `json:"refused,omitempty"`
 	// Pending is the change that waits to be confirmed; absent if there is none.
@@ -60,7 +64,7 @@ func (a *API) status(c *call) (any, error) {
 		return nil, refuseParameter(operator.CodeNotFound, "proxy", "there is no such proxy", "")
 	}
 	out := &statusBody{
-		State: s.State, Since: s.Since, Revision: s.Revision, ETag: a.Control.ETag(), Refused: s.Refused, Pending: s.Pending,
+		State: s.State, Since: s.Since, Revision: s.Revision, ETag: a.Control.ETag(), Process: s.Process, Refused: s.Refused, Pending: s.Pending,
 		Ports: s.Ports, TCPProxies: s.TCPProxies, UDPProxies: s.UDPProxies, Proxies: s.Proxies, Sources: s.Sources,
 		Certificates: s.Certificates, Unverified: s.Unverified,
 	}

@@ -38,10 +38,10 @@ type upgradeInput struct {
 }
 
 func (a *API) upgradeState(*call) (any, error) {
-	if a.Upgrades == nil {
+	if a.Control == nil {
 		return upgrade.State{Version: a.Version.Version, Generation: 1}, nil
 	}
-	return a.Upgrades(), nil
+	return a.Control.Process(), nil
 }
 
 // upgradeNow replaces the process. The audit record comes first: this process writes

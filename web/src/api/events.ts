@@ -36,6 +36,8 @@ export function touched(type: string): string[] {
       return ['webhooks']
     case 'notice':
       return ['notices']
+    case 'process':
+      return ['status', 'version']
     default:
       return ['status']
   }

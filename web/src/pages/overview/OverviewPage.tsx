@@ -46,6 +46,11 @@ export default function OverviewPage() {
             </ul>
           </Alert>
         )}
+        {s.process.in_progress && (
+          <Alert color="blue" role="status">
+            {t.overview.upgrading}
+          </Alert>
+        )}
         <div className="stats">
           <Stat to="/proxies" name={t.overview.proxies} value={total} note={attention_total ? t.overview.attentionCount(attention_total) : t.overview.allFine} bad={attention_total > 0} />
           <Stat
@@ -68,6 +73,7 @@ export default function OverviewPage() {
                   rows={[
                     [t.overview.revision, Number(s.revision) || '–'],
                     [t.overview.since, <Ago key="since" time={s.since} />],
+                    ...processRows(s.process),
                     ...s.sources.map((x): [string, ReactNode] => [x.name, <StateBadge key={x.name} state={x.state} />]),
                   ]}
                 />
@@ -100,6 +106,17 @@ export default function OverviewPage() {
       </div>
     </>
   )
+}
+
+/** The process that answers, and the one that it replaced while that has connections. */
+function processRows({ version, pid, generation, previous: old }: Status['process']): [string, ReactNode][] {
+  const rows: [string, ReactNode][] = [
+    [t.overview.version, version],
+    [t.overview.process, pid],
+    [t.overview.generation, generation],
+  ]
+  if (old) rows.push([t.overview.previous, t.overview.previousHas(old.version!, old.pid!, old.connections!)])
+  return rows
 }
 
 /** The state of the whole: what is down counts before that headgate itself serves. */
