@@ -223,6 +223,10 @@ func (t *translator) automatic(o *directive) {
 			t.noACME = true
 		}
 	}
+	if slices.ContainsFunc(o.args(), func(word string) bool { return word == "off" || word == "disable_certs" }) {
+		t.Became(o, importer.Close, importer.ByItself(), "no acme entry; clients of hosts without a certificate get the self-signed one of headgate, where Caddy ends the handshake")
+		return
+	}
 	t.Became(o, importer.Same, importer.ByItself(), "acme and redirect_http_to_https of the proxies")
 }
 
@@ -233,6 +237,11 @@ func (t *translator) serverOptions(d *directive) {
 		if o.name() == "trusted_proxies" {
 			v := object(o).put(o, "source", o.arg(0))
 			t.forwarding = v.set("ranges", texts(o, o.args()[min(1, len(o.args())):]))
+		}
+		for _, c := range o.block {
+			if o.name() == "listener_wrappers" && c.name() == "http_redirect" {
+				t.AddVerdict(c, importer.Impossible, "plain HTTP at an https port gets 400, and no redirect")
+			}
 		}
 	}
 }

@@ -177,8 +177,14 @@ func (d *decision) filtered(o *result, by *value, r rules.Region) {
 		d.w.t.Became(by, importer.Same, o.route(r).Field("ip_filter"), "ip_filter")
 		return
 	}
+	const note = "ip_filter: they get 403"
 	by.Reopen() // it was an answer before
-	d.w.t.Became(by, importer.Close, o.route(r).Field("ip_filter"), "ip_filter: they get 403")
+	d.w.t.Became(by, importer.Close, o.route(r).Field("ip_filter"), note)
+	by.leaves(func(leaf *value) {
+		if of := leaf.directive(); of != nil {
+			d.w.t.Amend(of, importer.Close, note)
+		}
+	})
 }
 
 func (d *decision) run(r rules.Region, clients map[string]bool) *result {

@@ -34,13 +34,33 @@ func (t *translator) jsonServer(name string, v *value, plain map[string]bool) {
 	}
 	t.connections(v)
 	redirects := s.secure && !off && v.get("automatic_https", "disable_redirects").text != "true" && !slices.ContainsFunc(s.ports, t.isPlain)
+	any := false
 	for _, g := range s.sites(append(hosts, "")) {
+		any = any || slices.Contains(g.hosts, "")
 		for _, proxy := range g.proxies {
 			s.put(g.hosts, proxy, redirects, plain)
 		}
 	}
+	if !any && len(s.ports) > 0 {
+		s.strangers()
+	}
 	s.unreached(v.get("routes"))
 	s.settings()
+}
+
+// strangers names what hosts get that no site has.
+func (s *server) strangers() {
+	const note = "hosts that no site has get 404, where Caddy sends an empty 200"
+	for _, r := range s.v.get("routes").list {
+		if d := r.directive(); d != nil && s.reached[r] {
+			s.t.Amend(d, importer.Close, note)
+		}
+	}
+	for _, l := range s.v.get("listen").list {
+		if l.directive() == nil {
+			s.t.Amend(l, importer.Close, note)
+		}
+	}
 }
 
 // onlyPlain reports whether a server listens on the port of HTTP alone, for which Caddy

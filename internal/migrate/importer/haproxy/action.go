@@ -360,8 +360,11 @@ func (t *translator) answer(d *directive, args []string) (func(*outcome), string
 			if what != "" {
 				return nil, what
 			}
+			if i++; framing[strings.ToLower(value)] {
+				note = "the field " + value + " is left out: connections and the framing of messages are headgate's own"
+				continue
+			}
 			extra = append(extra, importer.NewObject().Set("direction", "response").Set("name", value).Set("value", text).Flow())
-			i++
 		case "errorfile", "lf-file", "errorfiles":
 			return nil, "write the body as fixed_response: {status, body}"
 		default:

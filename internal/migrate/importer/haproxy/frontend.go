@@ -64,7 +64,7 @@ func (t *translator) front(s *section) {
 	f := &front{s: s, acls: t.acls(s), features: importer.NewObject()}
 	t.binds(f)
 	t.collect(f)
-	t.Became(s.d, importer.Close, importer.Field{}, "a proxy with its hosts; paths are asked and sent in their normal form (dot segments resolved, // merged), servers get forwarded, x-forwarded-* and via, and what a client sends of these is dropped")
+	t.Became(s.d, importer.Close, importer.Field{}, "a proxy with its hosts; paths are asked and sent in their normal form (dot segments resolved, // merged), servers get forwarded, x-forwarded-* and via, and what a client sends of these is dropped; a server that cannot be reached gives 502, where HAProxy sends 503")
 	if len(f.ports) == 0 {
 		t.Check("%s:%d: %s listens nowhere that headgate can", s.d.File, s.d.Line, s.d.Text())
 		for _, r := range slices.Concat(f.rules, f.uses, f.heads) {
@@ -142,6 +142,7 @@ func (t *translator) collect(f *front) {
 		t.sayCondition(d, c)
 		f.rules = append([]*rule{{d: d, when: c, became: fields("fixed_response"), act: func(o *outcome) {
 			o.fixed, o.over = importer.NewObject().Set("status", 200).Set("content_type", "text/html").Set("body", monitorPage), true
+			o.always = append(o.always, importer.NewObject().Set("direction", "response").Set("name", "Cache-Control").Set("value", "no-cache").Flow())
 		}}}, f.rules...)
 	}
 	f.heads = t.heads(f.s, f.acls, f)

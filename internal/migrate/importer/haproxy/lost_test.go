@@ -91,3 +91,22 @@ func TestWhatTheDocumentGets(t *testing.T) {
 		})
 	}
 }
+
+// A response of its own may not have the fields of connections, and the page of monitor-uri
+// is not cached.
+func TestFieldsOfOwnResponses(t *testing.T) {
+	t.Parallel()
+	doc, _, entries := site(t, "frontend f\n bind :80\n monitor-uri /up\n http-request return status 200 hdr connection upgrade hdr X-Own on-time if { path /own }\n default_backend a\n")
+	for _, want := range []string{"{direction: response, name: X-Own, value: on-time}", "{direction: response, name: Cache-Control, value: no-cache}"} {
+		if !strings.Contains(doc, want) {
+			t.Errorf("no %s in\n%s", want, doc)
+		}
+	}
+	if strings.Contains(doc, "connection") {
+		t.Errorf("a rule for Connection in\n%s", doc)
+	}
+	const line = "http-request return status 200 hdr connection upgrade hdr X-Own on-time if { path /own }"
+	if e := entries[line]; e.Verdict != importer.Close || !strings.Contains(e.Note, "connection is left out") {
+		t.Errorf("%s is %s: %s", line, e.Verdict, e.Note)
+	}
+}

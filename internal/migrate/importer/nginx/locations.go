@@ -108,7 +108,7 @@ func (w *writer) proxy(routes []importer.Object, host string) importer.Object {
 		p.Set("access_log", importer.NewObject().Set("enabled", false).Flow())
 		t.Became(log, importer.Same, p.Field("access_log"), "")
 	}
-	t.Became(s.s.d, importer.Same, p.As(w.name), "")
+	t.Became(s.s.d, verdictOf(w.withoutLocation()), p.As(w.name), "%s", w.withoutLocation())
 	for _, d := range s.s.d.find("server_name") {
 		f := importer.ByItself() // any host
 		if len(s.names) > 0 {
@@ -126,6 +126,19 @@ func (w *writer) proxy(routes []importer.Object, host string) importer.Object {
 		}
 	}
 	return p.Set("routes", routes)
+}
+
+// withoutLocation names what nginx does for the paths that no location has: it serves files.
+func (w *writer) withoutLocation() string {
+	if w.unreached || w.has("/") {
+		return ""
+	}
+	for _, r := range w.routes {
+		if r.o.Text("path") == "/" && (r.o.Has("servers") || r.o.Has("fixed_response")) {
+			return ""
+		}
+	}
+	return "paths that no location has get 404, where nginx serves files"
 }
 
 // choosePaths collects the paths that need routes of their own.

@@ -291,6 +291,20 @@ location ~ \.(php|cgi)$ { proxy_pass http://127.0.0.1:2; } location /static/ { a
 	}
 }
 
+func TestPathsWithoutALocationAreNamed(t *testing.T) {
+	t.Parallel()
+	for source, want := range map[string]importer.Verdict{
+		`server { listen 80; location /a/ { proxy_pass http://127.0.0.1:1; } }`: importer.Close,
+		`server { listen 80; location / { proxy_pass http://127.0.0.1:1; } }`:   importer.Same,
+		`server { listen 80; return 404; }`:                                     importer.Same,
+	} {
+		_, entries := imported(t, source)
+		if e := entries["server { … }"]; e.Verdict != want || (want == importer.Close) != strings.Contains(e.Note, "paths that no location has") {
+			t.Errorf("%s: %s: %s", source, e.Verdict, e.Note)
+		}
+	}
+}
+
 func TestAnExpressionThatMatchesAnywhereIsARouteToLookAt(t *testing.T) {
 	t.Parallel()
 	doc, entries, check := importedAs(t, `server { listen 80; location / { proxy_pass http://127.0.0.1:1; } location ~ (/app)?/api { proxy_pass http://127.0.0.1:2; } location ~ ^/(a|b|c) { proxy_pass http://127.0.0.1:3; } }`)

@@ -129,3 +129,68 @@ func TestLabelsOfTheFirstVersionHaveAVerdict(t *testing.T) {
 		t.Errorf("got %+v", report.Entries)
 	}
 }
+
+// TestEveryFieldHasItsVerdict holds the fields that need more than a look at themselves: of
+// services without servers, of weighted services of streams, of timeouts and TLS options,
+// of providers, and of routers below others.
+func TestEveryFieldHasItsVerdict(t *testing.T) {
+	got, report, err := of(t, "traefik.yml", `
+entryPoints:
+  web: {address: ":80"}
+  db: {address: ":5432"}
+  shared: {address: ":8093"}
+  dns: {address: ":53/udp"}
+api: {}
+tracing: {serviceName: x, otlp: {http: {endpoint: "http://collector:4318"}}}
+providers:
+  providersThrottleDuration: 2s
+  redis: {endpoints: ["redis:6379"], rootKey: traefik}
+serversTransport: {insecureSkipVerify: true, forwardingTimeouts: {dialTimeout: 300ms, responseHeaderTimeout: 7, idleConnTimeout: 9s}}
+tls: {options: {spare: {minVersion: VersionTLS12}}}
+http:
+  routers:
+    app: {rule: "Host(`+"`a.example.com`"+`)", service: app, entryPoints: [web]}
+    none: {rule: "Host(`+"`b.example.com`"+`)", service: none, entryPoints: [web]}
+    parent: {rule: "Host(`+"`c.example.com`"+`)", middlewares: [add], entryPoints: [web]}
+    child: {rule: "PathPrefix(`+"`/x`"+`)", service: app, parentRefs: [parent], entryPoints: [web]}
+    mixed: {rule: "Host(`+"`d.example.com`"+`)", service: app, entryPoints: [shared]}
+  middlewares:
+    add: {headers: {customRequestHeaders: {X-Added: "1"}}}
+  services:
+    app: {middlewares: [add], loadBalancer: {passHostHeader: true, servers: [{url: "http://10.0.0.1:8080"}]}}
+    none: {loadBalancer: {passHostHeader: true, healthCheck: {path: /up, interval: 1s}, servers: [{url: "http://10.0.0.1:8989474"}]}}
+tcp:
+  routers:
+    db: {rule: "HostSNI(`+"`*`"+`)", service: both, entryPoints: [db]}
+    mixed: {rule: "HostSNI(`+"`*`"+`)", service: one, entryPoints: [shared]}
+  services:
+    both: {weighted: {healthCheck: {}, services: [{name: one, weight: 3}, {name: two}]}}
+    one: {loadBalancer: {healthCheck: {interval: 5s, send: PING}, servers: [{address: "10.0.0.2:5432"}]}}
+    two: {loadBalancer: {servers: [{address: "10.0.0.3:5432"}]}}
+udp:
+  routers:
+    dns: {service: dns, entryPoints: [dns]}
+  services:
+    dns: {weighted: {services: [{name: a, weight: 2}]}}
+    a: {loadBalancer: {servers: [{address: "10.0.0.4:53"}]}}
+`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, _, problems := config.Load("headgate.yaml", []byte(got)); len(problems) > 0 {
+		t.Errorf("not valid: %v\n%s", problems, got)
+	}
+	for _, e := range report.Entries {
+		if strings.Contains(e.Note, "does not know this") {
+			t.Errorf("no verdict: %s", e.Directive)
+		}
+	}
+	doc := plain(got)
+	expectLines(t, doc, "connect: 300ms", "request_timeout: 7s", "name: X-Added", "address: 10.0.0.2:5432, weight: 3", "interval: 5s", "address: 10.0.0.4:53, weight: 2")
+	for _, not := range []string{"8989474", "insecure_skip_verify", "path: /x", "address: 0.0.0.0:8093\n    servers"} {
+		if strings.Contains(doc, not) {
+			t.Errorf("%q is in\n%s", not, doc)
+		}
+	}
+	expectLines(t, strings.Join(report.Check, "\n"), "router child was left out", "TCP router mixed was left out", "the provider redis", `"http://10.0.0.1:8989474" is not the URL`)
+}

@@ -71,8 +71,10 @@ func (t *translator) writeProxies() {
 			o.Set("virtual_hosts", p.hosts)
 		}
 		t.proxyPorts(o, p.entries, p.first)
-		if p.first.acme != "" {
+		if named := slices.ContainsFunc(p.hosts, func(h string) bool { return !strings.HasPrefix(h, "~") }); p.first.acme != "" && named {
 			o.Set("acme", p.first.acme)
+		} else if p.first.acme != "" {
+			t.Check("router %s: no certificate is ordered for it, since it names no host: name its hosts in domains of the acme entry %s", p.first.name, p.first.acme)
 		}
 		if trusted := trustedBy(p.entries); len(trusted) > 0 {
 			o.Set("client_ip", importer.NewObject().Set("trusted", trusted).Flow())

@@ -25,6 +25,11 @@ type router struct {
 func (t *translator) httpRouters() {
 	for _, n := range t.root.get("http", "routers").children() {
 		rule := n.get("rule")
+		if parents := n.get("parentRefs"); parents.is() {
+			t.sayAll(n, importer.Impossible, "a router below others, whose rules and middlewares hold for it too, is not translated")
+			t.Check("router %s was left out: it is below %s, whose middlewares protect it: write its route by hand", n.name(), strings.Join(parents.texts(), ", "))
+			continue
+		}
 		alternatives, err := parseRule(rule.text())
 		if err != nil || len(alternatives) == 0 {
 			t.sayAll(n, importer.Impossible, "the rule cannot be read: %v", err)
@@ -258,6 +263,10 @@ func (t *translator) tcpRouters() {
 			if e == nil {
 				continue
 			}
+			if len(when.hosts) == 0 && t.shared(e) {
+				t.Check("TCP router %s was left out at the entry point %s: HTTP or names in TLS are served there too, and an address of headgate is one or the other: give it an address of its own", n.name(), e.name)
+				continue
+			}
 			o := importer.NewObject()
 			if len(when.hosts) > 0 {
 				e.secure = true
@@ -267,11 +276,23 @@ func (t *translator) tcpRouters() {
 				o.Set("address", e.address)
 			}
 			t.proxyProtocol(n, o)
+			t.streamCheck(n, o)
 			t.TCP.Set(unused(t.TCP, n.name()), o.Set("servers", servers))
 			became = became.Or(o.Field("servers"))
 		}
 		t.becameAll(n, importer.Same, became, "a TCP proxy")
 	}
+}
+
+// shared reports whether HTTP routers, or TCP routers by the name in TLS, are on an entry
+// point.
+func (t *translator) shared(e *entry) bool {
+	if !t.Ports.Object(e.name).Empty() {
+		return true
+	}
+	return slices.ContainsFunc(t.root.get("tcp", "routers").children(), func(n *node) bool {
+		return n.get("tls", "passthrough").on() && !strings.Contains(n.get("rule").text(), "`*`") && slices.ContainsFunc(n.get("entryPoints").texts(), func(name string) bool { return strings.EqualFold(name, e.name) })
+	})
 }
 
 func (t *translator) udpRouters() {
@@ -308,10 +329,54 @@ func (t *translator) proxyProtocol(n *node, o importer.Object) {
 	t.becameAll(p, importer.Same, o.Set("proxy_protocol", version).Field("proxy_protocol"), "proxy_protocol")
 }
 
+// streamCheck has the servers of a TCP router checked as its service, or one of the
+// services of a weighted one, asks for.
+func (t *translator) streamCheck(n *node, o importer.Object) {
+	name, _, _ := strings.Cut(n.get("service").text(), "@")
+	names := []string{name}
+	for _, one := range t.root.get("tcp", "services", name, "weighted", "services").list {
+		names = append(names, one.get("name").text())
+	}
+	for _, name := range names {
+		h := t.root.get("tcp", "services", name, "loadBalancer", "healthCheck")
+		if !h.is() {
+			continue
+		}
+		check := importer.NewObject()
+		for _, field := range []struct{ from, to string }{{"interval", "interval"}, {"unhealthyInterval", "unhealthy_interval"}, {"timeout", "timeout"}} {
+			if v := h.get(field.from); v.text() != "" {
+				t.becameAll(v, importer.Same, check.Set(field.to, duration(v.text())).Field(field.to), "health_check.%s", field.to)
+			}
+		}
+		for _, field := range []string{"send", "expect", "port"} {
+			t.sayAll(h.get(field), importer.Impossible, "a server is healthy when it accepts a connection at its own port: nothing is sent or compared")
+		}
+		o.Set("health_check", check.Flow())
+	}
+}
+
 // streamServers are the servers of a TCP or UDP router's service.
 func (t *translator) streamServers(kind string, n *node) (servers []importer.Object) {
 	name, _, _ := strings.Cut(n.get("service").text(), "@")
+	return t.serversOfStream(kind, name, 0)
+}
+
+// serversOfStream are the servers of a TCP or UDP service. Those of a weighted service have
+// the weights of their services.
+func (t *translator) serversOfStream(kind, name string, depth int) (servers []importer.Object) {
 	s := t.root.get(kind, "services", name)
+	if depth > maxDepth {
+		return nil
+	}
+	for _, one := range s.get("weighted", "services").list {
+		part, became := t.serversOfStream(kind, one.get("name").text(), depth+1), importer.Field{}
+		for _, server := range part {
+			servers = append(servers, server.Set("weight", one.get("weight").number(1)))
+			became = became.Or(server.As("servers"))
+		}
+		t.becameAll(one.get("name"), importer.Same, became, "servers of the proxy")
+		t.becameAll(one.get("weight"), importer.Close, became, "the weight of each of its servers; with another number of servers the shares differ")
+	}
 	became := importer.Field{}
 	for _, one := range s.get("loadBalancer", "servers").list {
 		if address := one.get("address").text(); address != "" {

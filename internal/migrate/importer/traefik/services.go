@@ -14,6 +14,10 @@ import (
 func (t *translator) service(r *router, name string, depth int) {
 	name, provider, _ := strings.Cut(name, "@")
 	n := t.root.get("http", "services", name)
+	for _, middleware := range n.get("middlewares").texts() {
+		t.middleware(r, middleware, 0)
+	}
+	t.sayMiddlewares(n.get("middlewares"))
 	switch {
 	case provider == "internal":
 		t.unserved(r, "the service "+name+"@internal is part of Traefik itself")
@@ -90,8 +94,10 @@ func (t *translator) loadBalancer(r *router, name string, service, n *node) {
 	t.becameAll(n.get("server", "url"), importer.Same, became, "a server")
 	if len(servers) == 0 {
 		t.unserved(r, "the service "+name+" has no servers")
+		t.sayAll(n, importer.Impossible, "the service has no server with a valid address; its route answers 503")
 		return
 	}
+	t.forwardingTimeouts(r, n)
 	r.route.Set("servers", servers)
 	t.balancing(r, n)
 	t.sayAll(service.get("loadBalancer", "responseForwarding"), importer.Ignored, "responses are passed on as they come")
@@ -193,6 +199,9 @@ func serverOf(text string, preservePath bool) (importer.Object, bool) {
 	if u.RawQuery = ""; !preservePath {
 		u.Path, u.RawPath = "", ""
 	}
+	if n, err := strconv.Atoi(u.Port()); u.Port() != "" && (err != nil || n < 1 || n > 65535) || strings.Contains(u.Hostname(), ":") && !strings.HasPrefix(u.Host, "[") {
+		return importer.Object{}, false
+	}
 	if u.Port() == "" {
 		port := "80"
 		if u.Scheme == "https" {
@@ -220,6 +229,14 @@ func (t *translator) secured(s importer.Object, n *node) importer.Object {
 	if list := transport.get("rootCAs").texts(); len(list) > 0 {
 		tls.Set("ca_file", list[0])
 	}
+	switch {
+	case tls.Len() > 0 && strings.HasPrefix(s.Text("url"), "https:"):
+		s.Set("tls", tls.Flow())
+	case tls.Len() > 0:
+		for _, from := range []string{"insecureSkipVerify", "serverName", "rootCAs"} {
+			t.sayAll(transport.get(from), importer.Ignored, "a server without https has no certificate")
+		}
+	}
 	for from, to := range map[string]string{"insecureSkipVerify": "insecure_skip_verify", "serverName": "server_name", "rootCAs": "ca_file"} {
 		became := tls.Field(to)
 		if from == "insecureSkipVerify" && !transport.get(from).on() {
@@ -227,15 +244,30 @@ func (t *translator) secured(s importer.Object, n *node) importer.Object {
 		}
 		t.becameAll(transport.get(from), importer.Same, became, "tls of the servers")
 	}
-	if tls.Len() > 0 {
-		s.Set("tls", tls.Flow())
-	}
 	if text := n.get("serversTransport"); transport.is() {
 		t.becameAll(text, importer.Close, through(transport), "tls of the servers")
 	} else {
 		t.sayAll(text, importer.Impossible, "it is not in the files that were given")
 	}
 	return s.Flow()
+}
+
+// forwardingTimeouts reads how long servers are waited for.
+func (t *translator) forwardingTimeouts(r *router, n *node) {
+	name, _, _ := strings.Cut(n.get("serversTransport").text(), "@")
+	transport := t.root.get("http", "serversTransports", name)
+	if name == "" {
+		transport = t.root.get("serversTransport")
+	}
+	waits := transport.get("forwardingTimeouts")
+	if v := waits.get("dialTimeout"); v.text() != "" {
+		r.route.Set("timeouts", importer.NewObject().Set("connect", duration(v.text())).Flow())
+		t.becameAll(v, importer.Same, r.route.Field("timeouts"), "timeouts.connect")
+	}
+	if v := waits.get("responseHeaderTimeout"); v.text() != "" {
+		r.route.Set("request_timeout", duration(v.text()))
+		t.becameAll(v, importer.Same, r.route.Field("request_timeout"), "request_timeout")
+	}
 }
 
 // weighted puts the servers of several services into one route: each server has the

@@ -48,6 +48,11 @@ func (t *translator) static() {
 		t.tlsCertificate(def, "default")
 		t.Check("a default certificate is set: name it in tls.default_certificate of the https ports")
 	}
+	for _, n := range t.root.get("providers").children() {
+		if name := strings.ToLower(n.name()); name != "file" && name != "docker" && name != "providersthrottleduration" && name != "precedence" {
+			t.Check("the routers that the provider %s finds are not in the files that were given: give the address of Traefik's API, which has them", n.name())
+		}
+	}
 	t.tls = t.options(t.root.get("tls", "options", "default"))
 	for _, pair := range t.keys {
 		t.Certificates.Set(pair.name, importer.NewObject().Set("cert_file", pair.chain).Set("key_file", pair.key))
@@ -97,6 +102,7 @@ func (t *translator) options(n *node) importer.Object {
 		t.becameAll(n.get("clientAuth"), importer.Same, tls.Field("client_auth"), "tls.client_auth and client_ca of the https ports")
 	} else if n.get("clientAuth").is() {
 		t.Check("clients had to show a certificate: set tls.client_auth and client_ca of the https ports by hand")
+		t.sayAll(n.get("clientAuth"), importer.Impossible, "a port asks for certificates of one file of authorities: set tls.client_auth and client_ca of the https ports")
 	}
 	for _, name := range []string{"cipherSuites", "curvePreferences", "alpnProtocols", "sniStrict", "maxVersion", "preferServerCipherSuites", "disableSessionTickets"} {
 		t.sayAll(n.get(name), importer.Ignored, "TLS 1.2 and 1.3 with forward secrecy and authenticated encryption only")

@@ -18,7 +18,6 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -279,43 +278,4 @@ func (t *translator) rest() {
 		}
 		t.AddVerdict(n, importer.Impossible, "headgate does not know this field here, or what it belongs to could not be taken over")
 	})
-}
-
-// left is a field that nobody looks at.
-type left struct {
-	path    *regexp.Regexp
-	verdict importer.Omission
-	note    string
-}
-
-var leftOut = []left{
-	{leftPath(`(frontend|backend|port|protocol|weight|domain|tags|segment|[^.]+\.(frontend|backend|port|protocol|weight))(\..*)?`), importer.Impossible, "a label of Traefik 1: write it in the words of Traefik 2 or 3, which tells how, and import that"},
-	{leftPath(`http\.services\.[^.]+\.loadbalancer\.server\.(weight|preservepath)`), importer.Impossible, "it is a setting of the server: weight"},
-	{leftPath(`http\.middlewares\.[^.]+\.headers\.(accesscontrol.*|addvaryheader)`), importer.Ignored, "without accessControlAllowOriginList there is nothing to allow; Vary is sent by itself"},
-	{leftPath(`http\.middlewares\.[^.]+\.headers\.(allowedhosts|hostsproxyheaders|sslproxyheaders.*|isdevelopment|publickey)`), importer.Impossible, "hosts are those of the rule, and client_ip says which proxies in front are trusted"},
-	{leftPath(`http\.middlewares\.[^.]+\.stripprefix\.forceslash`), importer.Ignored, "a path always begins with a slash"},
-	{leftPath(`tcp\.services\..*\.(tls|proxyprotocol.*|serverstransport)`), importer.Impossible, "write it at the TCP proxy: servers: [{address: …, tls: {}}], proxy_protocol"},
-	{leftPath(`tcp\.middlewares\..*`), importer.Impossible, "write it at the TCP proxy: ip_filter, max_connections"},
-	{leftPath(`entrypoints\.[^.]+\.(asdefault|reuseport|allowacmebypass|http2.*|udp.*|observability.*)`), importer.Ignored, "ports are opened with what is best, and certificates' challenges are always answered"},
-	{leftPath(`entrypoints\.[^.]+\.transport\..*`), importer.Impossible, "limits of the port, and drain_timeout; the defaults are 30s for a head and 60s for a silent body"},
-	{leftPath(`entrypoints\.[^.]+\.http\.(encodequerysemicolons|sanitizepath|encodedcharacters.*|maxheaderbytes)`), importer.Ignored, "the query is never touched, and paths are brought into their normal form"},
-	{leftPath(`certificatesresolvers\.[^.]+\.(tailscale|spiffe).*`), importer.Impossible, "certificates come by ACME or from files"},
-}
-
-func leftPath(expr string) *regexp.Regexp { return regexp.MustCompile(`(?i)^` + expr + `$`) }
-
-// nothingToDo has the fields of the static configuration that need nothing.
-func nothingToDo(path string) (string, bool) {
-	path = strings.ToLower(path)
-	for prefix, note := range map[string]string{
-		"global.": "about Traefik itself", "api.": "the console of headgate is at the admin address", "ping": "health pages are at the admin address: /livez, /readyz",
-		"log.": "headgate's own log has flags of run", "accesslog": "the access log is on; access_log sets its place and form", "metrics.": "metrics are at /metrics of the admin address",
-		"providers.file": "the files are read by the import", "providers.docker": "containers are found by discovery.docker", "hostresolver.": "names are looked up as the system does",
-		"experimental.": "about Traefik itself", "serverstransport.": "",
-	} {
-		if note != "" && strings.HasPrefix(path, prefix) {
-			return note, true
-		}
-	}
-	return "", false
 }
