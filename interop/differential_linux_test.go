@@ -23,9 +23,9 @@ import (
 // the same servers. The configurations are those of testdata/differential, and those of
 // the folder that HEADGATE_DIFFERENTIAL names: one below it for each source.
 //
-// A line "# differs: EXPR" in a configuration names the requests, as "HOST PATH", that are
-// answered otherwise for a reason that the report gives. Of those of the folder nothing
-// is expected: what differs is written to FILE.differs beside them.
+// Every request is alike, or different and named by a line of the report (see named), or
+// different and unnamed: then the import was wrong without a word, and the test fails. For
+// the configurations of the folder, what differs is written to FILE.differs beside them.
 func TestAnImportAnswersAsItsSource(t *testing.T) {
 	needed(t, "ip", "iproute2")
 	if os.Getuid() != 0 {
@@ -38,7 +38,9 @@ func TestAnImportAnswersAsItsSource(t *testing.T) {
 			var others []string
 			if dir := os.Getenv("HEADGATE_DIFFERENTIAL"); dir != "" {
 				others, _ = filepath.Glob(filepath.Join(dir, p.kind, "*"))
-				others = slices.DeleteFunc(others, func(name string) bool { return strings.HasSuffix(name, ".differs") })
+				others = slices.DeleteFunc(others, func(name string) bool {
+					return strings.HasSuffix(name, ".differs") || strings.HasSuffix(name, ".named")
+				})
 			}
 			if len(own) == 0 {
 				t.Fatal("there is no configuration in testdata/differential")
@@ -59,31 +61,21 @@ type peer struct {
 	check, run []string
 	// prepare makes a configuration run here: without users, logs and files of its own.
 	prepare func(text, dir, certificate string) string
-	// known reports whether two answers differ as the guide for those that come from the
-	// source says of all configurations.
-	known func(theirs, ours networkAnswer, rq networkRequest, notes string) bool
 }
 
 var peers = []peer{
-	{"nginx", "nginx", "nginx-light", []string{"-t", "-q", "-c", "%s"}, []string{"-c", "%s", "-g", "daemon off; master_process off;"}, prepareNginx, defaultOfNginx},
-	{"haproxy", "haproxy", "haproxy", []string{"-c", "-q", "-f", "%s"}, []string{"-db", "-f", "%s"}, prepareHAProxy, nil},
-	{"caddy", "caddy", "caddy", []string{"validate", "--adapter", "caddyfile", "--config", "%s"}, []string{"run", "--adapter", "caddyfile", "--config", "%s"}, prepareCaddy, emptyOfCaddy},
+	{"nginx", "nginx", "nginx-light", []string{"-t", "-q", "-c", "%s"}, []string{"-c", "%s", "-g", "daemon off; master_process off;"}, prepareNginx},
+	{"haproxy", "haproxy", "haproxy", []string{"-c", "-q", "-f", "%s"}, []string{"-db", "-f", "%s"}, prepareHAProxy},
+	{"caddy", "caddy", "caddy", []string{"validate", "--adapter", "caddyfile", "--config", "%s"}, []string{"run", "--adapter", "caddyfile", "--config", "%s"}, prepareCaddy},
 }
 
-// emptyOfCaddy is what Caddy sends for requests that no site and no handler takes, where
-// headgate sends 404.
-func emptyOfCaddy(theirs, ours networkAnswer, _ networkRequest, _ string) bool {
-	return theirs.Status == 200 && theirs.Body == "" && ours.Status == 404 && ours.Body == ""
-}
-
-// defaultOfNginx is that nginx gives hosts that no server has to one of the servers, and
-// serves files where no location takes a request.
-func defaultOfNginx(theirs, ours networkAnswer, rq networkRequest, notes string) bool {
-	if ours.Status != 404 || !strings.Contains(ours.Reason, "no_route") {
-		return false
+// importReport is what a report has of an import.
+type importReport struct {
+	Entries []struct {
+		Line                     int
+		Directive, Verdict, Note string
 	}
-	unknown := slices.Contains(strangers, rq.Host) && strings.Contains(notes, "hosts that no server has")
-	return unknown || theirs.Status == 405 || strings.Contains(theirs.Body, "Welcome to nginx")
+	Check []string
 }
 
 func filled(args []string, name string) (out []string) {
@@ -123,10 +115,7 @@ func (p peer) compare(t *testing.T, program, name string, own bool, sum map[stri
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	document, err := cmd.Output()
-	var found struct {
-		Entries []struct{ Directive, Verdict, Note string }
-		Check   []string
-	}
+	var found importReport
 	if data, e := os.ReadFile(report); e != nil || json.Unmarshal(data, &found) != nil || len(document) == 0 {
 		sum["not imported"]++
 		p.differs(t, name, own, fmt.Sprintf("not imported: %v %s", err, stderr.String()))
@@ -156,55 +145,71 @@ func (p peer) compare(t *testing.T, program, name string, own bool, sum map[stri
 	theirs.Requests, ours.Requests = requests, requests
 	theirs.Command = slices.Concat([]string{program}, filled(p.run, conf))
 	ours.Command = []string{os.Getenv(binaryFolder), "run", "--config", file, "--state", filepath.Join(dir, "state")}
-	want, have := theirs.do(t), ours.do(t)
+	want := theirs.do(t)
+	if theirs.Late = want.Failed != ""; theirs.Late {
+		want = theirs.do(t)
+	}
+	ours.Late = theirs.Late
+	have := ours.do(t)
 	if want.Failed != "" || have.Failed != "" {
 		sum["not compared"]++
 		p.differs(t, name, own, fmt.Sprintf("not compared: %s\n%s", want.Failed, have.Failed))
 		return
 	}
-	told := regexp.MustCompile(cmp.Or(strings.Join(differsLine(string(data)), "|"), "^$"))
-	notes := ""
-	for _, e := range found.Entries {
-		notes += e.Note + "\n"
+	p.classify(t, name, own, sum, newSource(p.kind, text), found, requests, want.Answers, have.Answers, balancedPorts(string(document)))
+}
+
+// classify counts the requests that are alike, different and named, and different and
+// unnamed.
+func (p peer) classify(t *testing.T, name string, own bool, sum map[string]int, s *source, found importReport, requests []networkRequest, theirs, ours []networkAnswer, balanced map[string]string) {
+	lines := namingLines(found)
+	var unnamed, by strings.Builder
+	different := 0
+	show := func(b *strings.Builder, rq networkRequest, a, z networkAnswer) {
+		fmt.Fprintf(b, "%s %s:%d %s%s %q\n    theirs %s\n    ours   %s\n", rq.Method, map[bool]string{true: "https", false: "http"}[rq.TLS], rq.Port, rq.Host, rq.Path, aspects(a, z), a, z)
 	}
-	var b strings.Builder
-	different, same := 0, true
-	balanced := balancedPorts(string(document))
+	told := map[string]bool{} // the lines of which an example is shown
 	for i, rq := range requests {
 		sum["requests"]++
-		a, z := want.Answers[i].seenAs(rq, balanced), have.Answers[i].seenAs(rq, balanced)
-		switch {
-		case a.alike(z) || p.known != nil && p.known(a, z, rq, notes):
-			continue
-		case strings.Contains(z.Reason, "ambiguous_path"): // a path that servers read as one that is protected
-			sum["requests refused as ambiguous"]++
-			continue
-		case told.MatchString(rq.Host+" "+rq.Path) || rq.toldBy(notes):
-			sum["requests answered otherwise as the report tells"]++
+		a, z := theirs[i].seenAs(rq, balanced), ours[i].seenAs(rq, balanced)
+		if a.alike(z) {
+			sum["alike"]++
 			continue
 		}
-		if different++; different <= 25 {
-			fmt.Fprintf(&b, "%s %s:%d %s%s\n    theirs %s\n    ours   %s\n", rq.Method, map[bool]string{true: "https", false: "http"}[rq.TLS], rq.Port, rq.Host, rq.Path, a, z)
+		if strings.Contains(z.Reason, "ambiguous_path") { // refused in every configuration: docs/guides/coming-from
+			sum["refused as ambiguous"]++
+			continue
+		}
+		names, ok := s.named(lines, rq, a, z)
+		if !ok {
+			sum["different and unnamed"]++
+			if different++; different <= 100 {
+				show(&unnamed, rq, a, z)
+			}
+			continue
+		}
+		sum["different and named"]++
+		for _, n := range names {
+			if !told[n.String()] {
+				told[n.String()] = true
+				fmt.Fprintln(&by, n)
+				show(&by, rq, a, z)
+			}
 		}
 	}
-	sum["compared"]++
+	if sum["files compared"]++; !own {
+		os.WriteFile(name+".named", []byte(by.String()), 0o600)
+	}
 	if different == 0 {
-		sum["alike"]++
+		sum["files without an unnamed difference"]++
 		os.Remove(name + ".differs")
 		return
 	}
-	sum["requests answered otherwise"] += different
-	for _, e := range found.Entries {
-		if e.Verdict == "close" || e.Verdict == "not_possible" {
-			same = false
-			fmt.Fprintf(&b, "  %s %s: %s\n", e.Verdict, e.Directive, e.Note)
-		}
+	for _, n := range lines {
+		fmt.Fprintln(&unnamed, " ", n)
 	}
-	if same && len(found.Check) == 0 {
-		sum["false same: nothing tells why"]++
-	}
-	fmt.Fprintf(&b, "%d of %d; check: %q\n", different, len(requests), found.Check)
-	p.differs(t, name, own, b.String())
+	fmt.Fprintf(&unnamed, "%d of %d requests are answered otherwise, and no line of the report is why\n", different, len(requests))
+	p.differs(t, name, own, unnamed.String())
 }
 
 // differs reports what is not alike: as a failure for a configuration of this repository,
@@ -217,22 +222,6 @@ func (p peer) differs(t *testing.T, name string, own bool, text string) {
 	if err := os.WriteFile(name+".differs", []byte(text), 0o600); err != nil {
 		t.Error(err)
 	}
-}
-
-// changedPaths are the notes of a report by what was changed in a path of a configuration.
-var changedPaths = map[string]string{"x": "whole segments", "below": "exact paths", "slash": "exact paths", "bare": "without the slash", "upper": "letters in which they are written"}
-
-// toldBy reports whether a report says that requests with such a path differ.
-func (rq networkRequest) toldBy(notes string) bool {
-	note, ok := changedPaths[rq.Change]
-	return ok && (strings.Contains(notes, note) || rq.Change == "below" && strings.Contains(notes, "takes what is below it"))
-}
-
-func differsLine(text string) (out []string) {
-	for _, m := range regexp.MustCompile(`(?m)^# differs: (.+)$`).FindAllStringSubmatch(text, -1) {
-		out = append(out, m[1])
-	}
-	return out
 }
 
 var (

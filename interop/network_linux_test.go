@@ -22,6 +22,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -43,6 +44,7 @@ type inNetwork struct {
 	// ports at which a server says what it got, unless the program listens there.
 	Names, Addresses, Servers []string
 	Requests                  []networkRequest
+	Late                      bool // the servers come after the program, which may want their ports
 }
 
 type networkRequest struct {
@@ -154,7 +156,7 @@ func (n inNetwork) run() (r networkResult, err error) {
 	if err := n.surroundings(); err != nil {
 		return r, err
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), 10*patience)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, n.Command[0], n.Command[1:]...)
 	var said bytes.Buffer
@@ -165,6 +167,17 @@ func (n inNetwork) run() (r networkResult, err error) {
 		}
 		return r, nil
 	}
+	ports := map[int]bool{}
+	for _, rq := range n.Requests {
+		ports[rq.Port] = true
+	}
+	// Servers are there before the program checks their health, unless it may listen there.
+	listening := map[string]bool{}
+	for _, port := range n.Servers {
+		if number, _ := strconv.Atoi(port); !ports[number] && !n.Late {
+			listening[port] = serveReflections(port)
+		}
+	}
 	if err := cmd.Start(); err != nil {
 		return r, err
 	}
@@ -174,10 +187,6 @@ func (n inNetwork) run() (r networkResult, err error) {
 		cmd.Process.Kill()
 		<-ended
 	}()
-	ports := map[int]bool{}
-	for _, rq := range n.Requests {
-		ports[rq.Port] = true
-	}
 	for port := range ports {
 		if what := awaitPort(ctx, port, ended); what != "" {
 			r.Failed = fmt.Sprintf("%s: %s\n%s", n.Command[0], what, said.String())
@@ -188,8 +197,8 @@ func (n inNetwork) run() (r networkResult, err error) {
 		}
 	}
 	for _, port := range n.Servers {
-		if l, err := net.Listen("tcp", ":"+port); err == nil {
-			go http.Serve(l, http.HandlerFunc(reflect))
+		if !listening[port] {
+			serveReflections(port)
 		}
 	}
 	r.Answers = make([]networkAnswer, len(n.Requests))
@@ -205,7 +214,23 @@ func (n inNetwork) run() (r networkResult, err error) {
 		})
 	}
 	all.Wait()
+	select {
+	case err := <-ended:
+		r.Failed = fmt.Sprintf("%s ended before the last request: %v\n%s", n.Command[0], err, said.String())
+		ended <- nil
+	default:
+	}
 	return r, nil
+}
+
+// serveReflections has a server at a port, and reports whether there is none yet.
+func serveReflections(port string) bool {
+	l, err := net.Listen("tcp", ":"+port)
+	if err != nil {
+		return false
+	}
+	go http.Serve(l, http.HandlerFunc(reflect))
+	return true
 }
 
 // awaitPort waits until the program listens.
@@ -228,9 +253,10 @@ func awaitPort(ctx context.Context, port int, ended chan error) string {
 	}
 }
 
-// ownFields are fields that proxies send in their own ways, which the guides tell.
+// ownFields are fields that proxies send in their own ways, as the guides say, and one that
+// configurations of HAProxy have for the server that has its turn.
 var ownFields = []string{"Accept-Encoding", "Connection", "Content-Length", "Date", "Forwarded", "Server", "Transfer-Encoding", "User-Agent", "Via", "X-Forwarded-For", "X-Forwarded-Host",
-	"X-Forwarded-Proto", "X-Forwarded-Server", "X-Forwarded-Port", "X-Forwarded-Scheme", "X-Forwarded-Ssl", "Alt-Svc", "Etag", "Last-Modified", "Accept-Ranges", "Allow", "X-Request-Id", "Retry-After", "Keep-Alive", "Vary", "Upgrade", "Te", "Set-Cookie"}
+	"X-Forwarded-Proto", "X-Forwarded-Server", "X-Forwarded-Port", "X-Forwarded-Scheme", "X-Forwarded-Ssl", "Alt-Svc", "Etag", "Last-Modified", "Accept-Ranges", "Allow", "X-Request-Id", "Retry-After", "Keep-Alive", "Vary", "Upgrade", "Te", "Set-Cookie", "X-Haproxy-Used"}
 
 func fieldsOf(h http.Header) map[string]string {
 	out := map[string]string{}
@@ -288,6 +314,9 @@ func (rq networkRequest) send(client *http.Client) (a networkAnswer) {
 	a = networkAnswer{Status: rs.StatusCode, Header: fieldsOf(rs.Header)}
 	if kind := a.Header["Content-Type"]; kind != "" { // headgate names the charset of texts
 		a.Header["Content-Type"], _, _ = strings.Cut(kind, ";")
+	}
+	if ask := a.Header["Www-Authenticate"]; ask != "" { // headgate names the encoding of passwords (RFC 7617), which changes none of them
+		a.Header["Www-Authenticate"] = strings.TrimSuffix(ask, `, charset="UTF-8"`)
 	}
 	if strings.HasPrefix(string(text), "served at ") {
 		a.Body = string(text)
