@@ -6,6 +6,7 @@ import (
 
 	"headgate/internal/feature/headers"
 	"headgate/internal/gate"
+	"headgate/internal/gate/people"
 	"headgate/internal/proto/header"
 	"headgate/internal/schema"
 )
@@ -105,7 +106,7 @@ func (ch *checker) signInPage(p *Proxy, at schema.Place) {
 		at.Field("share_hosts").Problem("containers could take paths of the sign-in page", "remove share_hosts")
 	}
 	if !ch.c.SignIn.Configured() {
-		route.Field("sign_in").Problem("there is no way to sign in", "add a provider under sign_in")
+		route.Field("sign_in").Problem("there is no way to sign in", "add a provider under sign_in, or write local: true there")
 	}
 	ch.needsHTTPS(p, at, "the sign-in page")
 }
@@ -198,7 +199,11 @@ func (ch *checker) ownsIdentity(f *Features, at schema.Place) {
 func (ch *checker) gateEntries(g *Gate, at schema.Place) {
 	for i, text := range g.Allow {
 		e, err := gate.ParseEntry(text)
-		if err != nil || e.Provider == "" || ch.c.SignIn.Providers[e.Provider] != nil || at.Root().Field("sign_in").Reported() {
+		if err == nil && e.Provider == people.Provider && !ch.c.SignIn.Local && !at.Root().Field("sign_in").Reported() {
+			at.Field("allow").Index(i).Problemf("write sign_in: {local: true}, or name a provider", "%s is kept by headgate, and such people cannot sign in", text)
+			continue
+		}
+		if err != nil || e.Provider == "" || e.Provider == people.Provider || ch.c.SignIn.Providers[e.Provider] != nil || at.Root().Field("sign_in").Reported() {
 			continue
 		}
 		remedy := "add it under sign_in.providers"

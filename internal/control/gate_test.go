@@ -237,12 +237,17 @@ func (b *browser) signIn(address, name string, groups ...string) reply {
 	if m == nil || r.StatusCode != 200 {
 		b.t.Fatalf("status %d, no way to sign in in %s", r.StatusCode, r.text)
 	}
-	b.provider.QueueUser(&mockoidc.MockUser{Subject: "sub-" + name, PreferredUsername: name, Email: name + "@example.com", EmailVerified: true, Groups: groups})
+	b.queue(name, groups...)
 	u, err := r.Request.URL.Parse(strings.ReplaceAll(m[1], "&amp;", "&"))
 	if err != nil {
 		b.t.Fatal(err)
 	}
 	return b.follow(u.String())
+}
+
+// queue has the provider sign somebody in next.
+func (g *gated) queue(name string, groups ...string) {
+	g.provider.QueueUser(&mockoidc.MockUser{Subject: "sub-" + name, PreferredUsername: name, Email: name + "@example.com", EmailVerified: true, Groups: groups})
 }
 
 func (r reply) want(t *testing.T, status int, texts ...string) {

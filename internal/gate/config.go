@@ -1,6 +1,7 @@
 package gate
 
 import (
+	"headgate/internal/gate/people"
 	"headgate/internal/gate/provider"
 	"headgate/internal/proto/header"
 	"headgate/internal/proto/http1"
@@ -11,6 +12,10 @@ import (
 // Config says how people sign in before they reach applications behind a `gate`. The
 // sign-in page is a route with `sign_in: {}`.
 type Config struct {
+	// Local is whether people who are kept by headgate can sign in, with a passkey, or with a
+	// password and a code of an authenticator. They are added in the console or with
+	// `headgate person add`, and choose their credentials with an invitation link.
+	Local bool `json:"local" default:"false"`
 	// Providers are the providers through which people sign in, by name. The name is part
 	// of the callback address that is registered at the provider,
 	// https://HOST/callback/NAME, and of the groups of the provider, group:NAME/GROUP.
@@ -55,7 +60,7 @@ func (h *Headers) Names() []string {
 }
 
 // Configured reports whether people can sign in at all.
-func (c *Config) Configured() bool { return len(c.Providers) > 0 }
+func (c *Config) Configured() bool { return c.Local || len(c.Providers) > 0 }
 
 // Check reports what is wrong with the settings at a place.
 func (c *Config) Check(at schema.Place) {
@@ -63,6 +68,9 @@ func (c *Config) Check(at schema.Place) {
 		place := at.Field("providers").Field(name).Called("sign-in provider", name)
 		if !validProvider(name) {
 			place.Problem("the name cannot be part of an address", "write small letters, digits and hyphens")
+		}
+		if name == people.Provider {
+			place.Problem("the name belongs to people who are kept by headgate", "choose another name, such as company")
 		}
 		p.Check(place)
 	}

@@ -22,6 +22,8 @@ const (
 	CookieNonce = CookiePrefix + "nonce"
 	// CookieSignIn is the session at the sign-in host.
 	CookieSignIn = CookiePrefix + "sign-in"
+	// CookieKnown are the people who have signed in in a browser before, sealed.
+	CookieKnown = CookiePrefix + "known"
 	// CookiePending is followed by a part of the state: a sign-in in progress.
 	CookiePending = CookiePrefix + "pending-"
 )
@@ -72,8 +74,8 @@ func SetCookie(name, value string, age time.Duration) string {
 
 // Cookies are those of headgate in a request.
 type Cookies struct {
-	// Gate, Nonce and SignIn are the values, "" without one.
-	Gate, Nonce, SignIn string
+	// Gate, Nonce, SignIn and Known are the values, "" without one.
+	Gate, Nonce, SignIn, Known string
 	// Pending are sign-ins in progress, with their names.
 	Pending []Cookie
 	// Repeated is whether a name is in the request twice: one of the two is not headgate's.
@@ -155,6 +157,8 @@ func (c *Cookies) note(name, value string) {
 		at = &c.Nonce
 	case CookieSignIn:
 		at = &c.SignIn
+	case CookieKnown:
+		at = &c.Known
 	default:
 		if strings.HasPrefix(name, CookiePending) && len(c.Pending) < maxPending {
 			c.Pending = append(c.Pending, Cookie{name, value})

@@ -22,6 +22,7 @@ import (
 
 	"headgate/internal/bucket"
 	"headgate/internal/clock"
+	"headgate/internal/gate/people"
 	"headgate/internal/gate/provider"
 	"headgate/internal/store"
 )
@@ -36,6 +37,8 @@ type Options struct {
 	Roots *x509.CertPool
 	// Publish is called with what happens. It must be quick. It may be nil.
 	Publish func(Event)
+	// Own returns a person as the one who changes what is theirs, for the audit. It may be nil.
+	Own func(person string, from netip.Addr) people.By
 	// Cut ends tunnels and exchanges of a session that has ended. It may be nil.
 	Cut func(*Session)
 }
@@ -62,6 +65,8 @@ type Event struct {
 	Provider string
 	// Address is the client's.
 	Address netip.Addr
+	// Method is how somebody signed in who is kept by headgate, "" for others.
+	Method string
 	// Cause is why it failed, in one line.
 	Cause string
 	// Who ended a session: "" is the person.
@@ -96,6 +101,7 @@ type Engine struct {
 	sessions sessions
 	use      atomic.Pointer[inUse]
 	sealer   sealer
+	people   *people.People
 
 	failures     bucket.Table
 	failurePace  bucket.Policy
@@ -113,6 +119,7 @@ type inUse struct {
 	config    *Config
 	providers []*provider.Provider // by name
 	sites     Sites
+	people    *people.People
 	host      string // of the sign-in page
 	ports     map[string]int
 	idle, age time.Duration
@@ -138,9 +145,11 @@ func New(o Options) *Engine {
 	}
 	e.sessions.init()
 	e.use.Store(&inUse{config: &Config{}})
+	e.people = people.New(people.Options{Store: o.Store, Log: o.Log, Own: o.Own})
 	ctx, stop := context.WithCancel(context.Background())
 	e.stop = stop
 	after := e.restore(ctx)
+	e.people.Start(e.personChanged)
 	e.running.Go(func() { e.keep(ctx) })
 	e.running.Go(func() { e.follow(ctx, after) })
 	return e
@@ -149,6 +158,7 @@ func New(o Options) *Engine {
 // Close writes what is to be kept, and ends what runs.
 func (e *Engine) Close() {
 	e.stop()
+	e.people.Close()
 	e.running.Wait()
 	for _, p := range e.use.Load().providers {
 		p.Close()
@@ -159,7 +169,7 @@ func (e *Engine) Close() {
 // or is another one now, do not count while that is so.
 func (e *Engine) Use(c *Config, sites Sites) {
 	before := e.use.Load()
-	next := &inUse{config: c, sites: sites, idle: c.Session.IdleTimeout.D(), age: c.Session.MaxAge.D()}
+	next := &inUse{config: c, sites: sites, people: e.people, idle: c.Session.IdleTimeout.D(), age: c.Session.MaxAge.D()}
 	if sites != nil {
 		next.host, next.ports = sites.SignInHost()
 	}

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"headgate/internal/gate/people"
 	"headgate/internal/gate/provider"
 )
 
@@ -89,7 +90,7 @@ type Entry struct {
 }
 
 // ParseEntry reads an entry: group:PROVIDER/GROUP, person:ADDRESS, person:PROVIDER/SUBJECT
-// or domain:NAME.
+// or domain:NAME; group:NAME and person:NAME are of people kept by headgate.
 func ParseEntry(text string) (Entry, error) {
 	kind, name, ok := strings.Cut(text, ":")
 	if !ok || name == "" || strings.ContainsFunc(name, func(r rune) bool { return r < ' ' }) {
@@ -102,11 +103,20 @@ func ParseEntry(text string) (Entry, error) {
 			e.Provider = first
 		} else if strings.Contains(name, "@") {
 			e.Name = strings.ToLower(name)
+		} else if people.ValidName(name) {
+			e.Name, e.Provider = people.Provider+"/"+name, people.Provider
 		} else {
 			return Entry{}, fmt.Errorf("%q is neither an address nor PROVIDER/ID", name)
 		}
 	case kindGroup:
-		if e.Provider, _, ok = strings.Cut(name, "/"); !ok {
+		first, own, found := strings.Cut(name, "/")
+		if e.Provider = first; found && first != people.Provider {
+			break
+		}
+		if !found {
+			own = name
+		}
+		if e.Name, e.Provider = own, people.Provider; !people.ValidName(own) {
 			return Entry{}, fmt.Errorf("group %q names no provider", name)
 		}
 	case kindDomain:

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"headgate/internal/clock"
+	"headgate/internal/gate/people"
 	"headgate/internal/gate/provider"
 	"headgate/internal/store"
 )
@@ -211,6 +212,9 @@ func (t *sessions) recheck(u *inUse) {
 
 // foreign reports whether a session came through a provider that is not in use as it was.
 func (u *inUse) foreign(s *Session) bool {
+	if s.Person().Provider == people.Provider {
+		return !u.knows(s)
+	}
 	p := u.provider(s.Person().Provider)
 	return p == nil || p.Issuer() != s.Issuer
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"headgate/internal/clock"
+	"headgate/internal/gate/people"
 	"headgate/internal/store"
 )
 
@@ -139,7 +140,7 @@ func (e *Engine) accept(entry *store.Entry, children bool) {
 	}
 	if known := e.sessions.find(d).session; known != nil {
 		known.revision.Store(uint64(entry.Revision))
-		if k.Person != nil && k.Person.ID == known.Person().ID {
+		if k.Person != nil && k.Person.ID == known.Person().ID && k.Person.Provider != people.Provider {
 			known.setPerson(k.Person.ready()) // another node has learned more
 		}
 		if at := clock.Now() - int64(time.Since(k.Seen)); at > known.seen.Load() {
@@ -153,6 +154,9 @@ func (e *Engine) accept(entry *store.Entry, children bool) {
 	}
 	s := &Session{Issuer: k.Issuer, Address: k.Address, Agent: k.Agent, Created: k.Created, Expires: k.Expires, key: d}
 	s.setPerson(k.Person.ready())
+	if l := e.people.Listed(strings.TrimPrefix(k.Person.ID, people.Provider+"/")); l != nil && k.Person.Provider == people.Provider {
+		s.setPerson(localPerson(l)) // what is known now
+	}
 	s.clocks(k.Seen)
 	s.revision.Store(uint64(entry.Revision))
 	s.foreign.Store(e.use.Load().foreign(s))

@@ -76,6 +76,9 @@ const (
 	// PrefixGateCode is followed by the SHA-256 of a code that leads from the sign-in host
 	// to an application's host once.
 	PrefixGateCode = "gate/code/"
+	// PrefixPerson is followed by what package gate/people keeps: people who sign in at
+	// applications with a password or a passkey, and their invitations.
+	PrefixPerson = "person/"
 	// PrefixSetup is followed by what setting up the first operator needs.
 	PrefixSetup = "setup/"
 )

@@ -17,7 +17,8 @@ type Config struct {
 	// in there.
 	Enabled bool `json:"enabled" default:"true"`
 	// Allow are the people who are let in: `group:PROVIDER/GROUP` for a group of a provider,
-	// `person:ADDRESS` or `person:PROVIDER/ID` for one person, `domain:NAME` for everybody
+	// `group:NAME` for a group of people kept by headgate, `person:ADDRESS`, `person:NAME` or
+	// `person:PROVIDER/ID` for one person, `domain:NAME` for everybody
 	// with an e-mail address there. Addresses count only if they are verified: see
 	// `emails` of the provider.
 	Allow []string `json:"allow,omitempty" max:"1000" example:"[group:company/staff, \"person:ann@example.com\"]"`

@@ -6,6 +6,7 @@ package signin
 import (
 	"errors"
 	"net/url"
+	"slices"
 	"strings"
 
 	"headgate/internal/exchange"
@@ -36,6 +37,9 @@ const (
 	signOutPath  = "/sign-out"
 )
 
+// posts are the paths that forms are sent to.
+var posts = []string{signOutPath, continuePath, passwordPath, invitePath}
+
 // maxForm is the longest body of a form, in bytes.
 const maxForm = 8 << 10
 
@@ -60,7 +64,7 @@ func (s *source) Respond(ex *exchange.Exchange) *exchange.Answer {
 	switch method, path := ex.Request.Method, ex.Request.Path; {
 	case method == "GET" || method == "HEAD":
 		return v.get(path)
-	case method == "POST" && (path == signOutPath || path == continuePath):
+	case method == "POST" && slices.Contains(posts, path):
 		return v.post(path)
 	}
 	return exchange.Fail(exchange.NoRoute, "sign_in: there is no such page")
@@ -86,6 +90,8 @@ func (v *visit) get(path string) *exchange.Answer {
 		return v.callback(name)
 	case path == signOutPath:
 		return v.view(page.View{Title: v.texts.SignOutQuestion, Lines: []string{v.texts.SignOutText}, Forms: []page.Form{{Action: signOutPath, Button: v.texts.SignOut}}})
+	case path == invitePath:
+		return v.invitation()
 	case path == "/":
 		return v.home()
 	}
@@ -175,6 +181,11 @@ func (v *visit) redirectPage(to string, fields ...header.Field) *exchange.Answer
 
 // ways shows the ways to sign in.
 func (v *visit) ways(site gate.Site, back gate.Return) *exchange.Answer {
+	return v.view(v.waysIn(site, back, ""))
+}
+
+// waysIn is the page with the ways to sign in, with a login that was typed before.
+func (v *visit) waysIn(site gate.Site, back gate.Return, login string) page.View {
 	p := page.View{Title: v.texts.SignIn}
 	if site.Host != "" {
 		p.Lines = []string{page.Fill(v.texts.SignInTo, site.Host)}
@@ -182,10 +193,13 @@ func (v *visit) ways(site gate.Site, back gate.Return) *exchange.Answer {
 	for _, one := range v.engine.Providers() {
 		p.Links = append(p.Links, page.Link{URL: startPath + url.PathEscape(one.Name) + again(back), Label: page.Fill(v.texts.With, one.Label)})
 	}
-	if len(p.Links) == 0 {
+	if v.engine.Local() {
+		p.Forms = []page.Form{v.passwordForm(login, back)}
+		p.Links, p.Below = nil, p.Links
+	} else if len(p.Links) == 0 {
 		p.Error = v.texts.NoWay
 	}
-	return v.view(p)
+	return p
 }
 
 // start sends the browser to a provider.
@@ -258,10 +272,15 @@ func (v *visit) post(path string) *exchange.Answer {
 		return answer
 	}
 	s := v.engine.SignedIn(v.cookies.SignIn, v.ex.Times.Start)
-	if path == signOutPath {
-		return v.signOut(s)
-	}
 	v.query = form
+	switch path {
+	case signOutPath:
+		return v.signOut(s)
+	case passwordPath:
+		return v.password(form)
+	case invitePath:
+		return v.accept(form)
+	}
 	back := v.back()
 	site, known := v.engine.Find(back)
 	if s == nil || !known || !site.Allow.Has(s.Person()) {

@@ -29,8 +29,14 @@ type View struct {
 	Error string
 	// Links lead on, the first is the most likely one.
 	Links []Link
-	// Forms are buttons that change something.
+	// Forms are buttons that change something, with or without fields to fill in.
 	Forms []Form
+	// Below are links that come after the forms.
+	Below []Link
+	// Sites are the applications that a person may open.
+	Sites []Link
+	// Codes are shown to be written down.
+	Codes []string
 	// Refresh is an address that the browser goes to at once, "" for none.
 	Refresh string
 	// NewWindow opens the links in windows of their own.
@@ -46,9 +52,29 @@ type Form struct {
 	Action string
 	// Fields are hidden.
 	Fields []Field
+	// Inputs are to be filled in.
+	Inputs []Input
+	// Secret is that of a new authenticator, and URI what its QR code has; "" for none.
+	Secret, URI string
 	// Button is the text on the button; Plain is whether it is not the likely one.
 	Button string
 	Plain  bool
+}
+
+// Input is a field to fill in.
+type Input struct {
+	// Name, Type and Value are those of the element; a type of "" is text.
+	Name, Type, Value string
+	// Label is above the field, Hint below it.
+	Label, Hint string
+	// Autocomplete is what browsers and password managers fill in.
+	Autocomplete string
+	// Numeric is whether phones show digits first.
+	Numeric bool
+	// Fixed is whether the value cannot be changed.
+	Fixed bool
+	// Focus is whether the field is the first to be filled in.
+	Focus bool
 }
 
 // Field is a field of a form.
@@ -66,6 +92,8 @@ var parsed = sync.OnceValue(func() *template.Template {
 		"style": func() template.CSS { return template.CSS(style) },
 		// Addresses are made by headgate and checked where they came in.
 		"trusted": func(u string) template.URL { return template.URL(u) },
+		"qr":      qrCode,
+		"spaced":  spaced,
 	}).Parse(source))
 })
 
