@@ -29,6 +29,9 @@ func TestMain(m *testing.M) {
 	if address := os.Getenv(serverAddress); address != "" {
 		os.Exit(serve(address))
 	}
+	if ended, code := betweenProcesses(); ended {
+		os.Exit(code)
+	}
 	if os.Getenv(networkJob) != "" {
 		os.Exit(runNetworkJob())
 	}

@@ -38,7 +38,14 @@ type replaced struct {
 
 // supervisor is a service manager as far as it reads notifications. All are read: a process
 // whose notifications are not waits for them, and the queue holds a few only.
-type supervisor struct{ *record }
+type supervisor struct {
+	*record
+	main atomic.Pointer[func(pid int)] // see atMain
+}
+
+// atMain has f called once, when a process makes another the main one of the service. That
+// process waits meanwhile.
+func (m *supervisor) atMain(f func(pid int)) { m.main.Store(&f) }
 
 // startSupervisor reads the notifications sent to an address until the test ends.
 func startSupervisor(t *testing.T) (m *supervisor, address string) {
@@ -56,6 +63,12 @@ func startSupervisor(t *testing.T) (m *supervisor, address string) {
 			n, oobn, _, _, err := c.ReadMsgUnix(b, oob)
 			if err != nil {
 				return
+			}
+			var pid int
+			if _, err := fmt.Sscanf(string(b[:n]), "MAINPID=%d", &pid); err == nil {
+				if f := m.main.Swap(nil); f != nil {
+					(*f)(pid)
+				}
 			}
 			closeRights(oob[:oobn])
 			fmt.Fprintf(m, "%s\n", b[:n])
@@ -81,6 +94,7 @@ func closeRights(oob []byte) {
 // upgradeState is what the API shows of upgrades.
 type upgradeState struct {
 	PID        int    `json:"pid"`
+	Running    bool   `json:"in_progress"`
 	Version    string `json:"version"`
 	Generation int    `json:"generation"`
 	Previous   *struct {

@@ -399,6 +399,7 @@ var ErrStopping = errors.New("headgate is stopping")
 // close drains and ends everything. To close again does no harm.
 func (c *Control) close() {
 	c.stopping.Store(true)
+	c.files.RefuseWrites() // of a process that was to replace another, and must not
 	if !c.closePorts() {
 		return
 	}

@@ -116,6 +116,20 @@ func (s *Store) EnableWrites() {
 	s.writer.Unlock()
 }
 
+// RefuseWrites ends the wait of a store that was opened with Hold and that EnableWrites was not
+// called for: what waits to write, and all that follows, gets store.ErrClosed. Close still
+// releases the directory. Of other stores it changes nothing.
+func (s *Store) RefuseWrites() {
+	if !s.held {
+		return
+	}
+	s.held = false
+	s.mu.Lock()
+	s.mu.closed, s.refused = true, true
+	s.mu.Unlock()
+	s.writer.Unlock()
+}
+
 // prepareFiles removes what a crash has left, and brings the directory to this version.
 func (s *Store) prepareFiles() error {
 	for _, left := range []string{restoringName, spoolName} {

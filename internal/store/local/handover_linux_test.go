@@ -105,6 +105,41 @@ func TestHandOver(t *testing.T) {
 	old.Close()
 }
 
+// TestRefuseWrites is a new process that must not replace the old one: what waits to write
+// gets an error, so that the process can end and release the lock.
+func TestRefuseWrites(t *testing.T) {
+	dir := t.TempDir()
+	old, err := Open(Options{Dir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	lock, err := old.Suspend()
+	if err != nil {
+		t.Fatal(err)
+	}
+	next, err := Open(Options{Dir: dir, Lock: lock, Hold: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	written := make(chan error, 1)
+	go func() { written <- put(t, next, "user/two") }()
+	next.RefuseWrites()
+	if err := <-written; !errors.Is(err, store.ErrClosed) {
+		t.Errorf("what waited to write: %v, want store.ErrClosed", err)
+	}
+	if err := put(t, next, "user/three"); !errors.Is(err, store.ErrClosed) {
+		t.Errorf("what is written afterwards: %v, want store.ErrClosed", err)
+	}
+	if err := next.Close(); err != nil {
+		t.Errorf("close: %v", err)
+	}
+	old.ReleaseLock()
+	if err := old.Resume(); err != nil {
+		t.Errorf("the lock was not released: %v", err)
+	}
+	old.Close()
+}
+
 // TestResumeAfterAHeldStore is an upgrade that fails before the new process begins.
 func TestResumeAfterAHeldStore(t *testing.T) {
 	dir := t.TempDir()

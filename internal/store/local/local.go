@@ -138,6 +138,7 @@ type Store struct {
 	entries   int       // how many there are
 	stages    int       // of staged files, for their names
 	held      bool      // Begin was not called yet, and writer is held
+	refused   bool      // see RefuseWrites; until Close
 	suspended bool      // by Suspend, and writer and mu are held
 	settled   []string  // keys whose files are in their places, and still noted as pending
 	movedTo   string    // where the state has moved to, "" if it is here
@@ -306,22 +307,16 @@ func (s *Store) Trouble() error {
 // Close ends what runs and gives the directory free.
 func (s *Store) Close() error {
 	s.stop()
-	held := s.held
-	if held { // whoever waits to write must not
-		s.mu.Lock()
-		s.mu.closed, s.held = true, false
-		s.mu.Unlock()
-		s.writer.Unlock()
-	}
+	s.RefuseWrites()
 	<-s.done
 	s.writer.Lock()
 	defer s.writer.Unlock()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.mu.closed && !held {
+	if s.mu.closed && !s.refused {
 		return nil
 	}
-	s.mu.closed = true
+	s.mu.closed, s.refused = true, false
 	s.feed.close()
 	err := guard(s.mu.db.Close)
 	if s.lock != nil {
