@@ -158,6 +158,11 @@ func (ch *checker) gated(p *Proxy, at schema.Place) {
 		}
 		ch.ownsIdentity(&r.Features, place)
 	}
+	for i, r := range p.Routes {
+		if f := p.Effective(r); f.Gate != nil && f.Gate.BasicTokens && f.BasicAuth != nil {
+			at.Field("routes").Index(i).Called("route", r.Label()).Problem("basic_tokens of the gate and basic_auth read the same field", "remove basic_auth, or basic_tokens")
+		}
+	}
 	for _, use := range slices.Concat(append([][]string{written.Use}, usesOf(written)...)...) {
 		if policy := ch.c.Policies[use]; policy != nil {
 			ch.ownsIdentity(&policy.Features, ch.root.Field("policies").Field(use).Called("policy", use))

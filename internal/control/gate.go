@@ -1,6 +1,7 @@
 package control
 
 import (
+	"headgate/internal/exchange"
 	"headgate/internal/gate"
 )
 
@@ -29,8 +30,8 @@ func (ch *signingIn) Commit() {
 // Cancel does nothing.
 func (*signingIn) Cancel() {}
 
-// endSession aborts what runs in a session that has ended.
-func (c *Control) endSession(s *gate.Session) { c.tunnels.EndSession(s) }
+// endSession aborts what runs in a session, or with a token, that has ended.
+func (c *Control) endSession(s exchange.SignIn) { c.tunnels.EndSession(s) }
 
 // Gate knows who has signed in.
 func (c *Control) Gate() *gate.Engine { return c.gate }

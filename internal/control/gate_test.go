@@ -67,6 +67,12 @@ proxies:
 
 func startGated(t *testing.T) *gated {
 	t.Helper()
+	return startGatedWith(t, "")
+}
+
+// startGatedWith adds proxies to the configuration; %[4]s is the application.
+func startGatedWith(t *testing.T, more string) *gated {
+	t.Helper()
 	m, err := mockoidc.Run()
 	if err != nil {
 		t.Fatal(err)
@@ -76,7 +82,7 @@ func startGated(t *testing.T) *gated {
 	t.Cleanup(app.Close)
 	numbers := testhouse.Ports(t, 2)
 	g := &gated{t: t, provider: m, port: numbers[0], plain: numbers[1], app: app}
-	g.house = start(t, g.config(""))
+	g.house = start(t, g.config(strings.ReplaceAll(more, "%[4]s", app.URL)))
 	return g
 }
 
@@ -121,7 +127,7 @@ func show(w http.ResponseWriter, r *http.Request) {
 		w.Header().Add("Set-Cookie", "own=1")
 	}
 	fmt.Fprintf(w, "%s %s\n", r.Method, r.URL.Path)
-	for _, name := range []string{"Remote-User", "Remote-Email", "Remote-Name", "Remote-Groups", "remote_user", "Remote_User", "Cookie"} {
+	for _, name := range []string{"Remote-User", "Remote-Email", "Remote-Name", "Remote-Groups", "remote_user", "Remote_User", "Cookie", "Authorization", "X-Headgate-Token"} {
 		for key, values := range r.Header {
 			if strings.EqualFold(key, name) && key == http.CanonicalHeaderKey(name) {
 				fmt.Fprintf(w, "%s: %s\n", name, strings.Join(values, "|"))
@@ -370,6 +376,16 @@ func TestSessionsOutliveARestart(t *testing.T) {
 	b := g.browser()
 	b.signIn(g.at("wiki", "/"), "ann").want(t, 200)
 	g.house = g.house.again()
+	b.get(g.at("wiki", "/y")).want(t, 200, "GET /y\n", "Remote-User: ann@example.com")
+}
+
+// A change of the configuration compares the provider of each session with those in use.
+func TestSessionsOutliveAChange(t *testing.T) {
+	g := startGated(t)
+	b := g.browser()
+	b.signIn(g.at("wiki", "/"), "ann").want(t, 200)
+	b.get(g.at("wiki", "/a/longer/path/than/that/of/the/callback")).want(t, 200)
+	g.house.apply(g.config("# changed\n"))
 	b.get(g.at("wiki", "/y")).want(t, 200, "GET /y\n", "Remote-User: ann@example.com")
 }
 

@@ -28,12 +28,12 @@ const (
 	CookiePending = CookiePrefix + "pending-"
 )
 
-// secretLength is how many characters a secret has: 256 bits in Base64.
-const secretLength = 43
+// SecretLength is how many characters a secret has: 256 bits in Base64.
+const SecretLength = 43
 
 // IsSecret reports whether a text has the form of a secret, or of the digest of one.
 func IsSecret(text string) bool {
-	if len(text) != secretLength {
+	if len(text) != SecretLength {
 		return false
 	}
 	for i := range len(text) {
@@ -48,7 +48,7 @@ func IsSecret(text string) bool {
 type digest [sha256.Size]byte
 
 func digestOf(secret string) digest {
-	var b [secretLength]byte
+	var b [SecretLength]byte
 	copy(b[:], secret)
 	return sha256.Sum256(b[:])
 }

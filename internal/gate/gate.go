@@ -6,7 +6,8 @@
 // A person signs in once, at the sign-in host. That session has the person. Each
 // application's host gets a cookie of its own, which belongs to that session and ends with
 // it. session.go has the sessions, code.go the codes, cookie.go the cookies, pending.go
-// what a browser keeps while it is at the provider, store.go what outlives the process.
+// what a browser keeps while it is at the provider, store.go what outlives the process,
+// token.go the tokens of applications that cannot show the page.
 package gate
 
 import (
@@ -22,6 +23,7 @@ import (
 
 	"headgate/internal/bucket"
 	"headgate/internal/clock"
+	"headgate/internal/exchange"
 	"headgate/internal/gate/people"
 	"headgate/internal/gate/provider"
 	"headgate/internal/store"
@@ -39,8 +41,8 @@ type Options struct {
 	Publish func(Event)
 	// Own returns a person as the one who changes what is theirs, for the audit. It may be nil.
 	Own func(person string, from netip.Addr) people.By
-	// Cut ends tunnels and exchanges of a session that has ended. It may be nil.
-	Cut func(*Session)
+	// Cut ends tunnels and exchanges of a session or token that has ended. It may be nil.
+	Cut func(exchange.SignIn)
 }
 
 // EventKind is what happened.
@@ -99,6 +101,7 @@ type Sites interface {
 type Engine struct {
 	o        Options
 	sessions sessions
+	tokens   tokens
 	use      atomic.Pointer[inUse]
 	sealer   sealer
 	people   *people.People
@@ -144,6 +147,7 @@ func New(o Options) *Engine {
 		exchanges: make(chan struct{}, exchangesAtOnce),
 	}
 	e.sessions.init()
+	e.tokens.init()
 	e.use.Store(&inUse{config: &Config{}})
 	e.people = people.New(people.Options{Store: o.Store, Log: o.Log, Own: o.Own})
 	ctx, stop := context.WithCancel(context.Background())
@@ -340,10 +344,11 @@ func (e *Engine) Finish(name, base string, c *Client, response url.Values, old s
 		e.failed(Event{Provider: name, Address: c.Address}, err)
 		return "", nil, w.Return, used, ErrRefused
 	}
-	secret, s, err = e.createSession(newPerson(name, id), p.Issuer(), c, old)
+	secret, s, err = e.createSession(newPerson(p.Name(), id), p.Issuer(), c, old) // name is a view of the request
 	if err != nil {
 		return "", nil, w.Return, used, err
 	}
+	e.updateTokens(s.Person(), s.Issuer)
 	e.signIns.Add(1)
 	e.publish(Event{Kind: SignedIn, Person: s.Person().ID, Provider: name, Address: c.Address})
 	return secret, s, w.Return, used, nil

@@ -54,6 +54,11 @@ func (e *Engine) personChanged(name string) {
 			s.setPerson(localPerson(l))
 		}
 	}
+	if l == nil || l.Disabled {
+		e.localTokens(id, l == nil)
+	} else {
+		e.updateTokens(localPerson(l), localIssuer(l))
+	}
 }
 
 // ErrCredentials is of a wrong name, password or code.

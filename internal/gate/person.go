@@ -68,7 +68,7 @@ func (p *Person) GroupsField() string { return p.groups }
 
 // Allow is the compiled list of people who may enter. It is immutable.
 type Allow struct {
-	people, groups, domains map[string]bool
+	people, groups, domains, tokens map[string]bool
 }
 
 // The kinds of entries in a list of people.
@@ -76,11 +76,12 @@ const (
 	kindPerson = "person:"
 	kindGroup  = "group:"
 	kindDomain = "domain:"
+	kindToken  = "token:"
 )
 
 // Entry is one entry of a list of people.
 type Entry struct {
-	// Kind is person, group or domain.
+	// Kind is person, group, domain or token.
 	Kind string
 	// Name is what it names.
 	Name string
@@ -90,7 +91,7 @@ type Entry struct {
 }
 
 // ParseEntry reads an entry: group:PROVIDER/GROUP, person:ADDRESS, person:PROVIDER/SUBJECT
-// or domain:NAME; group:NAME and person:NAME are of people kept by headgate.
+// domain:NAME or token:NAME; group:NAME and person:NAME are of people kept by headgate.
 func ParseEntry(text string) (Entry, error) {
 	kind, name, ok := strings.Cut(text, ":")
 	if !ok || name == "" || strings.ContainsFunc(name, func(r rune) bool { return r < ' ' }) {
@@ -124,15 +125,19 @@ func ParseEntry(text string) (Entry, error) {
 		if strings.ContainsAny(name, "@/* ") {
 			return Entry{}, fmt.Errorf("%q is not a domain", name)
 		}
+	case kindToken:
+		if !ValidName(name) {
+			return Entry{}, fmt.Errorf("%q is not the name of a token", name)
+		}
 	default:
-		return Entry{}, fmt.Errorf("%q must be group:, person: or domain: with a name", text)
+		return Entry{}, fmt.Errorf("%q must be group:, person:, domain: or token: with a name", text)
 	}
 	return e, nil
 }
 
 // ParseAllow compiles a list of people.
 func ParseAllow(entries []string) (*Allow, error) {
-	a := &Allow{people: map[string]bool{}, groups: map[string]bool{}, domains: map[string]bool{}}
+	a := &Allow{people: map[string]bool{}, groups: map[string]bool{}, domains: map[string]bool{}, tokens: map[string]bool{}}
 	for _, text := range entries {
 		e, err := ParseEntry(text)
 		if err != nil {
@@ -145,6 +150,8 @@ func ParseAllow(entries []string) (*Allow, error) {
 			a.groups[e.Name] = true
 		case kindDomain:
 			a.domains[e.Name] = true
+		case kindToken:
+			a.tokens[e.Name] = true
 		}
 	}
 	return a, nil
@@ -156,4 +163,9 @@ func (a *Allow) Has(p *Person) bool {
 		return true
 	}
 	return len(a.groups) > 0 && slices.ContainsFunc(p.Groups, func(g string) bool { return a.groups[g] })
+}
+
+// HasToken reports whether a token is in the list, by its name or for its person.
+func (a *Allow) HasToken(t *Token) bool {
+	return a.tokens[t.Name] || t.Person != nil && a.Has(t.Person)
 }

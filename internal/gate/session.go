@@ -222,7 +222,7 @@ func (u *inUse) foreign(s *Session) bool {
 // Host returns the session that a cookie of an application's host belongs to, nil if it
 // belongs to none that counts. Now is the moment of the request.
 func (e *Engine) Host(cookie, host string, now int64) *Session {
-	if len(cookie) != secretLength {
+	if len(cookie) != SecretLength {
 		return nil
 	}
 	h := e.sessions.find(digestOf(cookie))

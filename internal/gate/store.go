@@ -35,10 +35,13 @@ func (e *Engine) keep(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 			e.writeSeen(context.WithoutCancel(ctx))
+			e.writeTokens(context.WithoutCancel(ctx))
 			return
 		case <-tick.C:
 			e.tidy()
+			e.tidyTokens(time.Now())
 			e.writeSeen(ctx)
+			e.writeTokens(ctx)
 		}
 	}
 }
@@ -97,31 +100,81 @@ func (e *Engine) writeSeen(ctx context.Context) {
 	}
 }
 
-// restore reads the sessions of the store. It returns the position from which on changes
-// are followed.
+// writeTokens writes the last uses of tokens, like writeSeen those of sessions.
+func (e *Engine) writeTokens(ctx context.Context) {
+	var used []*Token
+	for _, t := range e.tokens.all() {
+		if t.dirty.Load() && !t.ended.Load() {
+			used = append(used, t)
+		}
+	}
+	for some := range slices.Chunk(used, store.MaxOperations/2) {
+		change := store.Change{Who: "headgate", Why: "tokens used"}
+		for _, t := range some {
+			entry := t.entry()
+			// One that was revoked on another node must not come back.
+			change.If = append(change.If, store.Condition{Key: entry.Key, Revision: store.Revision(t.revision.Load())})
+			change.Put = append(change.Put, entry)
+			t.dirty.Store(false)
+		}
+		ctx, stop := context.WithTimeout(ctx, storeTimeout)
+		revision, err := e.o.Store.Commit(ctx, change)
+		stop()
+		if err != nil {
+			if !errors.Is(err, context.Canceled) {
+				e.o.Log.Debug("when tokens were used is not saved", "error", err)
+			}
+			continue
+		}
+		for _, t := range some {
+			t.revision.Store(uint64(revision))
+		}
+	}
+}
+
+// restore reads the sessions and tokens of the store. It returns the position from which on
+// changes are followed.
 func (e *Engine) restore(ctx context.Context) store.Position {
 	ctx, stop := context.WithTimeout(ctx, storeTimeout)
 	defer stop()
-	entries, at, err := e.o.Store.Snapshot(ctx, store.PrefixGateSession)
+	entries, at, err := e.o.Store.Snapshot(ctx, store.PrefixGate)
 	if err != nil {
 		e.o.Log.Error("sessions of applications cannot be read", "error", err)
 		return store.Position{}
 	}
-	known := map[digest]bool{}
-	for _, children := range []bool{false, true} { // children need their sign-in
-		for i := range entries {
-			e.accept(&entries[i], children)
-			if d, ok := parseDigest(strings.TrimPrefix(entries[i].Key, store.PrefixGateSession)); ok {
-				known[d] = true
-			}
+	e.acceptAll(entries)
+	known := make(map[string]bool, len(entries))
+	for i := range entries {
+		known[entries[i].Key] = true
+	}
+	// What is not there any more was ended while nothing was followed.
+	for _, s := range e.sessions.all() {
+		if !known[keyOf(s.key)] {
+			e.forget(s.key)
 		}
 	}
-	for _, s := range e.sessions.all() {
-		if !known[s.key] {
-			e.forget(s.key) // it was ended while nothing was followed
+	for _, t := range e.tokens.all() {
+		if !known[store.PrefixGateToken+t.Name] {
+			e.forgetToken(t.Name)
 		}
 	}
 	return at
+}
+
+// acceptAll reads entries of the store.
+func (e *Engine) acceptAll(entries []store.Entry) {
+	for _, children := range []bool{false, true} { // children need their sign-in
+		for i := range entries {
+			switch entry := &entries[i]; {
+			case strings.HasPrefix(entry.Key, store.PrefixGateSession):
+				e.accept(entry, children)
+			case children:
+				// read in the first round
+			case strings.HasPrefix(entry.Key, store.PrefixGateToken):
+				e.acceptToken(entry)
+			}
+		}
+	}
 }
 
 // accept takes an entry of the store: what this node wrote itself, or another.
@@ -166,7 +219,7 @@ func (e *Engine) accept(entry *store.Entry, children bool) {
 // follow takes what other nodes write, and what an operator does by the command line.
 func (e *Engine) follow(ctx context.Context, after store.Position) {
 	for ctx.Err() == nil {
-		for batch, err := range e.o.Store.Watch(ctx, store.PrefixGateSession, after) {
+		for batch, err := range e.o.Store.Watch(ctx, store.PrefixGate, after) {
 			if err != nil {
 				if errors.Is(err, store.ErrTooOld) || errors.Is(err, store.ErrRewound) {
 					after = e.restore(ctx)
@@ -181,15 +234,17 @@ func (e *Engine) follow(ctx context.Context, after store.Position) {
 }
 
 func (e *Engine) apply(batch *store.Batch) {
-	for _, children := range []bool{false, true} {
-		for i := range batch.Put {
-			e.accept(&batch.Put[i], children)
-		}
-	}
+	e.acceptAll(batch.Put)
 	for _, key := range batch.Delete {
-		if d, ok := parseDigest(strings.TrimPrefix(key, store.PrefixGateSession)); ok {
-			e.forget(d)
-			e.dropHost(d)
+		if name, ok := strings.CutPrefix(key, store.PrefixGateToken); ok {
+			if t := e.tokens.named(name); t != nil && t.revision.Load() < uint64(batch.Revision) {
+				e.forgetToken(name) // and not one that was made with the name since
+			}
+		} else if text, ok := strings.CutPrefix(key, store.PrefixGateSession); ok {
+			if d, ok := parseDigest(text); ok {
+				e.forget(d)
+				e.dropHost(d)
+			}
 		}
 	}
 }

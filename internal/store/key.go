@@ -70,6 +70,9 @@ const (
 	// PrefixBan is followed by what package bans keeps: who is banned, who never is, and
 	// where operators signed in from.
 	PrefixBan = "ban/"
+	// PrefixGate is what the keys of sessions, codes, tokens and links for applications
+	// start with.
+	PrefixGate = "gate/"
 	// PrefixGateSession is followed by the SHA-256 of the secret of a session at the
 	// sign-in host, or at an application's host, in hexadecimal digits.
 	PrefixGateSession = "gate/session/"
@@ -79,6 +82,8 @@ const (
 	// PrefixPerson is followed by what package gate/people keeps: people who sign in at
 	// applications with a password or a passkey, and their invitations.
 	PrefixPerson = "person/"
+	// PrefixGateToken is followed by the name of a token of an application.
+	PrefixGateToken = "gate/token/"
 	// PrefixSetup is followed by what setting up the first operator needs.
 	PrefixSetup = "setup/"
 )

@@ -329,7 +329,9 @@ func (c *call) allowed() error {
 	if c.row.access == public {
 		return nil
 	}
-	if !c.who.Role.AtLeast(operator.Role(c.row.access)) {
+	// Who may grant access is an admin, or a token that an admin has given the scope.
+	granted := c.row.area == areaAccess && c.who.Role.AtLeast(operator.Editor) && slices.Contains(c.who.Scopes, areaAccess)
+	if !granted && !c.who.Role.AtLeast(operator.Role(c.row.access)) {
 		return refuse(operator.CodeForbidden, "", fmt.Sprintf("this needs the role %s, and you have %s", c.row.access, c.who.Role), "")
 	}
 	write := c.rq.Method != http.MethodGet && c.rq.Method != http.MethodHead

@@ -18,13 +18,16 @@ type Config struct {
 	Enabled bool `json:"enabled" default:"true"`
 	// Allow are the people who are let in: `group:PROVIDER/GROUP` for a group of a provider,
 	// `group:NAME` for a group of people kept by headgate, `person:ADDRESS`, `person:NAME` or
-	// `person:PROVIDER/ID` for one person, `domain:NAME` for everybody
-	// with an e-mail address there. Addresses count only if they are verified: see
-	// `emails` of the provider.
+	// `person:PROVIDER/ID` for one person, `domain:NAME` for everybody with an e-mail address
+	// there, `token:NAME` for an application with a token. Addresses count only if they are
+	// verified: see `emails` of the provider.
 	Allow []string `json:"allow,omitempty" max:"1000" example:"[group:company/staff, \"person:ann@example.com\"]"`
 	// From are clients that need not sign in, by address: addresses, networks, list:NAME,
 	// country:DE or asn:64500. Servers learn nothing about who they are.
 	From []string `json:"from,omitempty" max:"10000" example:"[list:home]"`
+	// BasicTokens is whether a token is accepted as the password of Basic authentication,
+	// with any user name: many applications can do nothing else. It excludes basic_auth.
+	BasicTokens bool `json:"basic_tokens" default:"false"`
 	// SharedCache is whether responses that a server marks as public are stored and shared
 	// as without a gate: everybody who can reach such a cache can read them.
 	SharedCache bool `json:"shared_cache" default:"false"`
@@ -47,7 +50,7 @@ func (c *Config) Check(at schema.Place) {
 	seen := map[string]bool{}
 	for i, text := range c.Allow {
 		if _, err := gate.ParseEntry(text); err != nil {
-			at.Field("allow").Index(i).Problem(err.Error(), "write group:PROVIDER/GROUP, person:ADDRESS or domain:NAME")
+			at.Field("allow").Index(i).Problem(err.Error(), "write group:PROVIDER/GROUP, person:ADDRESS, domain:NAME or token:NAME")
 		} else if seen[text] {
 			at.Field("allow").Index(i).Problemf("remove one of them", "duplicate entry %s", text)
 		}

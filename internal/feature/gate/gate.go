@@ -23,7 +23,7 @@ func Compile(c *Config, headers *gate.Headers, engine *gate.Engine, env exchange
 	if err != nil {
 		return exchange.Filter{}, err
 	}
-	f := &filter{engine: engine, allow: allow, headers: *headers, shared: c.SharedCache, ports: env.SecurePorts}
+	f := &filter{engine: engine, allow: allow, headers: *headers, shared: c.SharedCache, basic: c.BasicTokens, ports: env.SecurePorts}
 	if len(c.From) > 0 {
 		if f.from, err = ipset.Compile(c.From, env.Addresses); err != nil {
 			return exchange.Filter{}, err
@@ -39,6 +39,7 @@ type filter struct {
 	from    *ipset.Matcher // nil without
 	headers gate.Headers
 	shared  bool
+	basic   bool           // tokens are accepted as passwords
 	ports   map[string]int // https ports by the names of http ports
 }
 
@@ -50,6 +51,9 @@ func (f *filter) request(ex *exchange.Exchange) *exchange.Answer {
 	}
 	if ex.Request.Scheme != "https" {
 		return needsHTTPS(ex, f.ports)
+	}
+	if token := tokenOf(ex); token != nil {
+		return f.admitToken(ex, token)
 	}
 	cookies := gate.CookiesOf(ex)
 	if cookies.Repeated || cookies.Gate == "" || f.engine == nil {
@@ -66,10 +70,16 @@ func (f *filter) request(ex *exchange.Exchange) *exchange.Answer {
 	return nil
 }
 
-// admit tells the server who signed in.
+// admit lets in a person with a session.
 func (f *filter) admit(ex *exchange.Exchange, s *gate.Session) {
-	p, list := s.Person(), &ex.Request.Header
+	p := s.Person()
 	ex.User, ex.Personal, ex.SignedIn = p.User, true, s
+	f.identify(ex, p)
+}
+
+// identify adds the fields from which the server learns who a person is.
+func (f *filter) identify(ex *exchange.Exchange, p *gate.Person) {
+	list := &ex.Request.Header
 	for _, field := range [...][2]string{{f.headers.User, p.User}, {f.headers.Email, p.Email}, {f.headers.Name, p.Name}, {f.headers.Groups, p.GroupsField()}} {
 		if field[0] != "" && field[1] != "" {
 			list.AddKnown(header.Other, field[0], field[1])

@@ -6,16 +6,21 @@ import (
 	"headgate/internal/proto/header"
 )
 
-// Guard returns the filter that keeps cookies of headgate, and fields that name people, away
+// Guard returns the filter that keeps cookies and tokens of headgate, and fields that name people, away
 // from servers, logs and whatever else reads a request. It is in front of all that looks at
 // cookies, on every route of a proxy that has a gate, also where the gate is off.
 func Guard(headers *gate.Headers) exchange.Filter {
 	g := &guard{names: headers.Names()}
-	return exchange.Filter{Name: Name, Request: g.request, Response: g.response, Owned: &exchange.Owned{Request: g.claims}}
+	return exchange.Filter{Name: Name, Request: g.request, Response: g.response, Owned: &exchange.Owned{Request: g.owns}}
 }
 
 // guard is a compiled guard. It is immutable.
 type guard struct{ names []string }
+
+// owns reports whether a field of a trailer is headgate's.
+func (g *guard) owns(f *header.Field) bool {
+	return g.claims(f) || tokenField(f) || f.ID == header.Authorization && holdsToken(f.Value).found
+}
 
 // claims reports whether a field is, or may be read by a server as, one that names people.
 func (g *guard) claims(f *header.Field) bool {
@@ -32,11 +37,16 @@ func (g *guard) claims(f *header.Field) bool {
 
 func (g *guard) request(ex *exchange.Exchange) *exchange.Answer {
 	list := &ex.Request.Header
-	for i := range list.All() {
-		if g.claims(&list.All()[i]) {
-			list.DeleteFunc(g.claims)
-			break
-		}
+	fields, named, token := list.All(), false, false
+	for i := range fields {
+		named = named || g.claims(&fields[i])
+		token = token || mayHoldToken(&fields[i])
+	}
+	if named {
+		list.DeleteFunc(g.claims)
+	}
+	if token {
+		stripTokens(ex)
 	}
 	gate.Strip(ex)
 	return nil

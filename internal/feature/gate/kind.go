@@ -62,6 +62,11 @@ func (f *filter) signIn(ex *exchange.Exchange, cookies *gate.Cookies) *exchange.
 	if f.engine == nil || f.engine.SignInOrigin(ex.Place.Port, ex.Request.Host) == "" {
 		return &exchange.Answer{Reason: exchange.SignInUnavailable, RetryAfter: 60, Cause: "gate: there is no sign-in page"}
 	}
+	if tokenInQuery(ex.Request.Query) {
+		ex.Request.Query = "" // it is for no log
+		a := f.refuseToken(ex, "gate: there is a token in the query, where it is never accepted; revoke it")
+		return a
+	}
 	const cause = "gate: not signed in"
 	texts := page.Choose(ex.Request.Header.Get(header.AcceptLanguage))
 	switch kindOf(&ex.Request) {
@@ -76,19 +81,23 @@ func (f *filter) signIn(ex *exchange.Exchange, cookies *gate.Cookies) *exchange.
 		return a
 	case framed:
 		v := page.View{Texts: texts, Title: texts.Framed, Lines: []string{texts.FramedText}, Links: []page.Link{{URL: addressOf(ex), Label: texts.Open}}, NewWindow: true}
-		return unauthorized(v.Answer(exchange.AuthRequired, true), cause)
+		return f.unauthorized(ex, v.Answer(exchange.AuthRequired, true), cause)
 	case submission:
 		v := page.View{Texts: texts, Title: texts.Framed, Lines: []string{page.Fill(texts.SignInTo, gate.HostOf(ex))}, Links: []page.Link{{URL: addressOf(ex), Label: texts.SignIn}}}
-		return unauthorized(v.Answer(exchange.AuthRequired, false), cause)
+		return f.unauthorized(ex, v.Answer(exchange.AuthRequired, false), cause)
 	}
 	to := f.engine.SignInURL(ex.Place.Port, ex.Request.Host, signInQuery(gate.OriginOf(ex)+"/", ""))
-	return unauthorized(problem(ex, exchange.AuthRequired, "Sign in to open this.", to), cause)
+	return f.unauthorized(ex, problem(ex, exchange.AuthRequired, "Sign in to open this.", to), cause)
 }
 
 // unauthorized adds what a 401 has to have (RFC 9110, section 15.5.2).
-func unauthorized(a *exchange.Answer, cause string) *exchange.Answer {
+func (f *filter) unauthorized(ex *exchange.Exchange, a *exchange.Answer, cause string) *exchange.Answer {
 	a.Cause = cause
-	a.Fields = append(a.Fields, page.Plain("WWW-Authenticate", `Bearer realm="headgate"`))
+	challenge := `Bearer realm="headgate"`
+	if f.asksBasic(&ex.Request) {
+		challenge = basicChallenge
+	}
+	a.Fields = append(a.Fields, page.Plain("WWW-Authenticate", challenge))
 	return a
 }
 

@@ -1,0 +1,122 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+)
+
+func newGate() *cobra.Command {
+	cmd := group("gate", "Manage access to applications behind a gate", `gate manages what lets clients pass a gate without the sign-in page.`+reachHelp)
+	cmd.AddCommand(newGateToken())
+	return cmd
+}
+
+// gateToken is a token of an application as the API has it.
+type gateToken struct {
+	Name        string    `json:"name"`
+	Description string    `json:"description,omitempty"`
+	Person      string    `json:"person,omitempty"`
+	Proxies     []string  `json:"proxies,omitempty"`
+	Paths       []string  `json:"paths,omitempty"`
+	Expires     time.Time `json:"expires,omitzero"`
+	Token       string    `json:"token,omitempty"`
+	Used        time.Time `json:"used,omitzero"`
+	UsedFrom    string    `json:"used_from,omitempty"`
+}
+
+func newGateToken() *cobra.Command {
+	cmd := group("token", "Manage tokens of applications that cannot sign in", `token creates, lists and revokes the tokens with which applications that cannot show the sign-in
+page pass a gate: sync clients, mobile apps, git, scripts.`+reachHelp)
+	cmd.AddCommand(newGateTokenCreate(), newGateTokenList(), newGateTokenRevoke())
+	return cmd
+}
+
+func newGateTokenCreate() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "create NAME",
+		Short: "Create a token for an application and print it",
+		Long: `create creates a token and prints its text, hgt_…, which is not shown again. The application
+sends it as "Authorization: Bearer hgt_…", in the field X-Headgate-Token, or, where the gate has
+basic_tokens, as its password. A gate accepts the token if its allow list has token:NAME, or the
+person that --person names.` + reachHelp,
+		Example: `  headgate gate token create phone --person ann@example.com --proxy cloud
+  headgate gate token create backup --path /dav --expires 365d`,
+		Args: oneName("token"),
+	}
+	r, output := addReach(cmd), addOutput(cmd)
+	person := cmd.Flags().String("person", "", "`PERSON` that the token belongs to: the e-mail address or PROVIDER/ID of someone who has signed in")
+	proxies := cmd.Flags().StringSlice("proxy", nil, "`NAME` of a proxy at which the token counts; may be repeated; all by default")
+	paths := cmd.Flags().StringSlice("path", nil, "`PATH` below which the token counts; may be repeated; all by default")
+	expires := cmd.Flags().String("expires", "", "`DURATION` for which the token is valid, such as 90d or 12h; it does not expire by default")
+	description := cmd.Flags().String("description", "", "description `TEXT`")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		t := gateToken{Name: args[0], Description: *description, Person: *person, Proxies: *proxies, Paths: *paths}
+		if *expires != "" {
+			d, err := longDuration(*expires)
+			if err != nil || d <= 0 {
+				return usage("invalid duration %q: expected a duration like 90d or 12h", *expires)
+			}
+			t.Expires = time.Now().Add(d).UTC().Truncate(time.Second)
+		}
+		return r.withRemote(func(ctx context.Context, to *remote) error {
+			var made gateToken
+			if err := to.call(ctx, http.MethodPost, "/gate/tokens", t, &made); err != nil {
+				return err
+			}
+			if output.value != "json" {
+				fmt.Fprintln(cmd.ErrOrStderr(), "Store this token now; it is not shown again:")
+				if made.Person == "" {
+					defer fmt.Fprintf(cmd.ErrOrStderr(), "Gates with token:%s in their allow list accept it.\n", made.Name)
+				}
+			}
+			return done(cmd, output, made, "%s", made.Token)
+		})
+	}
+	return cmd
+}
+
+func newGateTokenList() *cobra.Command {
+	cmd := &cobra.Command{Use: "list", Short: "List the tokens of applications", Long: "list shows all tokens of applications by name, without their text." + reachHelp, Example: "  headgate gate token list", Args: noArguments}
+	r, output := addReach(cmd), addOutput(cmd)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		return r.withRemote(func(ctx context.Context, to *remote) error {
+			all, err := askList[gateToken](ctx, to, "/gate/tokens")
+			if err != nil {
+				return err
+			}
+			if output.value == "json" {
+				return writeJSON(cmd, all.raw)
+			}
+			t := newTable(cmd.OutOrStdout(), "NAME", "PERSON", "PROXIES", "PATHS", "EXPIRES", "USED", "FROM", "DESCRIPTION")
+			for _, k := range all.items {
+				t.row(k.Name, orNone(k.Person), orNone(strings.Join(k.Proxies, " ")), orNone(strings.Join(k.Paths, " ")), moment(k.Expires), moment(k.Used), orNone(k.UsedFrom), k.Description)
+			}
+			return t.end()
+		})
+	}
+	return cmd
+}
+
+func newGateTokenRevoke() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "revoke NAME", Short: "Revoke a token of an application",
+		Long:    "revoke ends a token. Connections that use it are closed within two seconds on all machines." + reachHelp,
+		Example: "  headgate gate token revoke phone", Args: oneName("token"),
+	}
+	r, output := addReach(cmd), addOutput(cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		return r.withRemote(func(ctx context.Context, to *remote) error {
+			if err := to.call(ctx, http.MethodDelete, "/gate/tokens/"+url.PathEscape(args[0]), nil, nil); err != nil {
+				return err
+			}
+			return done(cmd, output, map[string]string{"revoked": args[0]}, "token %s revoked", args[0])
+		})
+	}
+	return cmd
+}
