@@ -23,6 +23,8 @@ import (
 // the same servers. The configurations are those of testdata/differential, and those of
 // the folder that HEADGATE_DIFFERENTIAL names: one below it for each source.
 //
+// A line "# sends: NAME: VALUE" has some of the requests send this field.
+//
 // Every request is alike, or different and named by a line of the report (see named), or
 // different and unnamed: then the import was wrong without a word, and the test fails. For
 // the configurations of the folder, what differs is written to FILE.differs beside them.
@@ -372,6 +374,9 @@ func portsOf(text string) []string {
 // strangers are hosts that few configurations name.
 var strangers = []string{"unknown.invalid", "localhost", "127.0.0.1"}
 
+// sendsLine has a field that some of the requests have.
+var sendsLine = regexp.MustCompile(`(?m)^# sends: (\S+): (.*)$`)
+
 // requestsFor makes at most 500 requests of the hosts and paths in a configuration, as
 // they are and changed a little.
 func requestsFor(text, document string) (out []networkRequest) {
@@ -396,12 +401,18 @@ func requestsFor(text, document string) (out []networkRequest) {
 		add(bare+"x", "x")
 		add(strings.ToUpper(p), "upper")
 	}
+	fields := []map[string]string{nil}
+	for _, m := range sendsLine.FindAllStringSubmatch(text, -1) {
+		fields = append(fields, map[string]string{m[1]: m[2]})
+	}
 	for _, m := range portEntry.FindAllStringSubmatch(document, -1) {
 		port, _ := strconv.Atoi(m[2])
 		for _, h := range hosts {
 			for _, p := range paths {
 				for _, method := range []string{"GET", "POST"} {
-					out = append(out, networkRequest{Port: port, TLS: m[3] == "https", Host: h, Method: method, Path: p, Change: changed[p]})
+					for _, f := range fields {
+						out = append(out, networkRequest{Port: port, TLS: m[3] == "https", Host: h, Method: method, Path: p, Change: changed[p], Header: f})
+					}
 				}
 			}
 		}

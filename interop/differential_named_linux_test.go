@@ -422,6 +422,9 @@ var headerDirectives = map[string]map[string]string{
 	"caddy":   {"header": "field", "request_header": "sent", "header_up": "sent", "header_down": "field"},
 }
 
+// routingDirectives choose what is done to a request.
+var routingDirectives = []string{"location", "if", "use_backend", "default_backend", "acl", "handle", "handle_path", "route"}
+
 // quietDirectives never change what a client or a server sees of a request in this test.
 var quietDirectives = []string{"proxy_connect_timeout", "proxy_read_timeout", "proxy_send_timeout", "keepalive_timeout", "send_timeout", "client_body_timeout", "client_header_timeout", "resolver",
 	"ssl_protocols", "ssl_ciphers", "access_log", "error_log", "log_format", "worker_connections", "keepalive", "timeout", "maxconn", "log", "tune.ssl.default-dh-param"}
@@ -448,6 +451,8 @@ func (s *source) speaksOf(r reported, aspect string) bool {
 		return true
 	case kind == "field" && name == "Content-Type" && slices.Contains([]string{"return", "default_type", "types", "respond", "http-request"}, words[0]):
 		return strings.Contains(text, "type")
+	case slices.Contains(routingDirectives, words[0]): // another route has other fields, too
+		return true
 	case ofField: // of a field that it does not name, only who answers can be the reason
 		return strings.Contains(text, "header") || strings.Contains(text, "import") || strings.Contains(text, "lua")
 	}

@@ -51,7 +51,8 @@ type networkRequest struct {
 	Port               int
 	TLS                bool
 	Host, Method, Path string
-	Change             string // of a path of the configuration, "" for none
+	Change             string            // of a path of the configuration, "" for none
+	Header             map[string]string // of lines "# sends: NAME: VALUE" in a configuration
 }
 
 type networkResult struct {
@@ -297,6 +298,9 @@ func (rq networkRequest) send(client *http.Client) (a networkAnswer) {
 		return networkAnswer{Err: err.Error()}
 	}
 	req.Host, req.URL.Opaque = rq.Host, rq.Path
+	for name, value := range rq.Header {
+		req.Header.Set(name, value)
+	}
 	if rq.TLS { // the name in TLS is that of the URL
 		own := client.Transport.(*http.Transport).Clone()
 		own.TLSClientConfig.ServerName = rq.Host

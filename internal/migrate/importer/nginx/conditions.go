@@ -17,7 +17,10 @@ type subject struct {
 	name     string     // of a header, a parameter, or a cookie
 	cookie   bool
 	note     string
-	why      string // it cannot be asked
+	why      string    // it cannot be asked
+	parts    []subject // of the source of a map with several variables
+	open     bool      // it may be anything
+	literal  bool      // a constant that is written in the source of a map
 }
 
 // request are variables that a route can be chosen by.
@@ -174,6 +177,8 @@ func (s subject) compare(op, value string) (rules.Condition, map[string]string) 
 	switch {
 	case s.why != "":
 		return rules.Impossible(s.why), nil
+	case s.parts != nil:
+		return compareParts(s.parts, op, value), nil
 	case s.constant:
 		c, groups := s.compareConstant(op, value)
 		return c.Noted(s.note), groups

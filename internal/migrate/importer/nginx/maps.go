@@ -87,9 +87,16 @@ func (v *view) source(m *mapping) subject {
 	if name = strings.Trim(name, "{}"); one && !strings.ContainsAny(name, "$ :/.") {
 		return v.subject(name)
 	}
-	text := v.expandAll(m.source)
-	if strings.Contains(text, "$") {
-		return subject{why: "headgate cannot ask for " + m.source + " of a request"}
+	parts, why := v.partsOf(m.source)
+	if why != "" {
+		return subject{why: why}
+	}
+	text := ""
+	for _, s := range parts {
+		if !s.constant {
+			return subject{parts: parts}
+		}
+		text += s.value
 	}
 	return constant(text)
 }
@@ -212,7 +219,9 @@ func (v *view) gatherText(text string, add func(*rules.Atom)) {
 			v.depth--
 			continue
 		}
+		v.gathering = true
 		s := v.source(m)
+		v.gathering = false
 		for _, e := range slices.Concat(m.exact, m.expr) {
 			if c, _ := m.entry(s, e); c.Problem == "" {
 				c.Atoms(add)

@@ -305,6 +305,40 @@ func TestPathsWithoutALocationAreNamed(t *testing.T) {
 	}
 }
 
+// TestMapsOfSeveralVariables holds that a map chooses servers by all variables of its source,
+// through other maps, and is a line to look at where it has no piece for each of them.
+func TestMapsOfSeveralVariables(t *testing.T) {
+	t.Parallel()
+	const server = ` server { listen 80; server_name a.test; location / { proxy_pass $to; } }`
+	const kind, get = "headers:\n            - {name: X-Kind, value: json}", "methods: [GET]"
+	for name, test := range map[string]struct {
+		source string
+		want   []string
+		check  string
+	}{
+		"texts":             {`map $request_method:$http_x_kind $to { default http://127.0.0.1:1; POST:json http://127.0.0.1:2; }` + server, []string{"methods: [POST]\n          " + kind, "127.0.0.1:1/", "127.0.0.1:2/"}, ""},
+		"expressions":       {`map "$request_method $http_x_kind" $to { default http://127.0.0.1:1; "~^GET j.*n$" http://127.0.0.1:2; }` + server, []string{get, "regex: ^j.*n$", "127.0.0.1:2/"}, ""},
+		"anything behind":   {`map $request_method:$http_x_kind $to { default http://127.0.0.1:1; ~^GET: http://127.0.0.1:2; }` + server, []string{get, "127.0.0.1:2/"}, ""},
+		"a map in a map":    {`map $http_x_kind $k { default none; json j; } map $k/$request_method $to { default http://127.0.0.1:1; j/GET http://127.0.0.1:2; ~^none/P http://127.0.0.1:3; }` + server, []string{get, kind, "127.0.0.1:1/", "127.0.0.1:2/", "127.0.0.1:3/"}, ""},
+		"without a default": {`map $request_method:$http_x_kind $to { "~:json$" http://127.0.0.1:2; }` + server, []string{"regex: ^json$", "127.0.0.1:2/"}, ""},
+		"nothing between":   {`map $request_method$http_x_kind $to { default http://127.0.0.1:1; ~^GETj http://127.0.0.1:2; }` + server, nil, "proxy_pass $to has variables"},
+		"what is not asked": {`map $request_method:$connection $to { default http://127.0.0.1:1; GET:1 http://127.0.0.1:2; }` + server, nil, "proxy_pass $to has variables"},
+		"a redirect":        {`map $scheme:$host $to { http:a.test /one; default /two; } server { listen 80; server_name a.test b.test; return 301 $to; }`, []string{"target: '/one?'", "target: '/two?'"}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			doc, _, check := importedAs(t, test.source)
+			for _, want := range test.want {
+				if !strings.Contains(doc, want) {
+					t.Errorf("no %q in\n%s", want, doc)
+				}
+			}
+			if test.check == "" && strings.Contains(check, "has variables") || !strings.Contains(check, test.check) {
+				t.Errorf("look at: %s", check)
+			}
+		})
+	}
+}
+
 func TestAnExpressionThatMatchesAnywhereIsARouteToLookAt(t *testing.T) {
 	t.Parallel()
 	doc, entries, check := importedAs(t, `server { listen 80; location / { proxy_pass http://127.0.0.1:1; } location ~ (/app)?/api { proxy_pass http://127.0.0.1:2; } location ~ ^/(a|b|c) { proxy_pass http://127.0.0.1:3; } }`)

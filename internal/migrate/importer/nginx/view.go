@@ -40,6 +40,8 @@ type view struct {
 	region rules.Region
 	vars   map[string]string // of set, and of groups
 	depth  int               // of maps in maps
+	// gathering is while the atoms of a map are collected, before its regions are known.
+	gathering bool
 }
 
 // flow is what becomes of requests before a location answers them: what the directives
