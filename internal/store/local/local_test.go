@@ -8,6 +8,7 @@ import (
 
 	"headgate/internal/store"
 	"headgate/internal/store/storetest"
+	"headgate/internal/testhouse"
 )
 
 // turned is a clock that a test turns.
@@ -54,6 +55,13 @@ func TestConformance(t *testing.T) {
 			storetest.Run(t, func(t *testing.T) storetest.Engine { return openEngine(t, c.key) })
 		})
 	}
+}
+
+// TestRandomLives leads lives of the engine against a model; -lives leads more of them.
+func TestRandomLives(t *testing.T) {
+	testhouse.Lives(t, 1, 6, func(t *testing.T, seed uint64) {
+		storetest.Life(t, seed, func(t *testing.T) storetest.Engine { return openEngine(t, "") })
+	})
 }
 
 func openEngine(t *testing.T, key string) storetest.Engine {

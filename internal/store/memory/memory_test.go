@@ -7,6 +7,7 @@ import (
 
 	"headgate/internal/store"
 	"headgate/internal/store/storetest"
+	"headgate/internal/testhouse"
 )
 
 func TestConformance(t *testing.T) { storetest.Run(t, openEngine) }
@@ -24,4 +25,9 @@ func openEngine(*testing.T) storetest.Engine {
 		Advance: func(d time.Duration) { passed.Add(int64(d)) },
 		Other:   openEngine,
 	}
+}
+
+// TestRandomLives leads lives of the engine against a model; -lives leads more of them.
+func TestRandomLives(t *testing.T) {
+	testhouse.Lives(t, 1, 100, func(t *testing.T, seed uint64) { storetest.Life(t, seed, openEngine) })
 }

@@ -14,6 +14,7 @@ import (
 
 	"headgate/internal/store"
 	"headgate/internal/store/storetest"
+	"headgate/internal/testhouse"
 )
 
 func background() context.Context { return context.Background() }
@@ -40,6 +41,11 @@ func advance(t *testing.T, database string, d time.Duration) {
 }
 
 func TestConformance(t *testing.T) { storetest.Run(t, openEngine) }
+
+// TestRandomLives leads lives of the engine against a model; -lives leads more of them.
+func TestRandomLives(t *testing.T) {
+	testhouse.Lives(t, 1, 2, func(t *testing.T, seed uint64) { storetest.Life(t, seed, openEngine) })
+}
 
 func openEngine(t *testing.T) storetest.Engine {
 	database := newDatabase(t)
