@@ -25,6 +25,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -206,15 +207,25 @@ func (n inNetwork) run() (r networkResult, err error) {
 	client := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }, Timeout: 10 * time.Second,
 		Transport: &http.Transport{DisableCompression: true, DisableKeepAlives: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
 	var all sync.WaitGroup
+	var late atomic.Int32
 	turn := make(chan struct{}, 4)
 	for i, rq := range n.Requests {
 		turn <- struct{}{}
+		if late.Load() > maxLate {
+			<-turn
+			break
+		}
 		all.Go(func() {
-			r.Answers[i] = rq.send(client)
+			if r.Answers[i] = rq.send(client); strings.Contains(r.Answers[i].Err, "Client.Timeout") {
+				late.Add(1)
+			}
 			<-turn
 		})
 	}
-	all.Wait()
+	if all.Wait(); late.Load() > maxLate {
+		r.Failed = fmt.Sprintf("%s does not answer: %d requests took 10s", n.Command[0], late.Load())
+		return r, nil
+	}
 	select {
 	case err := <-ended:
 		r.Failed = fmt.Sprintf("%s ended before the last request: %v\n%s", n.Command[0], err, said.String())
@@ -223,6 +234,9 @@ func (n inNetwork) run() (r networkResult, err error) {
 	}
 	return r, nil
 }
+
+// maxLate is how many requests of a program may have no answer.
+const maxLate = 12
 
 // serveReflections has a server at a port, and reports whether there is none yet.
 func serveReflections(port string) bool {

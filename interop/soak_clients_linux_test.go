@@ -83,10 +83,10 @@ func (s *soak) ask(r *rand.Rand, client *http.Client, proto, url string) {
 		s.wrong("%s %s %s %s: %d with %d bytes, %v: %.200s", proto, kind, method, path, rs.StatusCode, len(got), err, got)
 		return
 	case !bytes.Equal(got, want):
-		s.wrong("%s %s %s %s: %d bytes that are not those of the server, which has %d", proto, kind, method, path, len(got), len(want))
+		s.never("%s %s %s %s: %d bytes that are not those of the server, which has %d", proto, kind, method, path, len(got), len(want))
 		return
 	case kind != "cached" && rs.Header.Get("X-Id") != id:
-		s.wrong("%s %s %s: the response is that of request %q", proto, kind, path, rs.Header.Get("X-Id"))
+		s.never("%s %s %s: the response is that of request %q", proto, kind, path, rs.Header.Get("X-Id"))
 		return
 	}
 	s.saw(proto + " " + kind)

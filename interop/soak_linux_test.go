@@ -16,8 +16,11 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/oauth2-proxy/mockoidc"
 
 	"headgate/internal/certs/acme/acmetest"
 )
@@ -27,7 +30,8 @@ var soakTime = flag.Duration("soak", 0, "how long TestSoak runs; 0 skips it")
 // TestSoak runs a headgate with the race detector under clients and servers that behave and
 // that do not, over all protocols, while its configuration changes all the time, and checks
 // every response. soak_clients_linux_test.go has the clients, soak_servers_linux_test.go the
-// servers, soak_changes_linux_test.go the changes.
+// servers, soak_changes_linux_test.go the changes, soak_hardship_linux_test.go a full disk and
+// few descriptors.
 //
 // What has to hold: the bytes of every response that a client read to its end are those that
 // the server made for this request; a server that behaves is answered for, under all changes;
@@ -59,7 +63,10 @@ func TestSoak(t *testing.T) {
 	go s.drainNotices()
 	s.clients()
 	s.changes()
+	s.calls()
+	s.people()
 	s.hostile()
+	s.hardships()
 	s.running.Wait()
 	s.finish()
 }
@@ -74,7 +81,12 @@ type soak struct {
 
 	web, secure, quic, second, echo string // addresses of headgate
 	good                            [2]string
-	bad, slow, stream               string // addresses of servers
+	bad, slow, stream, grpc         string // addresses of servers
+
+	state    string // the state directory
+	fills    bool   // it has a file system that may be filled
+	provider *mockoidc.MockOIDC
+	hardship atomic.Pointer[string] // what headgate has too little of, for which failures are excused
 
 	local struct {
 		once   sync.Once
@@ -94,7 +106,11 @@ func (s *soak) configure() {
 	s.web, s.secure, s.second, s.echo = free(t), free(t), free(t), free(t)
 	s.quic = s.secure
 	s.ca = acmetest.Start(t, acmetest.Settings{HTTPPort: portOf(t, s.web), HTTPSPort: portOf(t, s.secure), BadNonces: 20})
-	s.g = start(t, fmt.Sprintf(`version: 1
+	s.identityProvider()
+	s.grpc, _ = grpcServer(t, "tcp", "127.0.0.1:0", nil)
+	s.g = prepare(t)
+	s.smallDisk()
+	s.g.start(fmt.Sprintf(`version: 1
 admin: {address: ""}
 ports:
   web: {address: %q, protocol: http}
@@ -109,11 +125,14 @@ proxies:
   bad: {virtual_hosts: [bad.test], routes: [{servers: [{url: "http://%s"}], retry: {}}]}
   cached: {virtual_hosts: [cached.test], cache: {default_ttl: 1s, stale_while_revalidate: 2s, stale_if_error: 5s}, routes: [{servers: [{url: "http://%s"}]}]}
   packed: {virtual_hosts: [packed.test], compression: {}, routes: [{servers: [{url: "http://%s"}]}]}
+  login: {virtual_hosts: [login.example.com], routes: [{path: /, sign_in: {title: Example}}]}
+  gated: {virtual_hosts: [gated.example.com], gate: {allow: ["domain:example.com"]}, routes: [{servers: [{url: "http://%s"}]}]}
+  grpc: {virtual_hosts: [grpc.test], routes: [{servers: [{url: "h2c://%s"}]}]}
   signed: {virtual_hosts: [signed.example.com], acme: main, routes: [{servers: [{url: "http://%s"}]}]}
 tcp_proxies:
   echo: {address: %q, servers: [{address: %q}]}
 `, s.web, s.secure, s.quic, s.second, s.ca.Directory, s.ca.CAFile, s.ca.Names, portOf(t, s.web), portOf(t, s.secure),
-		filepath.Join(t.TempDir(), "access.log"), s.good[0], s.good[1], s.bad, s.slow, s.good[0], s.good[1], s.echo, s.stream))
+		filepath.Join(t.TempDir(), "access.log"), s.good[0], s.good[1], s.bad, s.slow, s.good[0], s.good[0], s.grpc, s.good[1], s.echo, s.stream) + s.signInConfig())
 }
 
 // drainNotices reads what headgate tells the service manager of each change.
@@ -157,6 +176,16 @@ func (s *soak) wrong(format string, args ...any) {
 	if s.ctx.Err() != nil {
 		return // what ends with the soak
 	}
+	if what := s.hardship.Load(); what != nil {
+		s.saw("failed with " + *what)
+		return
+	}
+	s.t.Helper()
+	s.never(format, args...)
+}
+
+// never reports what must not happen in any hardship either: bytes of another response.
+func (s *soak) never(format string, args ...any) {
 	s.seen.Lock()
 	s.seen.failed++
 	many := s.seen.failed > 20
@@ -187,7 +216,7 @@ func (s *soak) finish() {
 	}
 	slices.SortFunc(all, func(a, b string) int { return strings.Compare(a[9:], b[9:]) })
 	s.t.Logf("in %s:\n%s", time.Since(s.began).Round(time.Second), strings.Join(all, "\n"))
-	for _, what := range []string{"http/1.1 good", "http/2 good", "http/3 good", "http/1.1 cached", "stream"} {
+	for _, what := range []string{"http/1.1 good", "http/2 good", "http/3 good", "http/1.1 cached", "stream", "gRPC call", "gRPC duplex", "signed in by OIDC"} {
 		if s.seen.m[what] == 0 {
 			s.t.Errorf("no response of the kind %q was checked", what)
 		}
