@@ -384,6 +384,7 @@ var special = []struct {
 		return a.Header["Location"] != z.Header["Location"] || a.Header["Location"] != "" && a.Status != z.Status && strings.HasSuffix(a.Header["Location"], "/")
 	}},
 	{regexp.MustCompile(`a server that cannot be reached gives 502[^;]*`), func(rq networkRequest, a, z networkAnswer) bool { return a.Status == 503 && z.Status == 502 }},
+	{regexp.MustCompile(`a request for the target itself[^;]*`), func(rq networkRequest, a, z networkAnswer) bool { return a.Header["Location"] != "" && z.Status == 404 }},
 	{regexp.MustCompile(`hosts that no site has[^;]*`), func(rq networkRequest, a, z networkAnswer) bool {
 		return a.Status == 200 && a.Body == "" && z.Status == 404
 	}},

@@ -309,6 +309,9 @@ func redirect(args []string) (func(*outcome), string) {
 		} else {
 			drop = !strings.Contains(value, "?")
 		}
+		if strings.HasPrefix(value, "/") && !strings.Contains(value, "{") {
+			note = "a request for the target itself gets 404, where HAProxy sends it there again"
+		}
 	default:
 		return nil, "a redirect is by location, prefix or scheme"
 	}

@@ -47,6 +47,7 @@ func TestLinesThatNothingCameOfAreNotTheSame(t *testing.T) {
 		"an acl that no line names":           {f + "acl x path_reg ^/x(/|$)", "acl x path_reg ^/x(/|$)", importer.Ignored, ""},
 		"a check of no server":                {f + "\nbackend c\n option httpchk GET /\n server c 127.0.0.1:3\nfrontend g\n bind :81\n default_backend c", "option httpchk GET /", importer.Ignored, ""},
 		"what a database is asked":            {"listen r\n mode tcp\n bind :6379\n option tcp-check\n tcp-check expect string role:master\n server r 127.0.0.1:3 check", "tcp-check expect string role:master", importer.Impossible, "keeps servers away"},
+		"a redirect of all paths to one":      {f + "http-request redirect location /start", "http-request redirect location /start", importer.Close, ""},
 		"a redirect where TLS ends elsewhere": {f + "http-request redirect scheme https unless { ssl_fc }", "http-request redirect scheme https unless { ssl_fc }", importer.Close, ""},
 		"a prefix that keeps out":             {f + "http-request deny if { path_beg /admin }", "http-request deny if { path_beg /admin }", importer.Close, "/adminx is not below /admin"},
 	} {
