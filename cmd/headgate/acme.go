@@ -29,7 +29,7 @@ and when the next attempt is. It also orders and renews them.`)
 	return cmd
 }
 
-// namesHelp tells what the argument of the commands is.
+// namesHelp describes the argument of the commands.
 const namesHelp = ` NAME is the name of a certificate or a host that it covers.`
 
 func newACMEStatus() *cobra.Command {
@@ -184,7 +184,7 @@ type outlook struct {
 	Challenges []struct{ Name, Challenge string }
 }
 
-// preflight looks at certificates one after the other, and tells what it found.
+// preflight checks certificates one after the other and reports the results.
 func preflight(ctx context.Context, cmd *cobra.Command, to *remote, names []string, asJSON bool) error {
 	all, blocked := []json.RawMessage{}, 0
 	out := cmd.OutOrStdout()
@@ -280,7 +280,7 @@ func addOrdering(cmd *cobra.Command) *ordering {
 // askPause is the pause between two looks at an order.
 const askPause = 300 * time.Millisecond
 
-// start has certificates ordered, and shows what becomes of them.
+// start requests orders and shows their progress.
 func (f *ordering) start(ctx context.Context, to *remote, action string, names []string) error {
 	ctx, cancel := context.WithTimeout(ctx, *f.timeout)
 	defer cancel()
@@ -339,7 +339,7 @@ func (f *ordering) wait(ctx context.Context, to *remote, was *acme.Record) (*acm
 	}
 }
 
-// timedOut says that an order takes longer than the command waits.
+// timedOut returns the error for an order that takes longer than the command waits.
 func timedOut(ctx context.Context, err error, name string) error {
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		return fmt.Errorf("the order for %s is still in progress; run headgate acme status to follow it", name)
@@ -355,7 +355,7 @@ func (f *ordering) printResults(ended []*acme.Record) error {
 		_, err := fmt.Fprintln(f.cmd.OutOrStdout(), "all ACME certificates are valid")
 		return err
 	}
-	for _, r := range ended { // of older orders the status tells
+	for _, r := range ended { // the steps of older orders are in the status
 		if n := len(r.Timeline); n > 1 {
 			r.Timeline = r.Timeline[n-1:]
 		}
@@ -406,7 +406,7 @@ func tableOfACME(w io.Writer, records []*acme.Record) {
 	}
 }
 
-// wordsOf tells what is wrong, in the authority's words too, and what to do.
+// wordsOf returns the text of a problem, with the authority's message and how to fix it.
 func wordsOf(t *acme.Trouble) string {
 	text := t.Code + ": " + t.Message
 	if t.Problem != nil {

@@ -124,7 +124,7 @@ func newPlan() *cobra.Command {
 		Use:   "plan FILE...",
 		Short: "Show what apply would change",
 		Long: `plan asks the running headgate to check configuration files without changing anything. It
-prints the changes in words, warnings, and the affected hosts and connections. Unlike apply
+prints the changes, warnings, and the affected hosts and connections. Unlike apply
 --dry-run it also works where headgate cannot write its configuration files because another
 tool deploys them.` + reachHelp,
 		Example: "  headgate plan headgate.yaml",
@@ -256,7 +256,7 @@ func listRevisions(cmd *cobra.Command, to *remote, output *choice, limit int) er
 	return t.end()
 }
 
-// objectsOf tells in a few words which objects a revision changed.
+// objectsOf lists the objects that a revision changed, shortened.
 func objectsOf(all []string) string {
 	switch {
 	case len(all) == 0:

@@ -52,7 +52,7 @@ If headgate is not running, the state directory is read directly.`,
 			if err != nil {
 				return fmt.Errorf("write %s: %w", args[0], err)
 			}
-			defer os.Remove(temp.Name()) // gone when all went well
+			defer os.Remove(temp.Name()) // after a successful rename there is nothing to remove
 			defer temp.Close()
 			out = temp
 		}
@@ -75,7 +75,7 @@ If headgate is not running, the state directory is read directly.`,
 	return cmd
 }
 
-// kept says what was written, and how secret that is.
+// kept reports what was written, and whether it is encrypted.
 func kept(name string, size int64, sealed bool) string {
 	if whole, err := filepath.Abs(name); err == nil {
 		name = whole
@@ -115,8 +115,8 @@ func keepAs(temp *os.File, name string) error {
 	return nil
 }
 
-// readPassphrase reads a passphrase from a file, or asks at a terminal; else there is
-// none.
+// readPassphrase reads a passphrase from a file, or prompts at a terminal; otherwise there
+// is none.
 func readPassphrase(cmd *cobra.Command, from, empty string) (string, error) {
 	if from == "" {
 		in, ok := cmd.InOrStdin().(*os.File)

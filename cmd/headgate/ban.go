@@ -24,9 +24,9 @@ the configuration ban clients by themselves: see "headgate ban rules".`+reachHel
 
 func newBanList() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "list", Short: "List the bans in force", Args: noArguments,
-		Long: `list shows the bans in force, the latest first: whom, by which rule, why, until when, and how
-many requests were refused.` + reachHelp,
+		Use: "list", Short: "List active bans", Args: noArguments,
+		Long: `list shows the active bans, the latest first: the address, the rule, the reason, the end, and
+the number of rejected requests.` + reachHelp,
 	}
 	r, output := addReach(cmd), addOutput(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
@@ -116,8 +116,8 @@ from banning it again, and --again ends that.` + reachHelp,
 func newBanRules() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "rules", Short: "Show what the ban rules have done", Args: noArguments,
-		Long: `rules shows what each ban rule has done since it was written. A rule in observe mode lists whom
-it would have banned, and how many of those have signed in.` + reachHelp,
+		Long: `rules shows what each ban rule has done since it was configured. For a rule in observe mode it
+lists the clients that it would have banned, and how many of those have signed in.` + reachHelp,
 	}
 	r, output := addReach(cmd), addOutput(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {

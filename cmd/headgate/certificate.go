@@ -117,14 +117,14 @@ intermediate certificate. --replace replaces the stored certificate of the same 
 			if err := to.call(ctx, method, path, in, &c); err != nil {
 				return err
 			}
-			return tellStored(cmd, output, &c)
+			return reportStored(cmd, output, &c)
 		})
 	}
 	return cmd
 }
 
-// tellStored tells of a certificate that was kept.
-func tellStored(cmd *cobra.Command, output *choice, c *storedCertificate) error {
+// reportStored reports a certificate that was stored.
+func reportStored(cmd *cobra.Command, output *choice, c *storedCertificate) error {
 	if err := done(cmd, output, c, "certificate %s for %s stored, valid until %s", c.Name, strings.Join(c.Names, ", "), c.NotAfter.Local().Format(time.DateOnly)); err != nil || output.value == "json" {
 		return err
 	}
@@ -159,7 +159,7 @@ func newCertificateSelfSigned() *cobra.Command {
 			if err := to.call(ctx, http.MethodPost, "/certificates/self_signed", in, &c); err != nil {
 				return err
 			}
-			return tellStored(cmd, output, &c)
+			return reportStored(cmd, output, &c)
 		})
 	}
 	return cmd
@@ -208,7 +208,7 @@ export requires the role admin and is recorded in the audit log.` + reachHelp,
 			}
 			switch {
 			case *certFile != "":
-				// Each file is whole at any time, also for who reads it meanwhile.
+				// Replace each file atomically: another process may be reading it.
 				if err := file.Replace(*keyFile, []byte(c.Key)); err != nil { // with mode 0600
 					return err
 				}

@@ -152,10 +152,11 @@ func chooseRequests(cmd *cobra.Command, o *compare.Options, choice compare.Choic
 	return notes, err
 }
 
-// progressEvery is how often somebody who waits hears how far it is.
+// progressEvery is the interval of progress messages.
 const progressEvery = 5 * time.Second
 
-// progress returns a func that tells how many requests were compared, now and then.
+// progress returns a function that prints the number of compared requests, at most once in
+// every interval.
 func progress(out io.Writer, every time.Duration) func(done, all int) {
 	last := time.Now()
 	return func(done, all int) {

@@ -25,9 +25,9 @@ waiting for its time limit. To undo a confirmed change, use headgate rollback.` 
 	}, "revision %s reverted")
 }
 
-// newDecision completes a command that decides about the change that waits; the API's
-// path has its name. said is what it prints, of the revision that waited.
-func newDecision(cmd *cobra.Command, said string) *cobra.Command {
+// newDecision completes a command that confirms or reverts the pending change; the
+// command's name is the API's path. message is the printed message, with the revision.
+func newDecision(cmd *cobra.Command, message string) *cobra.Command {
 	cmd.Args = noArguments
 	r, output := addReach(cmd), addOutput(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
@@ -40,7 +40,7 @@ func newDecision(cmd *cobra.Command, said string) *cobra.Command {
 		if err := to.call(cmd.Context(), http.MethodPost, "/"+cmd.Name(), struct{}{}, &out); err != nil {
 			return err
 		}
-		return done(cmd, output, out, said, out.Revision)
+		return done(cmd, output, out, message, out.Revision)
 	}
 	return cmd
 }

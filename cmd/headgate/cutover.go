@@ -119,11 +119,11 @@ type cutover struct {
 	in    io.Reader
 	out   io.Writer
 	moves []move
-	// status is how everything stood before the change.
+	// status is the status before the change.
 	status cutoverStatus
 }
 
-// cutoverStatus is what is looked at of the status.
+// cutoverStatus is the part of the status that is used.
 type cutoverStatus struct {
 	control.Status
 	ETag string `json:"etag"`
@@ -140,7 +140,7 @@ func (m move) String() string { return fmt.Sprintf("%s %s -> %s", m.name, m.from
 // movePattern reads what String writes.
 var movePattern = regexp.MustCompile(`(\S+) (\S+) -> (\S+?)(?:, |$)`)
 
-// The reasons that revisions tell. --back finds a cutover by the first.
+// The prefixes of the reasons of revisions. --back finds a cutover by the first.
 const (
 	cutoverWhy = "cutover: "
 	backWhy    = "cutover reverted: "
@@ -257,8 +257,8 @@ const (
 	latest  = 250 * time.Millisecond
 )
 
-// apply moves ports in one change. While an address is busy it waits for as long as the
-// flags say.
+// apply moves ports in one change. While an address is busy it waits, as long as the flags
+// allow.
 func (c *cutover) apply(ctx context.Context, moves []move, why string, within time.Duration) (*answered, error) {
 	words := make([]string, len(moves))
 	for i, m := range moves {
@@ -285,8 +285,8 @@ func (c *cutover) apply(ctx context.Context, moves []move, why string, within ti
 	}
 }
 
-// awaitFree waits until the addresses are free, or the time is over. It tries by plans,
-// since a change that is refused is logged and told.
+// awaitFree waits until the addresses are free, or the time is over. It uses dry runs,
+// since a rejected change would be logged and recorded.
 func (c *cutover) awaitFree(ctx context.Context, moves []move, end time.Time) error {
 	for time.Now().Before(end) {
 		began := time.Now()
@@ -303,7 +303,7 @@ func (c *cutover) awaitFree(ctx context.Context, moves []move, end time.Time) er
 	return nil
 }
 
-// busy reports whether a change was refused since somebody has an address.
+// busy reports whether a change was rejected because another process has an address.
 func busy(err error) bool {
 	var r *refusal
 	return errors.As(err, &r) && r.Code == "not_applied" && strings.Contains(r.Detail, "address already in use")

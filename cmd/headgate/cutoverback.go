@@ -63,7 +63,7 @@ const (
 
 // letGo waits until another process can have the addresses that ports have left.
 func (c *cutover) letGo(ctx context.Context, moves []move) error {
-	end, told := time.Now().Add(freeWithin), false
+	end, reported := time.Now().Add(freeWithin), false
 	for {
 		var now cutoverStatus
 		if err := c.to.call(ctx, http.MethodGet, "/status", nil, &now); err != nil {
@@ -76,8 +76,8 @@ func (c *cutover) letGo(ctx context.Context, moves []move) error {
 			return nil
 		case time.Now().After(end):
 			return fmt.Errorf("%s: still in use by open connections; run headgate port reset NAME to close them", strings.Join(held, ", "))
-		case !told && time.Until(end) < freeWithin-time.Second:
-			told = true
+		case !reported && time.Until(end) < freeWithin-time.Second:
+			reported = true
 			c.printf("waiting for open connections on %s to end; run headgate port reset NAME to close them", strings.Join(held, ", "))
 		}
 		select {
@@ -100,7 +100,7 @@ func heldOf(all []ports.State, moves []move) (held []string) {
 	return slices.Compact(held)
 }
 
-// last returns the last cutover that was not taken back.
+// last returns the last cutover that was not reverted.
 func (c *cutover) last(ctx context.Context) (*revision, error) {
 	var page struct {
 		Items []revision `json:"items"`
@@ -130,7 +130,7 @@ func (c *cutover) revert(ctx context.Context, revision string) error {
 	return nil
 }
 
-// movesOf reads what the reason of a cutover tells.
+// movesOf parses the reason of a cutover.
 func movesOf(why string) (moves []move) {
 	for _, found := range movePattern.FindAllStringSubmatch(strings.TrimPrefix(why, cutoverWhy), -1) {
 		from, err1 := netip.ParseAddrPort(found[2])

@@ -18,9 +18,9 @@ import (
 	"headgate/internal/server/resolve"
 )
 
-// The bounds of what is looked at before a cutover, and after it.
+// The limits of the checks before a cutover and after it.
 const (
-	minAnswers   = 20 // fewer say nothing about a share
+	minAnswers   = 20 // the minimum for a meaningful rate
 	watchEvery   = time.Second
 	maxHosts     = 20
 	lookupTime   = 5 * time.Second
@@ -55,24 +55,24 @@ func (c *cutover) preconditions(ctx context.Context) error {
 	return c.compared()
 }
 
-// certificates tells which hosts have no certificate that clients believe.
+// certificates reports hosts without a certificate that clients trust.
 func (c *cutover) certificates() {
 	lines := 0
-	tell := func(format string, args ...any) {
+	report := func(format string, args ...any) {
 		if lines++; lines <= maxTroubles {
 			c.printf(format, args...)
 		}
 	}
 	for _, p := range c.status.Ports {
 		if len(p.SelfSigned) > 0 && p.State != "draining" {
-			tell("certificates: port %s has a self-signed certificate for %s; browsers will reject it", p.Name, strings.Join(p.SelfSigned[:min(len(p.SelfSigned), 10)], ", "))
+			report("certificates: port %s has a self-signed certificate for %s; browsers will reject it", p.Name, strings.Join(p.SelfSigned[:min(len(p.SelfSigned), 10)], ", "))
 		}
 	}
 	for _, r := range c.status.ACME {
 		if r.Trouble != nil {
-			tell("certificates: %s is %s: %s; %s", r.Name, r.State, r.Trouble.Message, r.Trouble.Hint)
+			report("certificates: %s is %s: %s; %s", r.Name, r.State, r.Trouble.Message, r.Trouble.Hint)
 		} else if r.NotAfter.IsZero() {
-			tell("certificates: %s is %s and has no certificate yet; HTTP-01 needs port 80, TLS-ALPN-01 needs port 443", r.Name, r.State)
+			report("certificates: %s is %s and has no certificate yet; HTTP-01 needs port 80, TLS-ALPN-01 needs port 443", r.Name, r.State)
 		}
 	}
 	switch {
@@ -83,7 +83,7 @@ func (c *cutover) certificates() {
 	}
 }
 
-// dns tells where the hosts lead to, and for how long that is remembered.
+// dns reports the addresses of the hosts, and how long resolvers cache them.
 func (c *cutover) dns(ctx context.Context) {
 	var hosts []string
 	for _, p := range c.status.Proxies {
@@ -130,7 +130,7 @@ func lookup(ctx context.Context, host string) string {
 	return fmt.Sprintf("%s, cached for up to %s", line, ttl)
 }
 
-// compared tells what the report of a comparison says.
+// compared reports the result of a comparison.
 func (c *cutover) compared() error {
 	if *c.report == "" {
 		return nil
@@ -157,14 +157,14 @@ type counts struct {
 	} `json:"points"`
 }
 
-// counts asks what was answered in the last hour.
+// counts requests the counts of the last hour.
 func (to *remote) counts(ctx context.Context) (*counts, error) {
 	var n counts
 	return &n, to.call(ctx, http.MethodGet, "/series?step=10s&period=1h", nil, &n)
 }
 
-// since returns how many answers there were after others were counted, and how many of
-// them were 5xx.
+// since returns the number of responses since an earlier count, and how many of them were
+// 5xx.
 func (n *counts) since(before *counts) (requests, failed int64) {
 	was := map[int64][2]int64{}
 	var last time.Time
@@ -190,7 +190,7 @@ func healthyServers(s *control.Status) (n int) {
 	return n
 }
 
-// watch looks after a cutover, and confirms it or takes it back.
+// watch checks a cutover continuously, and confirms or reverts it.
 func (c *cutover) watch(ctx context.Context, done *answered, before *counts) error {
 	end := time.Now().Add(time.Until(done.Until) * 3 / 4)
 	c.printf("watching until %s", end.Local().Format(time.DateTime))
@@ -234,10 +234,10 @@ func (c *cutover) watch(ctx context.Context, done *answered, before *counts) err
 	return nil
 }
 
-// errNotPending says that somebody else has decided.
+// errNotPending is returned if the change was decided by another client.
 var errNotPending = errors.New("the change was confirmed or reverted elsewhere")
 
-// trouble tells which bound is crossed, "" for none.
+// trouble describes which limit is exceeded, "" for none.
 func (c *cutover) trouble(ctx context.Context, done *answered, before *counts, was int) (string, error) {
 	var now cutoverStatus
 	if err := c.to.call(ctx, http.MethodGet, "/status", nil, &now); err != nil {

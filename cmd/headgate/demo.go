@@ -48,7 +48,8 @@ while the demo runs.`,
 }
 
 // runDemo serves the upstream and the demo's configuration, which stands in a
-// folder of its own, until it is stopped.
+// runDemo serves the upstream and the demo's configuration, which is in a directory of its
+// own, until it is stopped.
 func runDemo(cmd *cobra.Command, open opener, places demo.Places, logs logFlags) error {
 	if err := probe(places.Listen); err != nil {
 		return fmt.Errorf("open %s: %w; choose another with --address", places.Listen, err)
@@ -70,13 +71,13 @@ func runDemo(cmd *cobra.Command, open opener, places demo.Places, logs logFlags)
 		return fmt.Errorf("write the demo's configuration: %w", err)
 	}
 	state := filepath.Join(dir, "state")
-	return serve(cmd.Context(), open, houseOptions{
+	return serve(cmd.Context(), open, serverOptions{
 		log: log, config: file, state: state,
 		ready: func() { greet(cmd, places, file, state) },
 	})
 }
 
-// greet tells what there is to see. The link to the console makes its first user.
+// greet prints what to try. The link to the console creates its first user.
 func greet(cmd *cobra.Command, places demo.Places, file, state string) {
 	out := cmd.OutOrStdout()
 	fmt.Fprintf(out, "\nheadgate listens on http://%s and proxies to an upstream that echoes each request.\n\n", places.Listen)
@@ -132,8 +133,8 @@ func (u *upstream) close() {
 	<-u.done
 }
 
-// firstFree returns the address, or one with the next port that nobody has, or "" if
-// the ten after it are busy too.
+// firstFree returns the address, or one with the next free port, or "" if the ten after it
+// are busy too.
 func firstFree(address string) string {
 	at := netip.MustParseAddrPort(address)
 	for port := at.Port(); port <= at.Port()+10; port++ {
@@ -144,7 +145,7 @@ func firstFree(address string) string {
 	return ""
 }
 
-// probe says why an address cannot be listened on.
+// probe returns the error of listening on an address, nil if it is free.
 func probe(address string) error {
 	l, err := (&net.ListenConfig{}).Listen(context.Background(), "tcp", address)
 	if err != nil {

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// diffContext is how many equal lines stand around a difference.
+// diffContext is the number of equal lines around a difference.
 const diffContext = 3
 
 // edit is one line of a comparison: ' ' in both, '-' in the old text only, '+'

@@ -93,7 +93,7 @@ type dockerCheck struct {
 	settings  *config.Docker
 }
 
-// checkedObject is one object that labels ask for.
+// checkedObject is one object that labels define.
 type checkedObject struct {
 	Kind      string `json:"kind"`
 	Name      string `json:"name"`
@@ -183,7 +183,7 @@ func readCompose(stdin io.Reader, name string) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(f, maxComposeFile+1))
 }
 
-// merge puts what was found beside the configuration.
+// merge combines the configuration with the discovered objects.
 func (c *dockerCheck) merge(found *discovery.Snapshot, concerns func(container string) bool) {
 	m := discovery.Merge(c.documents, []discovery.Provider{{Name: c.provider, Settings: c.settings, Objects: found.Objects, Issues: found.Issues}}, nil, nil)
 	c.Objects, c.Issues = []checkedObject{}, []discovery.Issue{}
@@ -219,8 +219,8 @@ func (c *dockerCheck) merge(found *discovery.Snapshot, concerns func(container s
 	slices.SortFunc(c.Objects, func(a, b checkedObject) int { return strings.Compare(a.Kind+"/"+a.Name, b.Kind+"/"+b.Name) })
 }
 
-// onlyMissing reports whether an object was left out for names alone that stand for
-// nothing here.
+// onlyMissing reports whether an object was omitted only because it refers to names that do
+// not exist here.
 func onlyMissing(issues []discovery.Issue, d *config.Discovered) bool {
 	missing := false
 	for _, i := range issues {

@@ -28,7 +28,7 @@ func (r *reach) openOrServe(ctx context.Context) (*remote, error) {
 	to, err := r.open(ctx)
 	var stranger *unproven
 	if err == nil || *r.admin != "" || errors.As(err, &stranger) {
-		return to, err // behind a stranger there may be a headgate with another state directory
+		return to, err // the other process may be in front of a headgate with another state directory
 	}
 	dir, failed := stateDir(*r.state)
 	if failed != nil {

@@ -87,7 +87,7 @@ explain reads the configuration files. To include proxies discovered from contai
 	return cmd
 }
 
-// explainDocuments asks what the documents say.
+// explainDocuments explains a request with configuration files.
 func explainDocuments(cmd *cobra.Command, file, state string, q plan.Question) (plan.Explanation, error) {
 	_, documents, err := readDocuments(cmd, file)
 	if err != nil {
@@ -103,7 +103,7 @@ func explainDocuments(cmd *cobra.Command, file, state string, q plan.Question) (
 	return e, nil
 }
 
-// explainRunning asks a headgate that runs.
+// explainRunning explains a request with the running headgate.
 func explainRunning(ctx context.Context, r *reach, q plan.Question) (e plan.Explanation, err error) {
 	to, err := r.open(ctx)
 	if err != nil {
@@ -124,7 +124,7 @@ func explainRunning(ctx context.Context, r *reach, q plan.Question) (e plan.Expl
 	return e, err
 }
 
-// undiscovered says what the documents alone do not tell.
+// undiscovered returns a note if the configuration files are not the whole configuration.
 func undiscovered(p *plan.Plan) []string {
 	if len(p.Config().Discovery.Docker) == 0 {
 		return nil

@@ -16,7 +16,7 @@ func isStream(address string) bool {
 	return strings.HasPrefix(address, "tcp://") || strings.HasPrefix(address, "udp://")
 }
 
-// explainStream tells what becomes of a connection, or of a session of datagrams.
+// explainStream explains how a connection, or a session of datagrams, would be handled.
 func explainStream(cmd *cobra.Command, address, from, file, output string, running *reach) error {
 	q, err := plan.ParseStream(address, from)
 	if err != nil {
@@ -39,7 +39,7 @@ func explainStream(cmd *cobra.Command, address, from, file, output string, runni
 	return err
 }
 
-// explainDocumentsStream asks what the configuration files say.
+// explainDocumentsStream explains a connection with configuration files.
 func explainDocumentsStream(cmd *cobra.Command, file string, q plan.StreamQuestion) (plan.StreamExplanation, error) {
 	_, documents, err := readDocuments(cmd, file)
 	if err != nil {
@@ -55,7 +55,7 @@ func explainDocumentsStream(cmd *cobra.Command, file string, q plan.StreamQuesti
 	return e, nil
 }
 
-// explainRunningStream asks a headgate that runs.
+// explainRunningStream explains a connection with the running headgate.
 func explainRunningStream(ctx context.Context, r *reach, address, from string) (e plan.StreamExplanation, err error) {
 	to, err := r.open(ctx)
 	if err != nil {

@@ -15,9 +15,10 @@ import (
 	"headgate/internal/admin"
 )
 
-// verifier returns the TLS settings of a client of an admin listener. With a
-// fingerprint just the certificate that has it is believed. On this machine any is, as
-// plain HTTP is there; elsewhere it has to be for the host, and vouched for.
+// verifier returns the TLS settings of a client of an admin listener. With a fingerprint,
+// it trusts exactly the certificate that has it. Otherwise it trusts every certificate on
+// this machine, where plain HTTP is also accepted; elsewhere the certificate must be valid
+// for the host and be issued by a trusted authority.
 func verifier(fingerprint, base string, loopback bool) (*tls.Config, error) {
 	c := &tls.Config{MinVersion: tls.VersionTLS12, InsecureSkipVerify: true} // VerifyConnection does it
 	switch {
@@ -42,8 +43,8 @@ func verifier(fingerprint, base string, loopback bool) (*tls.Config, error) {
 	return c, nil
 }
 
-// verify checks a chain of certificates as every client does, and tells the fingerprint
-// of one that nobody vouches for.
+// verify verifies a chain of certificates as every client does. Its error has the
+// fingerprint of an untrusted certificate.
 func verify(host string, chain []*x509.Certificate) error {
 	options := x509.VerifyOptions{DNSName: host, Intermediates: x509.NewCertPool()}
 	for _, c := range chain[1:] {
@@ -58,5 +59,5 @@ func verify(host string, chain []*x509.Certificate) error {
 	return err
 }
 
-// setTrust sets which certificates of the headgate are believed.
+// setTrust sets which certificates are trusted.
 func (to *remote) setTrust(c *tls.Config) { to.client.Transport.(*http.Transport).TLSClientConfig = c }

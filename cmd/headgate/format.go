@@ -77,8 +77,8 @@ func atMostOneFile(_ *cobra.Command, args []string) error {
 	return nil
 }
 
-// replaceFile puts other content into a file in one step, so that nobody reads
-// half of it. Links are followed; the mode stays.
+// replaceFile replaces the content of a file atomically, so that no process reads a part of
+// it. It follows links and keeps the mode.
 func replaceFile(name string, data []byte) error {
 	name, err := filepath.EvalSymlinks(name)
 	if err != nil {
@@ -92,7 +92,7 @@ func replaceFile(name string, data []byte) error {
 	if err != nil {
 		return fmt.Errorf("write %s: %w", name, err)
 	}
-	defer os.Remove(temp.Name()) // gone when all went well
+	defer os.Remove(temp.Name()) // after a successful rename there is nothing to remove
 	if _, err = temp.Write(data); err == nil {
 		err = temp.Chmod(info.Mode().Perm())
 	}

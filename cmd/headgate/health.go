@@ -52,9 +52,9 @@ and with 1 if it is not or does not respond. Container images use it as their he
 	return cmd
 }
 
-// openHealth is open for what needs no rights: where the admin socket cannot be used,
-// because the state directory cannot be written to or is somebody else's, the listener
-// is asked. It gets no token, as nobody has named it.
+// openHealth is open for requests that need no rights: where the admin socket cannot be
+// used, because the state directory is read-only or belongs to another user, it uses the
+// listener. It sends no token, because the listener was not specified by the operator.
 func (r *reach) openHealth(ctx context.Context) (*remote, error) {
 	to, err := r.open(ctx)
 	var other *otherHeadgate

@@ -15,12 +15,12 @@ import (
 	"headgate/internal/upgrade"
 )
 
-// openHouse makes the house that run and demo serve with: a control, and above it
-// the admin listener, which takes part in its changes.
-func openHouse(o houseOptions) (house, error) {
+// openServer makes what run and demo serve with: a control, and above it the admin listener,
+// which participates in its changes.
+func openServer(o serverOptions) (server, error) {
 	b, w := thisBuild(), watch.New(o.log)
 	begun, open := &atReady{next: o.ready}, make(chan struct{})
-	shared := &sharing{houseOptions: o}
+	shared := &sharing{serverOptions: o}
 	c, err := control.New(control.Options{
 		Share:      shared.opener(),
 		Node:       o.node,
@@ -73,7 +73,7 @@ func openHouse(o houseOptions) (house, error) {
 	return &controlled{Control: c, admin: listener, options: options, replacer: r}, nil
 }
 
-// atReady is told that the first configuration was applied, and tells others.
+// atReady runs do when the first configuration was applied, and then next.
 type atReady struct{ do, next func() }
 
 func (r *atReady) ready() {
@@ -83,10 +83,10 @@ func (r *atReady) ready() {
 	}
 }
 
-// newInstance returns what this process tells of itself on this machine.
-func newInstance(o houseOptions) *admin.Instance {
+// newInstance returns the identity of this process for programs on this machine.
+func newInstance(o serverOptions) *admin.Instance {
 	id := rand.Text()
-	o.inherited.Part(partInstance, &id) // it stays the same headgate
+	o.inherited.Part(partInstance, &id) // an upgrade keeps the identity
 	return &admin.Instance{ID: id, Config: o.config, State: o.state, PID: os.Getpid(), Version: thisBuild().Version}
 }
 
@@ -101,12 +101,12 @@ type controlled struct {
 // Upgrade is that of the replacer.
 func (c *controlled) Upgrade(force bool) (upgrade.Result, error) { return c.replacer.Upgrade(force) }
 
-// Run is that of the control. The admin listener and socket tell how things stand until
-// the last connection has drained. Requests are served without a socket too.
+// Run runs the control. The admin listener and socket show the status until the last
+// connection has drained. Without a socket, requests are served nevertheless.
 func (c *controlled) Run(ctx context.Context) error {
 	defer c.admin.Close()
 	path := admin.SocketPath(c.options.Instance.State)
-	c.options.Instance.Socket = path // before anybody can ask
+	c.options.Instance.Socket = path // before a client can connect
 	socket, err := c.openSocket(path)
 	if err != nil {
 		c.options.Instance.Socket = ""

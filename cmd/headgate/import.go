@@ -87,7 +87,7 @@ type importOptions struct {
 	force          bool
 }
 
-// runImport translates what stands at paths, and writes it with its report.
+// runImport translates the files at paths, and writes the result with its report.
 func runImport(cmd *cobra.Command, kind string, paths []string, o importOptions) error {
 	if ext := filepath.Ext(o.report); o.report != "" && ext != ".json" && ext != ".html" {
 		return usage("invalid report %q: expected a name that ends in .json or .html", o.report)
@@ -136,8 +136,8 @@ func writeNew(stdout io.Writer, name string, data []byte, force bool) error {
 	return file.Replace(name, data)
 }
 
-// writeFiles writes certificates and keys that the source had inside of itself, beside
-// the document. Only their owner may read them.
+// writeFiles writes certificates and keys that the source contained, next to the document.
+// Only their owner may read them.
 func writeFiles(document string, files map[string][]byte, force bool) error {
 	if len(files) == 0 {
 		return nil
@@ -158,7 +158,7 @@ func writeFiles(document string, files map[string][]byte, force bool) error {
 	return nil
 }
 
-// writeReport writes the report in the form that its name asks for.
+// writeReport writes the report in the format of its file name.
 func writeReport(name string, r *importer.Report, force bool) error {
 	var b bytes.Buffer
 	switch filepath.Ext(name) {
@@ -187,7 +187,7 @@ func outputName(out string) string {
 	return out
 }
 
-// stillMissing tells what of a document is not valid yet.
+// stillMissing describes what is not valid yet in a document.
 func stillMissing(problems []schema.Problem) error {
 	if len(problems) == 0 {
 		return nil

@@ -14,10 +14,9 @@ import (
 	"headgate/internal/store/local"
 )
 
-// loadPlan reads a configuration and checks it to the end: what its values and
-// objects say, and whether two routes want the same requests. The caller
-// retires the plan. State names the state directory whose keys it reads, "" for
-// none; nothing is written there.
+// loadPlan reads a configuration and validates all of it: values, objects, and whether two
+// routes match the same requests. The caller retires the plan. State is the state directory
+// whose keys it reads, "" for none; nothing is written there.
 func loadPlan(documents config.Documents, state string) (*plan.Plan, []config.Problem) {
 	p, problems, _ := loadWithNotes(documents, state)
 	return p, problems
@@ -45,8 +44,8 @@ func loadWithNotes(documents config.Documents, state string) (*plan.Plan, []conf
 	return p, problems, notes
 }
 
-// noteOf returns a note of a plan in the form of those about a document: the port or
-// certificate that it is about, what it says with its values, and the remedy.
+// noteOf converts a note of a plan into the form of a problem in a document: the port or
+// certificate, the text with its values, and the remedy.
 func noteOf(n exchange.Note) config.Problem {
 	var out config.Problem
 	var details []string

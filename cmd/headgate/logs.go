@@ -25,7 +25,7 @@ func addLogs(cmd *cobra.Command) logFlags {
 // open returns the application's log.
 func (f logFlags) open(w io.Writer) *slog.Logger {
 	var level slog.Level
-	_ = level.UnmarshalText([]byte(f.level.value)) // one of four known words
+	_ = level.UnmarshalText([]byte(f.level.value)) // validated by the flag
 	options := &slog.HandlerOptions{Level: level, ReplaceAttr: shortAttr}
 	var handler slog.Handler = slog.NewTextHandler(w, options)
 	if f.format.value == "json" {

@@ -1,9 +1,9 @@
-// Command headgate is a reverse proxy: it listens on ports, matches requests by
-// host and path, and passes them on to servers. "headgate help" tells its
-// commands; docs/guides/running.md how to run it.
+// Command headgate is a reverse proxy: it listens on ports, matches requests by host and
+// path, and forwards them to servers. "headgate help" lists its commands;
+// docs/guides/running.md describes how to run it.
 //
-// This package holds the command line, signals and what systemd wants to know.
-// Everything else is in internal.
+// This package is the command line, signals and the interface to systemd. Everything else
+// is in internal.
 package main
 
 import "os"

@@ -26,7 +26,7 @@ import (
 // setupFile holds the token for making the first user, below the state directory.
 const setupFile = "setup-token"
 
-// management is the management API of a house.
+// management is the management API of a server.
 type management struct {
 	api       *api.API // nil if there is none
 	operators *operator.Operators
@@ -35,10 +35,10 @@ type management struct {
 	file      string // holds the token of the set-up link
 }
 
-// openManagement makes the management API over a control: operators, events, and what
-// they are told of changes. Without a store that can be read there is none, and
-// requests are served all the same.
-func openManagement(o houseOptions, c *control.Control, w *watch.Watch, replace func() *replacer) *management {
+// openManagement makes the management API over a control: operators, events, and the
+// notification of both about changes. If the store cannot be read there is no API, and
+// requests are served nevertheless.
+func openManagement(o serverOptions, c *control.Control, w *watch.Watch, replace func() *replacer) *management {
 	m := &management{log: o.log, file: filepath.Join(o.state, setupFile)}
 	events, err := event.Open(context.Background(), c.Store(), o.log)
 	if err != nil {
@@ -168,7 +168,7 @@ func changed(e *control.Event) event.Payload {
 	return refused
 }
 
-// sentences tells a change in words, warnings too.
+// sentences describes a change, with warnings.
 func sentences(e *control.Event) []string {
 	if e.Review == nil {
 		return differences(e.Difference)
@@ -176,10 +176,10 @@ func sentences(e *control.Event) []string {
 	return e.Review.Lines(maxSentences)
 }
 
-// maxSentences bounds what an event tells of a change.
+// maxSentences limits the description of a change in an event.
 const maxSentences = 20
 
-// differences tells which objects a change is about.
+// differences lists the objects that a change affects.
 func differences(d *config.Difference) (words []string) {
 	if d == nil {
 		return nil

@@ -24,7 +24,7 @@ import (
 
 // managed is a house whose API is asked.
 type managed struct {
-	house   house
+	house   server
 	t       *testing.T
 	base    string
 	cookie  string
@@ -38,7 +38,7 @@ func manage(t *testing.T, file, state string) *managed {
 	t.Helper()
 	m := &managed{t: t, stopped: make(chan error, 1)}
 	ready := make(chan struct{})
-	h, err := openHouse(houseOptions{log: slog.New(slog.DiscardHandler), config: file, state: state, ready: func() { close(ready) }})
+	h, err := openServer(serverOptions{log: slog.New(slog.DiscardHandler), config: file, state: state, ready: func() { close(ready) }})
 	if err != nil {
 		t.Fatal(err)
 	}

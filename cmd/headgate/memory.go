@@ -15,18 +15,18 @@ import (
 	"headgate/internal/netconn"
 )
 
-// startGrowth is by how many percent the heap grows between collections during the start.
-// What is built then stays, with the free room between it that the garbage has left: the
-// more collections, the less of it.
+// startGrowth is the heap growth between collections during startup, in percent. Objects
+// that are built then stay, together with the free space that garbage leaves between them:
+// more frequent collections leave less of it.
 const startGrowth = 40
 
-// usualGrowth is by how many percent the heap grows between collections (GOGC).
+// usualGrowth is the heap growth between collections after startup, in percent (GOGC).
 const usualGrowth = 100
 
-// tuneMemory sets a memory limit a tenth below that of the control group, unless
-// the environment sets one (GOMEMLIMIT): it keeps a container from being killed
-// before the collector was asked. It lets the heap grow slowly, unless the environment
-// says how (GOGC), until settleMemory.
+// tuneMemory sets a memory limit a tenth below that of the control group, unless the
+// environment sets one (GOMEMLIMIT). It prevents that a container is killed before the
+// garbage collector runs. Until settleMemory, it also limits the growth of the heap, unless
+// the environment sets it (GOGC).
 func tuneMemory() {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(startGrowth)
@@ -74,8 +74,9 @@ func memoryLimit(root fs.FS) int64 {
 	return limit
 }
 
-// How often memory is looked at, and how many goroutines or parked connections more or
-// fewer than at the last collection make one worth it: so many, and a part of all.
+// tidyEvery is how often memory is checked. A change in the number of goroutines or parked
+// connections since the last collection by both tidyChange and a fraction of all triggers a
+// collection.
 const (
 	tidyEvery  = 3 * time.Second
 	tidyChange = 1000
@@ -86,13 +87,13 @@ const (
 // back that only the start needed: what begins with it has begun then.
 const settleAfter = time.Second
 
-// tidyMemory collects garbage after the start, and after many connections have come,
-// gone or fallen silent. A connection that is idle needs little, but its stack shrinks,
-// and what it gave back is freed, only in a collection; a quiet process has none for two
-// minutes. The same holds for what a change of the configuration replaces. When nothing
-// changes any more, what is free goes back to the system: the runtime would keep as much
-// as is in use. applied is closed when the first configuration was applied; changes counts
-// the changes. It returns when ctx ends.
+// tidyMemory collects garbage after startup, and after many connections were opened, closed
+// or became idle. An idle connection needs little memory, but its stack shrinks, and its
+// buffers are freed, only in a collection; an idle process has none for two minutes. The
+// same applies to what a change of the configuration replaces. When changes cease, free
+// memory is returned to the system: the runtime would keep as much as is in use. applied is
+// closed when the first configuration was applied; changes returns the number of changes.
+// It returns when ctx ends.
 func tidyMemory(ctx context.Context, applied <-chan struct{}, changes func() uint64) {
 	tick := time.NewTicker(tidyEvery)
 	defer tick.Stop()
@@ -114,7 +115,7 @@ func tidyMemory(ctx context.Context, applied <-chan struct{}, changes func() uin
 		}
 		g, p, n := runtime.NumGoroutine(), netconn.NumParked(), changes()
 		switch {
-		case n != changed: // others may follow
+		case n != changed: // more changes may follow
 			changed, again = n, true
 		case isOther(g, goroutines) || isOther(p, parked):
 			runtime.GC()
@@ -132,8 +133,8 @@ func isOther(now, before int) bool {
 	return max(now-before, before-now) > max(tidyChange, before/tidyPart)
 }
 
-// settleMemory gives back the memory that the start needed: texts that were parsed, and
-// the pages of the program itself that only ran then.
+// settleMemory returns to the system the memory that only startup needed: parsed texts, and
+// pages of the program.
 func settleMemory() {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(usualGrowth)

@@ -9,7 +9,7 @@ import (
 	"github.com/coreos/go-systemd/v22/daemon"
 )
 
-// notifier tells systemd how things stand. Without systemd it does nothing.
+// notifier reports the state to systemd. Without systemd it does nothing.
 type notifier struct{ log *slog.Logger }
 
 func (n notifier) send(state string) {
@@ -20,8 +20,8 @@ func (n notifier) send(state string) {
 
 func (n notifier) ready() { n.send(daemon.SdNotifyReady + "\nSTATUS=Serving.") }
 
-// replacedBy makes another process the main one of the service, and waits until systemd
-// has heard that: what the new one says counts from then on (NotifyAccess=main).
+// replacedBy makes another process the main one of the service, and waits until systemd has
+// processed that. From then on systemd accepts its messages (NotifyAccess=main).
 func (n notifier) replacedBy(pid int) {
 	n.send("MAINPID=" + strconv.Itoa(pid))
 	if err := barrier(); err != nil {
@@ -45,8 +45,8 @@ func (n notifier) reloaded(err error) {
 	n.send(daemon.SdNotifyReady + "\nSTATUS=" + status)
 }
 
-// watch tells systemd's watchdog that the process is alive, twice in each of
-// its periods, until ctx ends. Without a watchdog it returns at once.
+// watch notifies systemd's watchdog twice in each of its periods, until ctx ends. Without a
+// watchdog it returns immediately.
 func (n notifier) watch(ctx context.Context) {
 	period, err := daemon.SdWatchdogEnabled(false)
 	if err != nil {

@@ -19,7 +19,7 @@ import (
 	"headgate/internal/file"
 )
 
-// configName is the name of a configuration file that nobody named.
+// configName is the default name of a configuration file.
 const configName = "headgate.yaml"
 
 // addConfig adds the flag --config to a command.
@@ -56,8 +56,8 @@ func (o *once) Set(s string) error {
 	return nil
 }
 
-// displayed returns the search path as the help tells it: the same on every
-// machine of a system.
+// displayed returns the search path for the help, which is the same on every machine of a
+// system.
 func displayed() []string {
 	if runtime.GOOS == "windows" {
 		return []string{`%ProgramData%\headgate\` + configName, `%AppData%\headgate\` + configName, configName}
@@ -65,7 +65,7 @@ func displayed() []string {
 	return []string{"/etc/headgate/" + configName, "$XDG_CONFIG_HOME/headgate/" + configName, "./" + configName}
 }
 
-// searchPath returns the files that are looked for when nobody named one.
+// searchPath returns the files that are tried if none is specified.
 func searchPath() []string {
 	var paths []string
 	if runtime.GOOS == "windows" {
@@ -85,9 +85,9 @@ func searchPath() []string {
 	return append(paths, configName)
 }
 
-// configPath returns the file that a command works on: the named one, else the first
-// that is there on the search path, else the one in the state directory, by which
-// headgate serves that nobody has given a configuration.
+// configPath returns the configuration file of a command: the specified one, else the first
+// existing one on the search path, else the one in the state directory, which headgate
+// creates at its first start without a configuration.
 func configPath(named, state string) (string, error) {
 	if named != "" {
 		return named, nil
@@ -104,7 +104,8 @@ func configPath(named, state string) (string, error) {
 	return "", usage("no configuration file found at %s; specify one with --config, or try headgate demo", strings.Join(paths, ", "))
 }
 
-// emptyConfig is the configuration of a headgate that nobody has given one.
+// emptyConfig is the configuration file that is created at the first start without a
+// configuration.
 const emptyConfig = `# Configuration of headgate. You, the console and the API can change this file; changes
 # apply when it is saved. docs/reference/configuration.md describes every field.
 version: 1

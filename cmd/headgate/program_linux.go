@@ -8,10 +8,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// releaseProgram takes the pages of the program out of the process's memory, as far as
-// nobody can have written to them. They stay in the system's cache of files, from where
-// those come back that are used: a good half is code and tables of the start and of
-// commands.
+// releaseProgram removes pages of the program from the process's memory if they cannot have
+// been modified. They stay in the page cache, from which the kernel maps those that are
+// used again: more than half is code and tables for startup and other commands.
 func releaseProgram() {
 	name, err := os.Readlink("/proc/self/exe")
 	if err != nil {

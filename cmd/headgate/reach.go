@@ -32,7 +32,7 @@ type reach struct {
 	config, state, admin, fingerprint *string
 }
 
-// reachHelp tells in the help of a command how it finds its headgate.
+// reachHelp describes in the help of a command how it finds headgate.
 const reachHelp = `
 
 It queries the headgate that runs on this machine through its admin socket, which requires
@@ -41,7 +41,7 @@ address or URL of its admin listener with --admin and a token in $HEADGATE_TOKEN
 sent to no other listener. The self-signed certificate of another machine is trusted only
 with --fingerprint.`
 
-// addReach adds the flags that say which headgate a command is for.
+// addReach adds the flags that select the headgate of a command.
 func addReach(cmd *cobra.Command) *reach {
 	r := &reach{cmd: cmd, config: addConfig(cmd)}
 	r.state = addState(cmd)
@@ -62,11 +62,11 @@ func addState(cmd *cobra.Command) *string {
 	return state
 }
 
-// errNobody says that no headgate runs where a command looked for it.
-var errNobody = errors.New("no headgate is running")
+// errNotRunning means that no headgate runs where a command looked for it.
+var errNotRunning = errors.New("no headgate is running")
 
-// open returns the headgate that the flags are about. The error is errNobody when
-// none runs. Close it.
+// open connects to the headgate that the flags select. The error is errNotRunning if none
+// runs. Close it.
 func (r *reach) open(ctx context.Context) (*remote, error) {
 	if *r.admin != "" {
 		return r.openAddress(ctx, *r.admin, "", os.Getenv(tokenVariable))
@@ -90,14 +90,14 @@ func (r *reach) open(ctx context.Context) (*remote, error) {
 			return nil, noSocket()
 		}
 		if isAbsent(err) {
-			return nil, fmt.Errorf("%w at %s", errNobody, path)
+			return nil, fmt.Errorf("%w at %s", errNotRunning, path)
 		}
 		return nil, err
 	}
 	address, config, failed := r.configured()
 	if address == "" {
 		if failed == nil {
-			failed = fmt.Errorf("%w at %s, and the configuration disables the admin listener", errNobody, path)
+			failed = fmt.Errorf("%w at %s, and the configuration disables the admin listener", errNotRunning, path)
 		}
 		return nil, failed
 	}
@@ -111,10 +111,10 @@ func (r *reach) open(ctx context.Context) (*remote, error) {
 	return to, nil
 }
 
-// noSocket is the error of a command that asks for a state directory where no system has
-// an admin socket.
+// noSocket returns the error of a command with a state directory on systems without admin
+// sockets.
 func noSocket() error {
-	return fmt.Errorf("%w with an admin socket, which this system does not support; specify the admin listener with --admin, and a token in $%s", errNobody, tokenVariable)
+	return fmt.Errorf("%w with an admin socket, which this system does not support; specify the admin listener with --admin, and a token in $%s", errNotRunning, tokenVariable)
 }
 
 // helped adds to an error of a socket that we may not use what to do.
@@ -125,18 +125,18 @@ func helped(err error) error {
 	return err
 }
 
-// isAbsent reports whether nobody listens at a socket or address.
+// isAbsent reports whether an error means that no process listens at a socket or address.
 func isAbsent(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ECONNREFUSED)
 }
 
-// configured returns the address of the admin listener as the configuration has it, ""
-// if that switches it off, and the configuration's path, "" if there is none. With an
-// error about what the configuration says the address is as much as can be read of it,
-// else where it is by default.
+// configured returns the address of the admin listener in the configuration, "" if it is
+// disabled, and the configuration's path, "" if there is none. If the configuration has
+// problems, it returns an error with the address as far as it can be read, or the default
+// address.
 func (r *reach) configured() (address, path string, err error) {
 	if path, err = configPath(*r.config, *r.state); err != nil {
-		return adminAddress, "", nil // where it is by default
+		return adminAddress, "", nil // the default
 	}
 	docs, err := disk.Open(path, nil).Read(nil)
 	if err != nil {
@@ -155,7 +155,7 @@ func (r *reach) configured() (address, path string, err error) {
 	return reachable(cfg.Admin.Address), path, nil
 }
 
-// reachable returns where a listener is asked from this machine.
+// reachable returns the address to connect to a listener on this machine.
 func reachable(at netip.AddrPort) string {
 	if at.Addr().IsUnspecified() {
 		return fmt.Sprintf("127.0.0.1:%d", at.Port())
@@ -181,8 +181,8 @@ func (r *reach) openSocket(ctx context.Context, path string, trusted func(uid in
 	return to, nil
 }
 
-// anyUser trusts every process at a socket: it is in a directory that somebody named,
-// into which headgate alone writes.
+// anyUser trusts every process at a socket: the operator specified its directory, to which
+// only headgate can write.
 func anyUser(int) bool { return true }
 
 // ownUser trusts root and our own user.
@@ -198,7 +198,7 @@ func (r *reach) openAddress(ctx context.Context, address, config, token string) 
 	}
 	to.token = token
 	if i == nil || i.Socket == "" || token != "" || !loopback {
-		return to, nil // one that others can reach does not tell
+		return to, nil // a listener that other machines reach does not identify itself
 	}
 	if local, err := r.openSocket(ctx, i.Socket, anyUser); err == nil && local.id == i.ID {
 		to.close()
@@ -207,13 +207,14 @@ func (r *reach) openAddress(ctx context.Context, address, config, token string) 
 	return to, nil
 }
 
-// unproven is the error of a listener that nobody has named and that may be anybody's.
+// unproven is the error of a listener that was not specified by the operator and could
+// belong to any user.
 type unproven struct {
 	place string
 	why   error
 }
 
-// Error tells what is missing, and how to name the headgate.
+// Error describes what is missing, and how to specify the headgate.
 func (u *unproven) Error() string {
 	return fmt.Sprintf("cannot verify that headgate is listening at %s; no request was sent: %v; specify the state directory with --state, or the listener with --admin and $%s", u.place, u.why, tokenVariable)
 }
@@ -246,8 +247,8 @@ func (r *reach) openListening(ctx context.Context, address, config string) (*rem
 	return local, nil
 }
 
-// askAddress asks at an address which headgate it is; the instance is nil if it does not
-// tell. A token that is to go there refuses addresses at which others would see it.
+// askAddress queries an address for the instance, which is nil if it does not identify
+// itself. If a token will be sent, it rejects addresses at which others could read it.
 func (r *reach) askAddress(ctx context.Context, address, config, token string) (to *remote, i *admin.Instance, loopback bool, err error) {
 	base, loopback, err := adminURL(address, *r.fingerprint != "")
 	if err != nil {
@@ -268,7 +269,7 @@ func (r *reach) askAddress(ctx context.Context, address, config, token string) (
 		i, _, err = to.instance(ctx)
 	}
 	if errors.Is(err, syscall.ECONNREFUSED) {
-		err = fmt.Errorf("%w: %w; start headgate, or specify its admin listener with --admin", errNobody, err)
+		err = fmt.Errorf("%w: %w; start headgate, or specify its admin listener with --admin", errNotRunning, err)
 	}
 	if err == nil && i != nil {
 		err = r.check(i, address, config)
@@ -280,9 +281,9 @@ func (r *reach) askAddress(ctx context.Context, address, config, token string) (
 	return to, i, loopback, nil
 }
 
-// adminURL returns the URL of an admin listener that is named by IP:PORT or a URL, and
-// whether it is on this machine. On addresses of others it speaks TLS, and on ours where
-// it has to show a certificate.
+// adminURL returns the URL of an admin listener for an IP:PORT or URL, and whether it is on
+// this machine. It uses TLS for addresses of other machines, and on this machine if it must
+// present a certificate.
 func adminURL(named string, certified bool) (base string, loopback bool, err error) {
 	if at, err := netip.ParseAddrPort(named); err == nil {
 		scheme := "http://"
@@ -306,10 +307,10 @@ func adminURL(named string, certified bool) (base string, loopback bool, err err
 // otherHeadgate is the error of a headgate that is not the one a command is for.
 type otherHeadgate struct{ what string }
 
-// Error tells the difference.
+// Error describes the difference.
 func (o *otherHeadgate) Error() string { return o.what }
 
-// check compares what a headgate says of itself with what the flags name.
+// check compares the identity of a headgate with the flags.
 func (r *reach) check(i *admin.Instance, place, config string) error {
 	if r.cmd.Flags().Changed("config") {
 		config = *r.config
@@ -323,7 +324,7 @@ func (r *reach) check(i *admin.Instance, place, config string) error {
 	return nil
 }
 
-// samePath reports whether two paths lead to one file or folder.
+// samePath reports whether two paths are the same file or directory.
 func samePath(a, b string) bool {
 	one, err1 := os.Stat(a)
 	two, err2 := os.Stat(b)
@@ -334,7 +335,7 @@ func samePath(a, b string) bool {
 	return err == nil && full == b
 }
 
-// instance asks which headgate this is; nil if it does not tell.
+// instance requests the identity of a headgate; nil if it does not identify itself.
 func (to *remote) instance(ctx context.Context) (*admin.Instance, int, error) {
 	ctx, cancel := context.WithTimeout(ctx, headTimeout)
 	defer cancel()

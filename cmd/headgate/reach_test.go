@@ -15,7 +15,7 @@ func TestHelpNamesNoSocketWhereThereIsNone(t *testing.T) {
 	if text := signInHelp(false); !strings.Contains(text, tokenVariable) || !strings.Contains(text, "headgate token create") || strings.Contains(text, "use the admin socket") {
 		t.Errorf("without sockets: %s", text)
 	}
-	if err := noSocket(); !errors.Is(err, errNobody) || !strings.Contains(err.Error(), "--admin") || !strings.Contains(err.Error(), tokenVariable) {
+	if err := noSocket(); !errors.Is(err, errNotRunning) || !strings.Contains(err.Error(), "--admin") || !strings.Contains(err.Error(), tokenVariable) {
 		t.Errorf("a state directory without a socket: %v", err)
 	}
 }

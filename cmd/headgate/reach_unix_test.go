@@ -79,8 +79,8 @@ func TestStrangersAreToldNothing(t *testing.T) {
 		for _, args := range [][]string{{"status"}, {"logs"}, {"user", "add", "ann"}, {"user", "passwd", "ann"}, {"token", "list"}} {
 			var out, errs bytes.Buffer
 			code := execute(append(args, "--config", file), stdio{strings.NewReader("correct horse battery\n"), &out, &errs})
-			if code != exitNobody || !strings.Contains(errs.String(), "--state") || !strings.Contains(errs.String(), "--admin") {
-				t.Errorf("%s, %v: code %d, out %q, err %q; want %d and what to name", name, args, code, &out, &errs, exitNobody)
+			if code != exitNotRunning || !strings.Contains(errs.String(), "--state") || !strings.Contains(errs.String(), "--admin") {
+				t.Errorf("%s, %v: code %d, out %q, err %q; want %d and what to name", name, args, code, &out, &errs, exitNotRunning)
 			}
 		}
 		var out, errs bytes.Buffer
@@ -143,7 +143,7 @@ func TestFingerprintIsNeverPassedOver(t *testing.T) {
 	if len(s.mu.asked) > 0 || len(s.mu.told) > 0 {
 		t.Errorf("it was asked for %v and told %q", s.mu.asked, s.mu.told)
 	}
-	if _, _, err := adminURL("http://127.0.0.1:9080", true); err == nil || errors.Is(err, errNobody) {
+	if _, _, err := adminURL("http://127.0.0.1:9080", true); err == nil || errors.Is(err, errNotRunning) {
 		t.Errorf("a fingerprint of plain HTTP: %v", err)
 	}
 }

@@ -18,14 +18,14 @@ import (
 	"headgate/internal/schema"
 )
 
-// The bounds of what a headgate is asked.
+// The limits of a request to headgate.
 const (
 	askTimeout  = time.Minute
 	headTimeout = 30 * time.Second
 	maxAnswer   = 256 << 20
 )
 
-// remote is a headgate that is asked through its API.
+// remote is a client of the API of a headgate.
 type remote struct {
 	base, place string // where it is, for us and for people
 	id          string // of the instance
@@ -35,7 +35,7 @@ type remote struct {
 }
 
 func newRemote(base, place string, dial func(ctx context.Context, network, address string) (net.Conn, error)) *remote {
-	// No proxy of the environment stands between, and no redirect leads elsewhere.
+	// No proxy of the environment is used, and no redirect is followed.
 	transport := &http.Transport{DialContext: dial, ResponseHeaderTimeout: headTimeout, TLSHandshakeTimeout: headTimeout}
 	return &remote{
 		base: base, place: place, close: transport.CloseIdleConnections,
@@ -62,7 +62,7 @@ func (to *remote) send(ctx context.Context, method, path string, body io.Reader,
 	return rs, nil
 }
 
-// errorOf takes away from an error of http.Client what the message says already.
+// errorOf removes from an error of http.Client what the message already says.
 func errorOf(err error) error {
 	type wrapped interface{ Unwrap() error }
 	if w, ok := err.(wrapped); ok && w.Unwrap() != nil {
@@ -83,7 +83,7 @@ type refusal struct {
 	status int
 }
 
-// Error tells what is wrong, where, and what to do.
+// Error describes what is wrong, where, and how to fix it.
 func (r *refusal) Error() string {
 	text := r.Detail
 	if at := cmp.Or(fieldAt(r.Pointer), r.Parameter); at != "" {
@@ -106,7 +106,7 @@ func fieldAt(pointer string) string {
 		step = strings.NewReplacer("~1", "/", "~0", "~").Replace(step)
 		_, err := strconv.ParseUint(step, 10, 32)
 		switch {
-		case i == 0: // what stands before the first slash
+		case i == 0: // the text before the first slash
 		case err == nil && path != "":
 			path += "[" + step + "]"
 		default:
@@ -116,7 +116,7 @@ func fieldAt(pointer string) string {
 	return path
 }
 
-// signInHelp says how a command signs in. Not every system has an admin socket.
+// signInHelp describes how a command authenticates. Not every system has an admin socket.
 func signInHelp(socket bool) string {
 	if socket {
 		return "set a token in $" + tokenVariable + ", or use the admin socket"
@@ -131,7 +131,7 @@ func (to *remote) call(ctx context.Context, method, path string, in, out any) er
 	return to.change(ctx, method, path, "*", in, out)
 }
 
-// change is ask for a change that was made of what has an entity tag.
+// change is a request for a change of what has an entity tag.
 func (to *remote) change(ctx context.Context, method, path, tag string, in, out any) error {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
@@ -157,7 +157,7 @@ func (to *remote) change(ctx context.Context, method, path, tag string, in, out 
 	return nil
 }
 
-// open is ask for an answer that is read by the caller, who closes its body.
+// open sends a request whose response the caller reads; the caller closes the body.
 func (to *remote) open(ctx context.Context, method, path string, in any) (*http.Response, error) {
 	return to.beginMatch(ctx, method, path, "*", in)
 }

@@ -20,13 +20,13 @@ import (
 
 // The names of descriptors and parts of the state that belong to no port.
 const (
-	adminFile    = "admin/" // with the address behind it
+	adminFile    = "admin/" // followed by the address
 	socketFile   = "admin.sock"
 	partInstance = "instance"
 )
 
-// reportEvery is how often a replaced process tells the new one how many connections it
-// has.
+// reportEvery is how often a replaced process reports the number of its connections to the
+// new one.
 const reportEvery = time.Second
 
 // forceWait is how long the process before may take to end when it is stopped.
@@ -62,7 +62,7 @@ type replacer struct {
 }
 
 // newReplacer returns what replaces this process.
-func newReplacer(o houseOptions, c *control.Control, listener *admin.Server, options admin.Options) *replacer {
+func newReplacer(o serverOptions, c *control.Control, listener *admin.Server, options admin.Options) *replacer {
 	program, err := os.Executable()
 	if err != nil {
 		o.log.Warn("the path of the binary is unknown; it cannot be upgraded", "error", err)
@@ -74,8 +74,8 @@ func newReplacer(o houseOptions, c *control.Control, listener *admin.Server, opt
 	}
 }
 
-// takeOver returns what tells the process before that this one serves; nil if there is
-// none.
+// takeOver returns a function that notifies the previous process that this one serves; nil
+// if there is none.
 func takeOver(in *upgrade.Inheritance) func() error {
 	if in == nil {
 		return nil
@@ -194,8 +194,8 @@ func (r *replacer) Freeze(context.Context) (*upgrade.Handover, error) {
 	return h, nil
 }
 
-// closeLocked closes the duplicates that the new process has got; all says that those of
-// the admin listener and socket are closed, too.
+// closeLocked closes the duplicates that the new process has received; all includes those
+// of the admin listener and socket.
 func (r *replacer) closeLocked(all bool) {
 	for _, f := range r.mu.handover.Files {
 		if all || f.File != r.mu.listener && f.File != r.mu.socketFile {

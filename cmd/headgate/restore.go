@@ -24,7 +24,7 @@ func newRestore() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "restore FILE | --previous",
 		Short: "Restore a backup",
-		Long: `restore applies the configuration of a backup as a change and prints the changes in words.
+		Long: `restore applies the configuration of a backup as a change and prints the changes.
 Users and tokens are replaced by those of the backup, and all sessions end. Missing
 certificates and ACME accounts are restored; existing ones are kept, because they may be
 newer. Revisions, the audit log and events continue: the restore is a new revision, and a
@@ -71,7 +71,7 @@ one can run again. The converted state is kept beside it.` + reachHelp,
 			defer f.Close()
 			in = f
 		} else if *from == "" {
-			cmd.SetIn(http.NoBody) // standard input is the archive, and nobody is asked
+			cmd.SetIn(http.NoBody) // standard input is the archive, so there is no prompt
 		}
 		passphrase, err := readPassphrase(cmd, *from, "if it is not encrypted")
 		if err != nil {

@@ -15,11 +15,11 @@ import (
 
 // The exit codes of every command.
 const (
-	exitOK      = 0
-	exitInvalid = 1 // the configuration is wrong, or the command did not succeed
-	exitUsage   = 2 // the command line is wrong
-	exitNobody  = 3 // no headgate answers, or it is another one than the command is for
-	exitStale   = 4 // somebody has changed the configuration meanwhile
+	exitOK         = 0
+	exitInvalid    = 1 // the configuration is wrong, or the command did not succeed
+	exitUsage      = 2 // the command line is wrong
+	exitNotRunning = 3 // no headgate is running, or it is not the one that the command is for
+	exitStale      = 4 // the configuration was changed since it was read
 )
 
 // stdio is where a command reads and writes.
@@ -72,8 +72,8 @@ func execute(args []string, s stdio) int {
 	case errors.As(err, &e):
 		code = e.code
 		err = e.err
-	case errors.Is(err, errNobody), errors.As(err, &other), errors.As(err, &stranger):
-		code = exitNobody
+	case errors.Is(err, errNotRunning), errors.As(err, &other), errors.As(err, &stranger):
+		code = exitNotRunning
 	case errors.As(err, &refused) && refused.status == http.StatusPreconditionFailed:
 		code = exitStale
 	}
@@ -117,7 +117,7 @@ meantime.`,
 		},
 	}
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &exitError{exitUsage, err} })
-	root.AddCommand(newRun(openHouse), newValidate(), newFormat(), newExplain(), newSchema(), newHashPassword(), newDemo(openHouse), newRespond(), newHealth(), newStatus(), newImport(), newCompare(), newDocker(), newDiff(), newVersion(), newManual())
+	root.AddCommand(newRun(openServer), newValidate(), newFormat(), newExplain(), newSchema(), newHashPassword(), newDemo(openServer), newRespond(), newHealth(), newStatus(), newImport(), newCompare(), newDocker(), newDiff(), newVersion(), newManual())
 	root.AddCommand(newUser(), newToken(), newLogsCommand(), newEvents(), newBackup(), newRestore(), newACME(), newCertificate())
 	root.AddCommand(newApply(), newPlan(), newConfirm(), newRevert(), newRollback(), newRevisions(), newPurge(), newPort(), newServer(), newStore(), newNode(), newBan(), newGate(), newLists(), newNotice(), newCutover(), newUpgrade())
 	root.SetVersionTemplate("{{.Version}}\n")
@@ -133,14 +133,14 @@ meantime.`,
 	return root
 }
 
-// unknownBeforeHelp returns the error of a command line that asks for help on a
-// command that there is not. Help on no command at all is that of headgate.
+// unknownBeforeHelp returns the error of a command line that requests help for a command
+// that does not exist. cobra would show the help of headgate.
 func unknownBeforeHelp(root *cobra.Command, args []string) error {
 	if len(args) < 2 || strings.HasPrefix(args[0], "-") || !slices.Contains(args, "--help") && !slices.Contains(args, "-h") {
 		return nil
 	}
 	if cmd, _, err := root.Find(args); err != nil || cmd != root {
-		return nil // of an error ExecuteC tells
+		return nil // ExecuteC reports the error
 	}
 	return unknownCommand(root, args[0])
 }
@@ -176,7 +176,7 @@ func variable(flag string) string {
 	return "HEADGATE_" + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
 }
 
-// withoutVariable reports whether a flag asks a question, which no environment does.
+// withoutVariable reports whether a flag cannot be set by an environment variable.
 func withoutVariable(f *pflag.Flag) bool { return f.Name == "help" || f.Name == "version" }
 
 // describeVariable adds the environment variable to the help text of a flag.
@@ -219,7 +219,7 @@ func arguments(min, max int) cobra.PositionalArgs {
 	}
 }
 
-// choice is the value of a flag that takes one of a few words.
+// choice is the value of a flag with a set of allowed words.
 type choice struct {
 	value string
 	words []string
@@ -231,7 +231,7 @@ func newChoice(words ...string) *choice { return &choice{words[0], words} }
 func (c *choice) String() string { return c.value }
 func (c *choice) Type() string   { return strings.Join(c.words, "|") }
 
-// Set takes one of the words.
+// Set accepts one of the words.
 func (c *choice) Set(s string) error {
 	for _, w := range c.words {
 		if s == w {

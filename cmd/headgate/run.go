@@ -73,7 +73,7 @@ process by one that runs the binary now on disk, as headgate upgrade does.`,
 		if made {
 			log.Info("no configuration file was found; an empty one was created, to be filled in the console or through the API", "file", name)
 		}
-		return serve(cmd.Context(), open, houseOptions{log: log, config: name, state: dir, key: os.Getenv(keyVariable), store: *shared, node: nodeName(*node), strict: *strict})
+		return serve(cmd.Context(), open, serverOptions{log: log, config: name, state: dir, key: os.Getenv(keyVariable), store: *shared, node: nodeName(*node), strict: *strict})
 	}
 	return cmd
 }
@@ -86,8 +86,8 @@ func checkAddress(text string) error {
 	return nil
 }
 
-// house is a proxy that serves.
-type house interface {
+// server is a running proxy.
+type server interface {
 	proxy
 	// Upgrade replaces this process by one that runs the binary now on disk: see replacer.
 	Upgrade(force bool) (upgrade.Result, error)
@@ -96,8 +96,8 @@ type house interface {
 	Run(ctx context.Context) error
 }
 
-// houseOptions is what a house is made of.
-type houseOptions struct {
+// serverOptions are the options of a server.
+type serverOptions struct {
 	log           *slog.Logger
 	config, state string
 	// key is the key that secrets in the state directory are sealed with, "" for the
@@ -112,7 +112,7 @@ type houseOptions struct {
 	inherited *upgrade.Inheritance
 	// activated are the sockets that the service manager has opened, nil for none.
 	activated *activated
-	// notify tells the service manager how things stand.
+	// notify reports the state to the service manager.
 	notify notifier
 	// ready is called once, when the first configuration was applied.
 	ready func()
@@ -121,11 +121,11 @@ type houseOptions struct {
 	changed func()
 }
 
-// opener makes a house.
-type opener func(houseOptions) (house, error)
+// opener makes a server.
+type opener func(serverOptions) (server, error)
 
-// serve runs a house until a signal or the end of ctx stops it.
-func serve(ctx context.Context, open opener, o houseOptions) error {
+// serve runs a server until a signal or the end of ctx stops it.
+func serve(ctx context.Context, open opener, o serverOptions) error {
 	log := o.log
 	keepOnBrokenPipe()
 	tuneMemory()
@@ -182,7 +182,7 @@ func serve(ctx context.Context, open opener, o houseOptions) error {
 		o.inherited.Failed(err)
 	}
 	if refused := (*control.Refused)(nil); errors.As(err, &refused) {
-		return &exitError{exitInvalid, nil} // the log has told each problem
+		return &exitError{exitInvalid, nil} // the log has each problem
 	}
 	if err != nil {
 		return err

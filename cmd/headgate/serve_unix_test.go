@@ -24,7 +24,7 @@ import (
 // still is a house that serves nothing.
 type still struct {
 	recordingProxy
-	options houseOptions
+	options serverOptions
 	running func()
 }
 
@@ -39,10 +39,10 @@ func (h *still) Upgrade(bool) (upgrade.Result, error) { return upgrade.Result{},
 
 // runStill runs a command with a house that serves nothing, and stops it by a
 // signal once running has returned.
-func runStill(t *testing.T, command func(opener) *cobra.Command, args []string, running func(houseOptions)) (stdout, stderr string) {
+func runStill(t *testing.T, command func(opener) *cobra.Command, args []string, running func(serverOptions)) (stdout, stderr string) {
 	t.Helper()
 	var out, log bytes.Buffer
-	cmd := command(func(o houseOptions) (house, error) {
+	cmd := command(func(o serverOptions) (server, error) {
 		return &still{options: o, running: func() {
 			running(o)
 			// SIGTERM is heard before Run is called: serve has begun to listen.
@@ -65,7 +65,7 @@ func TestRunTellsSystemdWhenItServesAndStops(t *testing.T) {
 	heard := systemd(t)
 	dir := t.TempDir()
 	file := filepath.Join(dir, "headgate.yaml")
-	_, stderr := runStill(t, newRun, []string{"--config", file, "--state", dir}, func(o houseOptions) {
+	_, stderr := runStill(t, newRun, []string{"--config", file, "--state", dir}, func(o serverOptions) {
 		if o.config != file || o.state != dir {
 			t.Errorf("got %q and %q", o.config, o.state)
 		}
@@ -89,7 +89,7 @@ func TestDemoLeavesNothingBehind(t *testing.T) {
 	address := l.Addr().String()
 	l.Close()
 	var file string
-	stdout, _ := runStill(t, newDemo, []string{"--address", address, "--admin", ""}, func(o houseOptions) {
+	stdout, _ := runStill(t, newDemo, []string{"--address", address, "--admin", ""}, func(o serverOptions) {
 		file = o.config
 		data, err := os.ReadFile(file)
 		if err != nil {

@@ -27,7 +27,7 @@ sticky cookie for it. Requests in progress complete.`, true),
 	return cmd
 }
 
-// serverHelp tells how servers are named.
+// serverHelp describes how servers are specified.
 const serverHelp = `
 
 SERVER is the address of the server as in the configuration, such as http://10.0.0.7:3000;

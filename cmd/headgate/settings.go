@@ -15,7 +15,8 @@ import (
 	"headgate/internal/update"
 )
 
-// settings applies the webhooks, notices and sign-in provider of configurations, beside the changes: a webhook that ends must keep none of them waiting.
+// settings applies the webhooks, notices and sign-in provider of configurations, after the
+// changes: a webhook that ends must not delay a change.
 type settings struct {
 	hooks     *notice.Sender
 	operators *operator.Operators
@@ -23,7 +24,7 @@ type settings struct {
 	updates   *update.Watch
 	stopped   sync.WaitGroup
 	oidc      *config.OIDC // in use
-	told      bool         // of oidc
+	known     bool         // of oidc
 }
 
 // follow begins. Close ends it.
@@ -37,13 +38,13 @@ func follow(hooks *notice.Sender, operators *operator.Operators, updates *update
 	return s
 }
 
-// changed hears of changes, one at a time.
+// changed is called with every change, one at a time.
 func (s *settings) changed(e *control.Event) {
 	if e.After == nil {
 		return
 	}
 	select {
-	case <-s.next: // nobody has seen it
+	case <-s.next: // it was not applied yet
 	default:
 	}
 	s.next <- e.After
@@ -69,8 +70,8 @@ func (s *settings) use(cfg *config.Config) {
 	}
 	s.hooks.Set(hooks)
 	s.updates.Use(cfg.Admin.UpdateCheck)
-	if was, is := s.oidc, cfg.Admin.OIDC; !s.told || !sameOIDC(was, is) {
-		s.oidc, s.told = is, true
+	if was, is := s.oidc, cfg.Admin.OIDC; !s.known || !sameOIDC(was, is) {
+		s.oidc, s.known = is, true
 		s.operators.SetOIDC(provider(is))
 	}
 }
@@ -86,7 +87,7 @@ func sameOIDC(a, b *config.OIDC) bool {
 		slices.Equal(a.Scopes, b.Scopes) && slices.Equal(a.Roles, b.Roles)
 }
 
-// provider returns a sign-in provider as operators are told of it.
+// provider returns a sign-in provider in the form that the operators use.
 func provider(o *config.OIDC) *operator.OIDC {
 	if o == nil {
 		return nil

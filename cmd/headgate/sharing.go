@@ -45,10 +45,10 @@ func nodeName(given string) string {
 	return strings.ToLower(given)
 }
 
-// sharing opens the shared store of a house.
+// sharing opens the shared store of a server.
 type sharing struct {
-	houseOptions
-	control atomic.Pointer[control.Control] // nil until it was made
+	serverOptions
+	control atomic.Pointer[control.Control] // nil until it exists
 }
 
 // opener returns what opens the store, nil if nothing is shared.
@@ -65,7 +65,7 @@ func (s *sharing) open(files *local.Store) (store.Store, error) {
 	}
 	reconsider := func() {
 		if c := s.control.Load(); c != nil {
-			go c.Reconsider() // an edit by hand that was refused meanwhile
+			go c.Reconsider() // a manual edit that was rejected before
 		}
 	}
 	engine, name, err := openEngine(s.store, s.state, s.node, s.log, func(state postgres.State) {
@@ -91,8 +91,8 @@ func (s *sharing) open(files *local.Store) (store.Store, error) {
 	return shared, nil
 }
 
-// openEngine opens the shared store at an address. Its name tells it from others, and has no
-// secret in it.
+// openEngine opens the shared store at an address. Its name identifies the address, and
+// contains no secret.
 func openEngine(address, state, node string, log *slog.Logger, changed func(postgres.State)) (*postgres.Store, string, error) {
 	at, err := storeAddress(address)
 	if err != nil {

@@ -19,7 +19,7 @@ type proxy interface {
 	Reopen() error
 }
 
-// signals turns signals into what they ask for.
+// signals handles signals.
 type signals struct {
 	log    *slog.Logger
 	proxy  proxy
@@ -27,22 +27,22 @@ type signals struct {
 	stop   context.CancelFunc
 	// exit ends the process at once.
 	exit func(code int)
-	// errors gets the stacks of all goroutines when a signal asks for them.
+	// errors receives the stacks of all goroutines when a signal requests them.
 	errors io.Writer
-	// upgrade replaces the process by one that runs the binary now on disk. It logs what
-	// came of it. Nil does nothing.
+	// upgrade replaces the process by one that runs the binary now on disk. It logs the
+	// result. Nil does nothing.
 	upgrade func()
-	// listening, if it is not nil, is called when signals are heard.
+	// listening, if not nil, is called when signals are handled.
 	listening func()
 }
 
-// serve handles signals until ctx ends and gives them back. A reload that
-// takes its time does not keep a stop from being heard.
+// serve handles signals until ctx ends, and then restores their default. A slow reload does
+// not delay a stop.
 func (s *signals) serve(ctx context.Context) {
 	all := slices.Concat(stopSignals, reloadSignals, reopenSignals, upgradeSignals, stackSignals)
-	heard := make(chan os.Signal, 8)
-	signal.Notify(heard, all...)
-	defer signal.Stop(heard)
+	received := make(chan os.Signal, 8)
+	signal.Notify(received, all...)
+	defer signal.Stop(received)
 	if s.listening != nil {
 		s.listening()
 	}
@@ -61,7 +61,7 @@ func (s *signals) serve(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 			return
-		case sig := <-heard:
+		case sig := <-received:
 			switch {
 			case slices.Contains(reloadSignals, sig):
 				select {
@@ -90,7 +90,7 @@ func (s *signals) serve(ctx context.Context) {
 	}
 }
 
-// reload applies the configuration each time it is asked to.
+// reload applies the configuration for each request.
 func (s *signals) reload(asked <-chan struct{}) {
 	for range asked {
 		s.notify.reloading()

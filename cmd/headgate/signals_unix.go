@@ -8,7 +8,7 @@ import (
 	"syscall"
 )
 
-// The signals that mean something beside the interrupt.
+// The signals that are handled besides the interrupt.
 var (
 	stopSignals    = []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGQUIT}
 	reloadSignals  = []os.Signal{syscall.SIGHUP}
@@ -17,6 +17,6 @@ var (
 	stackSignals   = []os.Signal{syscall.SIGIO}
 )
 
-// keepOnBrokenPipe lets the process live when nobody reads its standard output
-// or error any more: writing the log fails then, serving goes on.
+// keepOnBrokenPipe keeps the process running when the reader of its standard output or
+// error goes away: writing the log fails then, serving continues.
 func keepOnBrokenPipe() { signal.Ignore(syscall.SIGPIPE) }

@@ -131,7 +131,7 @@ func (f *statusFlags) watchStatus(ctx context.Context, out io.Writer, proxy stri
 	}
 }
 
-// isTerminal reports whether somebody looks at what is written.
+// isTerminal reports whether a writer is a terminal.
 func isTerminal(out io.Writer) bool {
 	if s, ok := out.(screen); ok {
 		out = s.w

@@ -146,7 +146,7 @@ func (s *statusPage) printProxies(w io.Writer) {
 	}
 }
 
-// origin is where an object stands, without the folder of its document.
+// origin is where an object is defined, without the directory of its file.
 func origin(text string) string {
 	if text == "" {
 		return "-"
@@ -154,7 +154,7 @@ func origin(text string) string {
 	return filepath.Base(text)
 }
 
-// healthy tells how many servers are well, and of how many nothing is known.
+// healthy returns the number of healthy servers, and of those whose state is unknown.
 func healthy(well, unknown, total int) string {
 	switch {
 	case total == 0:
@@ -281,7 +281,7 @@ func (s *statusPage) printChecks(w io.Writer) {
 			if !r.Healthy {
 				word = "failed"
 			}
-			status := "-" // nothing answered, or a connection was all that was asked for
+			status := "-" // no response, or the check only connects
 			if r.Status != 0 {
 				status = strconv.Itoa(r.Status)
 			}

@@ -19,7 +19,7 @@ import (
 	"headgate/internal/store/local"
 )
 
-// storeTimeout bounds what a command asks of a store.
+// storeTimeout limits the requests of a command to a store.
 const storeTimeout = 10 * time.Second
 
 func newStore() *cobra.Command {

@@ -38,7 +38,7 @@ func printable(s string) string { return shown.Text(s, '?') }
 // a terminal is left out. A character is to come whole in one Write.
 type screen struct{ w io.Writer }
 
-// Write writes p. The error is that of the writer behind.
+// Write writes p. The error is that of the underlying writer.
 func (s screen) Write(p []byte) (int, error) {
 	text := strings.Map(func(r rune) rune {
 		if r != '\n' && r != '\t' && shown.Drives(r) {
@@ -52,8 +52,8 @@ func (s screen) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// plainJSON returns a JSON text that says the same and drives no terminal: the characters
-// that would are written as \u009b.
+// plainJSON returns an equivalent JSON text without control sequences of terminals: their
+// characters are written as \u009b.
 func plainJSON(text []byte) []byte {
 	if !bytes.ContainsFunc(text, func(r rune) bool { return r != '\n' && shown.Drives(r) }) {
 		return text

@@ -131,7 +131,7 @@ func (r *replacer) Check(ctx context.Context, config string) upgrade.Check {
 	return c
 }
 
-// rejected returns what a binary says of a configuration that it rejects.
+// rejected returns the output of a binary that rejects a configuration.
 func rejected(ctx context.Context, program, config string) []string {
 	out, err := exec.CommandContext(ctx, program, "validate", "--config", config).CombinedOutput()
 	if err == nil {

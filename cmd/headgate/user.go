@@ -31,7 +31,7 @@ If headgate is not running, the state directory is changed directly.`)
 	return cmd
 }
 
-// group returns a command that only has others below it.
+// group returns a command that only has subcommands.
 func group(name, short, long string) *cobra.Command {
 	return &cobra.Command{Use: name, Short: short, Long: long, RunE: func(cmd *cobra.Command, args []string) error {
 		if len(args) > 0 {
@@ -62,15 +62,15 @@ the only line of standard input. The password needs at least 10 characters.`,
 	role := newChoice("admin", "editor", "viewer")
 	cmd.Flags().Var(role, "role", "role of the user")
 	description := cmd.Flags().String("description", "", "description `TEXT`")
-	return withPassword(cmd, func(ctx context.Context, to *remote, name, password string) (u operatorUser, told string, err error) {
+	return withPassword(cmd, func(ctx context.Context, to *remote, name, password string) (u operatorUser, action string, err error) {
 		in := map[string]any{"name": name, "role": role.value, "description": *description, "disabled": false, "password": password}
 		err = to.call(ctx, http.MethodPost, "/users", in, &u)
 		return u, fmt.Sprintf("created with the role %s", u.Role), err
 	})
 }
 
-// withPassword completes a command that gives a user a password. The password is read
-// before anybody is asked; do gives the user as it is then, and what was done to it.
+// withPassword completes a command that sets a user's password. The password is read before
+// a request is sent; do returns the user afterwards, and what was done.
 func withPassword(cmd *cobra.Command, do func(ctx context.Context, to *remote, name, password string) (operatorUser, string, error)) *cobra.Command {
 	cmd.Args = oneName("user")
 	r, output := addReach(cmd), addOutput(cmd)
@@ -80,11 +80,11 @@ func withPassword(cmd *cobra.Command, do func(ctx context.Context, to *remote, n
 			return err
 		}
 		return r.with(func(ctx context.Context, to *remote) error {
-			u, told, err := do(ctx, to, args[0], password)
+			u, action, err := do(ctx, to, args[0], password)
 			if err != nil {
 				return err
 			}
-			return done(cmd, output, u, "user %s %s", u.Name, told)
+			return done(cmd, output, u, "user %s %s", u.Name, action)
 		})
 	}
 	return cmd
@@ -101,7 +101,7 @@ func (r *reach) with(do func(context.Context, *remote) error) error {
 	return do(ctx, to)
 }
 
-// done tells what was done: an object for programs, a sentence for people.
+// done prints the result: an object for programs, a sentence for people.
 func done(cmd *cobra.Command, output *choice, object any, format string, args ...any) error {
 	if output.value == "json" {
 		return writeJSON(cmd, object)
@@ -118,7 +118,7 @@ func newUserPasswd() *cobra.Command {
 password at a terminal; otherwise the password is the only line of standard input.`,
 		Example: "  headgate user passwd ann",
 	}
-	return withPassword(cmd, func(ctx context.Context, to *remote, name, password string) (u operatorUser, told string, err error) {
+	return withPassword(cmd, func(ctx context.Context, to *remote, name, password string) (u operatorUser, action string, err error) {
 		err = to.call(ctx, http.MethodPatch, userPath(name), map[string]any{"password": password}, &u)
 		return u, "has a new password; all sessions of the user have ended", err
 	})
@@ -132,7 +132,7 @@ func newUserReset() *cobra.Command {
 sessions of the user end.`,
 		Example: "  headgate user reset ann",
 	}
-	return withPassword(cmd, func(ctx context.Context, to *remote, name, password string) (u operatorUser, told string, err error) {
+	return withPassword(cmd, func(ctx context.Context, to *remote, name, password string) (u operatorUser, action string, err error) {
 		if err := to.call(ctx, http.MethodPatch, userPath(name), map[string]any{"password": password, "disabled": false}, nil); err != nil {
 			return u, "", err
 		}

@@ -54,7 +54,7 @@ Exit codes: 0 the configuration is valid, 1 it is not, 2 invalid command line.`,
 	return cmd
 }
 
-// result is what validate tells programs.
+// result is the JSON output of validate.
 type result struct {
 	File     string           `json:"file"`
 	Valid    bool             `json:"valid"`

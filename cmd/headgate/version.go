@@ -23,7 +23,7 @@ var (
 	homepage    string // of the project, below which releases are published
 )
 
-// buildInfo tells which headgate this is.
+// buildInfo describes this build.
 type buildInfo struct {
 	Version  string `json:"version"`
 	Revision string `json:"revision,omitempty"`
@@ -78,7 +78,7 @@ func (b buildInfo) line() string {
 	return fmt.Sprintf("headgate %s%s %s %s/%s", b.Version, revision, b.Go, b.OS, b.Arch)
 }
 
-// newUpdates returns what asks for the latest release.
+// newUpdates returns a client that checks for the latest release.
 func newUpdates() *update.Client {
 	return update.NewClient(update.Source(homepage), "headgate/"+thisBuild().Version, nil)
 }

@@ -1,20 +1,20 @@
 // Package admin is the listener for operators: the API, metrics, status and health
 // pages, on a loopback address unless the configuration says otherwise.
 //
-// New makes a Server that listens nowhere. It stands above the control, and takes
-// part in its changes: Prepare opens the address that a configuration names, and the
-// change is committed or cancelled together with the rest. On a loopback address it
-// speaks plain HTTP unless a certificate is named for it, elsewhere always TLS.
+// New makes a Server that does not listen yet. It participates in changes of the
+// configuration: Prepare opens the address that a configuration names, and the change is
+// committed or cancelled together with the rest. On a loopback address it serves plain HTTP
+// unless a certificate is configured for it, elsewhere always TLS.
 //
-// It answers to addresses, localhost and the names that the configuration gives it,
-// against pages in a browser whose name was made to point here (DNS rebinding). Who
-// asks signs in, as the API says; without that only the health pages are given, and to
-// programs on this machine the metrics. A loopback address alone gives no rights: any
-// proxy on this machine, this one too, has one.
+// It accepts requests for addresses, localhost and the names in the configuration only,
+// which prevents DNS rebinding. Clients sign in, as described for the API; without that
+// they get the health pages and, on this machine, the metrics. A loopback address alone
+// gives no rights, because any proxy on this machine, including this one, connects from
+// one.
 //
-// admin.go is the listener, tls.go how it speaks TLS, waiting.go opens one whose address
-// was busy, leave.go gives it to another process, socket.go is the admin socket; guard.go says who may see what, pages.go and
-// instance.go are what they show.
+// admin.go is the listener; tls.go is its TLS; waiting.go opens a listener whose address
+// was busy; leave.go hands it to another process; socket.go is the admin socket; guard.go
+// controls access; pages.go and instance.go are the pages.
 package admin
 
 import (
@@ -50,7 +50,7 @@ const (
 	closeTimeout = 2 * time.Second
 )
 
-// Options is what the pages tell.
+// Options are the sources of the pages.
 type Options struct {
 	// Log is the application's log.
 	Log *slog.Logger
@@ -63,23 +63,22 @@ type Options struct {
 	// if the change is committed; that is nil if there is none. Nil opens
 	// addresses that do not overlap with it only.
 	Listen func(address netip.AddrPort, now net.Listener) (net.Listener, error)
-	// Status returns what /status shows as JSON: how everything stands; of the
-	// proxies only that one, in full, whose name is asked for by ?proxy=, and nil
-	// when there is none of that name. It may be called by several goroutines at
-	// once. Without it there is no such page.
+	// Status returns what /status shows as JSON. With a proxy name, it returns that proxy
+	// in full and no other, or nil if there is no such proxy. It must be safe for
+	// concurrent use. Without it there is no such page.
 	Status func(proxy string) any
-	// API answers what is below /api/, and knows who may see the pages. Without it
-	// they are for the admin socket only.
+	// API serves paths below /api/ and authorizes access to the pages. Without it only
+	// clients of the admin socket have access.
 	API *api.API
 	// Console answers what no other page does: the pages for browsers. Nil leaves it
 	// out.
 	Console http.Handler
-	// Instance is told to programs on this machine at /instance. Nil leaves it out.
+	// Instance is served to programs on this machine at /instance; nil disables the page.
 	Instance *Instance
-	// Peers notes for the API who is at the other end of the admin socket. Nil is
-	// api.OthersContext, so that this process itself has no rights there.
+	// Peers stores in the context which user is at the other end of the admin socket. Nil
+	// is api.OthersContext, which grants no rights to this process itself.
 	Peers func(ctx context.Context, conn net.Conn) context.Context
-	// Hosts returns the names that are answered to beside localhost and addresses; nil
+	// Hosts returns the host names that are accepted, besides localhost and addresses; nil
 	// is none.
 	Hosts func() []string
 	// Begin is closed when connections may be accepted; nil accepts at once.
@@ -106,7 +105,7 @@ type Server struct {
 		waiting netip.AddrPort // that cannot be opened yet; the zero address if none
 		retry   *time.Timer
 		tls     *plan.AdminTLS // of the configuration in use
-		told    string         // the fingerprint that was logged
+		logged  string         // the fingerprint that was logged
 		closed  bool
 		left    *listener // to another process, see Leave
 	}
@@ -141,10 +140,10 @@ type change struct {
 	tls    *plan.AdminTLS // nil for plain HTTP
 }
 
-// Prepare opens the address that the listener should have; the zero address
-// switches it off. The address in use now goes on until Commit. One that cannot be
-// opened refuses the change. At the start, and if it waits already, it waits: ports
-// are served all the same. The error wraps that of net.Listen.
+// Prepare opens the address of the listener; the zero address disables it. The current
+// listener is used until Commit. An address that cannot be opened rejects the change,
+// except at startup or if the listener is waiting for its address already: then it keeps
+// waiting, and the ports are served. The error wraps that of net.Listen.
 func (s *Server) Prepare(next *control.Next) (control.Change, error) {
 	address, secure := next.Config.Admin.Address, next.Plan.AdminTLS()
 	s.mu.Lock()

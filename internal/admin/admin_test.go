@@ -89,7 +89,7 @@ func request(t *testing.T, address netip.AddrPort, head string) (int, http.Heade
 }
 
 const (
-	noSignIn = "nobody can sign in at the moment; ask by the admin socket\n"
+	noSignIn = "sign-in is not available at the moment; use the admin socket\n"
 	notOurs  = "this listener answers to addresses, localhost and the names in admin.hosts only\n"
 )
 

@@ -31,8 +31,7 @@ func guard(next http.Handler, hosts func() []string) http.Handler {
 	})
 }
 
-// unless lets requests of which something holds through to open, and all others to
-// guarded.
+// unless passes requests for which holds is true to open, and all others to guarded.
 func unless(holds func(*http.Request) bool, open, guarded http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, rq *http.Request) {
 		if holds(rq) {
@@ -43,23 +42,23 @@ func unless(holds func(*http.Request) bool, open, guarded http.Handler) http.Han
 	})
 }
 
-// viewers lets those through who have signed in and may look at how things stand. Where
-// nobody can sign in those are the ones at the admin socket.
+// viewers requires a signed-in operator that may see the status. If there is no sign-in,
+// clients of the admin socket have access.
 func viewers(a *api.API, next http.Handler) http.Handler {
 	if a != nil {
 		return a.Protect(operator.Viewer, api.AreaStatus, next)
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, rq *http.Request) {
 		if !api.IsLocal(rq.Context()) || api.Forwarded(rq) {
-			text(w, http.StatusForbidden, "nobody can sign in at the moment; ask by the admin socket\n")
+			text(w, http.StatusForbidden, "sign-in is not available at the moment; use the admin socket\n")
 			return
 		}
 		next.ServeHTTP(w, rq)
 	})
 }
 
-// byAddress reports whether a request came here directly, by an address or as
-// localhost: what one word tells, such as that of a health page, may be known to it.
+// byAddress reports whether a request was sent directly, to an address or localhost. Such a
+// client may see a health page.
 func byAddress(rq *http.Request) bool {
 	return !api.Forwarded(rq) && (rq.Host == "" || isAddress(rq.Host) || isLoopback(rq.Host))
 }

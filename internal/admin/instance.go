@@ -5,13 +5,13 @@ import (
 	"net/http"
 )
 
-// InstancePath is the page that tells which headgate this is.
+// InstancePath is the page that identifies this headgate.
 const InstancePath = "/instance"
 
-// Instance tells programs on this machine which headgate they speak to, so that no
-// command for one is ever taken by another.
+// Instance identifies a headgate to programs on this machine, so that a command never
+// reaches a different one.
 type Instance struct {
-	// ID is made anew at every start.
+	// ID is generated at every start.
 	ID string `json:"id"`
 	// Config is the path of the configuration, State that of the state directory.
 	Config string `json:"config"`

@@ -26,7 +26,7 @@ func gated(l net.Listener, begin <-chan struct{}) net.Listener {
 	return &gate{Listener: l, begin: begin, closed: make(chan struct{})}
 }
 
-// ungated returns the listener behind a gate.
+// ungated returns the listener inside a gate.
 func ungated(l net.Listener) net.Listener {
 	if g, ok := l.(*gate); ok {
 		return g.Listener

@@ -34,7 +34,7 @@ func pages(o Options) http.Handler {
 		table = append(table, page{h.path, h.about, unless(byAddress, h.handler, viewers(o.API, h.handler))})
 	}
 	if o.Status != nil {
-		table = append(table, page{"/status", "how everything stands, as JSON; ?proxy=NAME tells all of one proxy", viewers(o.API, status(o.Status))})
+		table = append(table, page{"/status", "the status as JSON; ?proxy=NAME shows one proxy in full", viewers(o.API, status(o.Status))})
 	}
 	if o.Instance != nil {
 		table = append(table, page{InstancePath, "which headgate this is, for programs on this machine", machineOnly(http.HandlerFunc(o.Instance.show))})
@@ -53,7 +53,7 @@ func pages(o Options) http.Handler {
 		mux.Handle("/api", o.API)
 		mux.Handle("/cache/purge", under(api.Prefix, o.API))
 		index += fmt.Sprintf("%-12s %s\n", "/cache/purge", "POST: take responses out of caches")
-		index += fmt.Sprintf("%-12s %s\n", "/api/v1/", "the management API, for who has signed in; see docs/reference/api.md")
+		index += fmt.Sprintf("%-12s %s\n", "/api/v1/", "the management API; requires sign-in; see docs/reference/api.md")
 	}
 	list := readOnly(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		text(w, http.StatusOK, index)
@@ -83,7 +83,7 @@ func cleanOnly(next http.Handler, a *api.API) http.Handler {
 	})
 }
 
-// answer tells whether something holds, by the status and in a word.
+// answer returns a page with status and text for a condition.
 func answer(holds func() bool, yes, no string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		if !holds() {
@@ -94,7 +94,7 @@ func answer(holds func() bool, yes, no string) http.Handler {
 	})
 }
 
-// status shows how everything stands.
+// status serves the status.
 func status(what func(proxy string) any) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, rq *http.Request) {
 		proxy := rq.URL.Query().Get("proxy")

@@ -6,19 +6,19 @@ import (
 	"sync"
 )
 
-// shared is a listener of whose connections one address has a share only: who holds many
-// open, and sends nothing, keeps nobody else away.
+// shared limits the connections of one address, so that a client that holds many idle ones
+// does not keep others out.
 type shared struct {
 	net.Listener
-	most int // of one address
+	maxOne int // of one address
 
 	mu  sync.Mutex
 	has map[netip.Addr]int // guarded by mu
 }
 
-// share returns a listener of whose connections an address has at most so many.
-func share(l net.Listener, most int) *shared {
-	return &shared{Listener: l, most: most, has: map[netip.Addr]int{}}
+// share returns a listener of whose connections an address has at maxOne so many.
+func share(l net.Listener, maxOne int) *shared {
+	return &shared{Listener: l, maxOne: maxOne, has: map[netip.Addr]int{}}
 }
 
 // Accept returns the next connection. Those of an address that has its share are closed.
@@ -47,7 +47,7 @@ func addressOf(c net.Conn) netip.Addr {
 func (s *shared) acquire(from netip.Addr) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.has[from] >= s.most {
+	if s.has[from] >= s.maxOne {
 		return false
 	}
 	s.has[from]++

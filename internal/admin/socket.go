@@ -29,9 +29,9 @@ const maxSocketPath = 103
 // dialTimeout is how long a process may take to accept a connection by the socket.
 const dialTimeout = 5 * time.Second
 
-// Socket is the admin socket: the same pages and API as at the admin address, for
-// programs on this machine. A peer that is root or our own user is an admin without
-// signing in; that is known from the kernel and not from anything that the peer says.
+// Socket is the admin socket: the same pages and API as at the admin address, for programs
+// on this machine. A peer that is root or the user of this process is an admin without
+// signing in; the kernel reports the peer's user.
 type Socket struct {
 	path     string
 	file     os.FileInfo
@@ -42,10 +42,10 @@ type Socket struct {
 	leaving  sync.WaitGroup // see Leave
 }
 
-// OpenSocket listens on a path, readable and writable for our own user only, and serves
-// what New serves with the same options. A socket that nobody answers at is replaced;
-// one at which somebody does is not, and neither is anything else. The error is
-// errors.ErrUnsupported where peers cannot be told apart. Close it.
+// OpenSocket listens on a path, with access for the user of this process only, and serves
+// what New serves with the same options. It replaces a socket at which no process answers,
+// and nothing else. The error is errors.ErrUnsupported on systems that do not identify the
+// peers of a socket. Close it.
 func OpenSocket(path string, o Options) (*Socket, error) {
 	if !api.KnowsPeers {
 		return nil, errors.ErrUnsupported
@@ -60,7 +60,7 @@ func OpenSocket(path string, o Options) (*Socket, error) {
 // serveSocket serves a socket that is at a path.
 func serveSocket(path string, l *net.UnixListener, o Options) *Socket {
 	s := &Socket{path: path, listener: l, accepts: gated(&bounded{l, make(chan struct{}, connections)}, o.Begin), done: make(chan struct{})}
-	s.file, _ = os.Lstat(path) // without it the file stays behind
+	s.file, _ = os.Lstat(path) // without it, Close does not remove the file
 	identify := o.Peers
 	if identify == nil {
 		identify = api.OthersContext
@@ -150,7 +150,7 @@ func listenSocket(path string) (*net.UnixListener, error) {
 	if err != nil {
 		return nil, err
 	}
-	l.SetUnlinkOnClose(false) // it goes by another name
+	l.SetUnlinkOnClose(false) // it is renamed below
 	if err = os.Chmod(fresh, 0o600); err == nil {
 		err = os.Rename(fresh, path)
 	}
@@ -161,11 +161,11 @@ func listenSocket(path string) (*net.UnixListener, error) {
 	return l, nil
 }
 
-// bounded is a listener that takes no more connections than room has places. Unlike that
-// of netutil it gives connections whose peer can be asked for.
+// bounded is a listener with a maximum of open connections. Unlike that of netutil, its
+// connections give access to the socket, for the peer's identity.
 type bounded struct {
 	*net.UnixListener
-	room chan struct{}
+	open chan struct{}
 }
 
 // Accept returns the next connection. Where there is no place it is closed already.
@@ -175,8 +175,8 @@ func (b *bounded) Accept() (net.Conn, error) {
 		return nil, err
 	}
 	select {
-	case b.room <- struct{}{}:
-		return &peer{UnixConn: conn, leave: sync.OnceFunc(func() { <-b.room })}, nil
+	case b.open <- struct{}{}:
+		return &peer{UnixConn: conn, leave: sync.OnceFunc(func() { <-b.open })}, nil
 	default:
 		conn.Close() // the server sees its end
 		return &peer{UnixConn: conn, leave: func() {}}, nil
@@ -195,8 +195,8 @@ func (p *peer) Close() error {
 	return p.UnixConn.Close()
 }
 
-// DialSocket connects to the admin socket at a path, if the process that listens there is
-// of a user who is trusted; that is asked of the kernel.
+// DialSocket connects to the admin socket at a path, if the kernel reports that the
+// listening process belongs to a trusted user.
 func DialSocket(ctx context.Context, path string, trusted func(uid int) bool) (net.Conn, error) {
 	conn, err := dialSocket(ctx, path)
 	if err != nil {
@@ -221,9 +221,9 @@ func dialSocket(ctx context.Context, path string) (conn net.Conn, err error) {
 	return conn, err
 }
 
-// shortened calls a func with a path to the same file that is short enough for a
-// socket. A path that is too long goes through a link to its folder, in a folder that
-// only we may enter and that is gone afterwards.
+// shortened calls a function with a path to the same file that is short enough for a
+// socket. A path that is too long is replaced by one through a symbolic link to its
+// directory, in a private temporary directory that is removed afterwards.
 func shortened(path string, do func(short string) error) error {
 	if len(path) <= maxSocketPath {
 		return do(path)

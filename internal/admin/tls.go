@@ -15,8 +15,8 @@ import (
 // connections go on with what they began with.
 type secret struct{ now atomic.Pointer[tls.Config] }
 
-// config returns the settings of the server, which asks for those of now with every
-// handshake.
+// config returns the TLS configuration of the server, which uses the current settings in
+// every handshake.
 func (s *secret) config() *tls.Config {
 	return &tls.Config{
 		MinVersion: tls.VersionTLS12,
@@ -27,9 +27,8 @@ func (s *secret) config() *tls.Config {
 	}
 }
 
-// secureLocked takes the settings of the configuration into use. Of a self-signed
-// certificate it tells the fingerprint, once: people compare it with what their browser
-// shows.
+// secureLocked applies the settings of the configuration. It logs the fingerprint of a
+// self-signed certificate once, for comparison with what the browser shows.
 func (s *Server) secureLocked() {
 	l, t := s.mu.open, s.mu.tls
 	if l == nil || l.secret == nil || t == nil {
@@ -37,11 +36,11 @@ func (s *Server) secureLocked() {
 	}
 	l.secret.now.Store(t.Config)
 	if !t.SelfSigned {
-		s.mu.told = ""
+		s.mu.logged = ""
 		return
 	}
-	if shown := Fingerprint(t.Default.Certificate[0]); shown != s.mu.told {
-		s.mu.told = shown
+	if shown := Fingerprint(t.Default.Certificate[0]); shown != s.mu.logged {
+		s.mu.logged = shown
 		s.log.Info("admin listener has a self-signed certificate", "address", l.socket.Addr().String(), "sha256_fingerprint", shown,
 			"hint", "compare the fingerprint with the one that the browser shows, or name a certificate with admin.certificate")
 	}

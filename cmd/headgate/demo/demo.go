@@ -1,5 +1,5 @@
-// Package demo is what "headgate demo" shows: a configuration to begin with and
-// an upstream that tells each request what reached it.
+// Package demo is what "headgate demo" shows: an example configuration and an upstream that
+// echoes each request.
 //
 // Upstream is an http.Handler for any server; Config returns a configuration
 // that proxies to it, as a person would write one.

@@ -7,7 +7,7 @@ import (
 
 // Answer is what a server for tests answers to every request.
 type Answer struct {
-	// Name says in the echo who answers, such as the server's address.
+	// Name identifies the server in the echo, such as its address.
 	Name string
 
 	// Status is the status of the response, 200 to 599.
@@ -16,8 +16,8 @@ type Answer struct {
 	// Header is added to the response.
 	Header http.Header
 
-	// Body is the body of the response. An empty one is the echo: what reached
-	// the server, as Upstream tells it.
+	// Body is the body of the response. If it is empty, the response is the echo that
+	// Upstream sends.
 	Body string
 }
 

@@ -25,9 +25,8 @@ type echo struct {
 	Trailer    http.Header `json:"trailer,omitempty"`
 }
 
-// Upstream returns a handler that answers every request with what reached it:
-// as a page for browsers, as JSON for programs that accept it, as text
-// otherwise. name says in the answer who answers.
+// Upstream returns a handler that echoes every request: as a page for browsers, as JSON for
+// programs that accept it, as text otherwise. name identifies the server in the echo.
 func Upstream(name string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, rq *http.Request) { answer(w, rq, name) })
 }

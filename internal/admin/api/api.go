@@ -1,17 +1,17 @@
-// Package api is the management API: everything that the console, the command line
-// and scripts ask and change. New makes a handler for /api/v1/.
+// Package api is the management API, which the console, the command line and scripts use.
+// New makes a handler for /api/v1/.
 //
-// It is one table (table.go): each row says its method and path, who may use it, what
-// it takes and gives, and in one sentence what it does. The handlers, the OpenAPI
-// document, the reference page and the test of all refusals are made from it. What
-// holds for every row stands in api.go (who may ask at all), call.go (parameters,
-// preconditions, pages), decode.go (bodies) and problem.go (refusals).
+// All operations are rows of one table (table.go): a row has the method and path, who may
+// use it, its input and output, and a sentence that describes it. The handlers, the OpenAPI
+// document, the reference page and the test of all refusals are made from the table. What
+// applies to every row is in api.go (access), call.go (parameters, preconditions, pages),
+// decode.go (bodies) and problem.go (errors).
 //
-// documents.go and tree.go are the objects of the configuration, change.go is the one way
-// in which they are changed, configuration.go and revisions.go are what is about the
-// configuration as a whole.
+// documents.go and tree.go are the objects of the configuration; change.go is how all of
+// them are changed; configuration.go and revisions.go are operations on the whole
+// configuration.
 //
-// It keeps nothing: users and tokens are in operator, events in event.
+// It stores nothing: users and tokens are in operator, events in event.
 package api
 
 import (
@@ -43,7 +43,7 @@ import (
 	"headgate/internal/upgrade"
 )
 
-// Prefix is where the API stands.
+// Prefix is the path prefix of the API.
 const Prefix = "/api/v1"
 
 // Cookie and Header carry the two secrets of a session.
@@ -52,7 +52,7 @@ const (
 	Header = "Headgate-Session"
 )
 
-// Version is what the program says of itself.
+// Version describes the program.
 type Version struct {
 	// Version is that of the program.
 	Version string `json:"version"`
@@ -67,9 +67,9 @@ type Version struct {
 	Instance string `json:"instance,omitempty"`
 }
 
-// Options are what the API stands on.
+// Options are what the API uses.
 type Options struct {
-	// Operators say who asks.
+	// Operators authenticates clients.
 	Operators *operator.Operators
 	// Events is the log of events.
 	Events *event.Log
@@ -86,7 +86,7 @@ type Options struct {
 	// Backup writes an archive of the state, sealed if there is a passphrase; nil where
 	// that cannot be had.
 	Backup func(ctx context.Context, w io.Writer, passphrase string) error
-	// Version is told.
+	// Version is returned by /version.
 	Version Version
 	// Newer returns the version of a newer release, "" if none is known; nil knows none.
 	Newer func() string
@@ -94,13 +94,13 @@ type Options struct {
 	// where the process cannot be replaced.
 	Upgrade      func(force bool) (upgrade.Result, error)
 	CheckUpgrade func(context.Context) upgrade.Check
-	// Hosts returns the names that the listener answers to, beside localhost and
+	// Hosts returns the host names that the listener accepts, besides localhost and
 	// addresses; nil is none.
 	Hosts func() []string
-	// Trusted reports whether an address is that of a proxy whose x-forwarded-for is
-	// believed; nil believes none.
+	// Trusted reports whether x-forwarded-for from an address is used; nil trusts no
+	// address.
 	Trusted func(netip.Addr) bool
-	// Log hears of what nobody expects.
+	// Log receives internal errors.
 	Log *slog.Logger
 }
 
@@ -113,11 +113,11 @@ type API struct {
 	streams atomic.Int64
 	open    openStreams
 	listing atomic.Pointer[listing]
-	// heartbeat is how often a stream is kept alive, and its client looked at.
+	// heartbeat is how often a stream is kept alive and its client's access is checked.
 	heartbeat time.Duration
 
 	comparisons comparisons
-	comparing   chan struct{} // a place for who compares revisions
+	comparing   chan struct{} // a slot for the client that compares revisions
 }
 
 // maxStreams is how many streams of events there are at once.
@@ -132,7 +132,7 @@ type openStreams struct {
 	of map[string]int // by name; guarded by mu
 }
 
-// acquire counts one more, if somebody may have it.
+// acquire counts another stream of a user, unless the user has the maximum.
 func (o *openStreams) acquire(name string) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -207,7 +207,7 @@ func (a *API) ServeHTTP(w http.ResponseWriter, rq *http.Request) {
 // address.
 func (a *API) admit(rq *http.Request) error {
 	if !a.hostAllowed(rq) {
-		return refuse("misdirected", "", "this listener does not answer to the host that was asked for", "use its address, or name the host in admin.hosts")
+		return refuse("misdirected", "", "this listener does not accept requests for this host", "use its address, or add the host to admin.hosts")
 	}
 	if err := a.origins.Check(rq); err != nil {
 		return refuse("cross_origin", "", "a page of another site may not change anything here", "")
@@ -236,7 +236,7 @@ func tokenInURL(parameter string) error {
 // cannot be.
 func (a *API) hostAllowed(rq *http.Request) bool {
 	if _, local := peerOf(rq.Context()); local {
-		return true // nobody's browser speaks to a socket
+		return true // browsers do not connect to a socket
 	}
 	host := rq.Host
 	if h, _, err := net.SplitHostPort(host); err == nil {
@@ -304,7 +304,7 @@ func (a *API) run(c *call) (any, error) {
 		c.dryRun = true
 	case "", "false":
 	default:
-		return nil, refuseParameter("invalid", "dry_run", "true or false is wanted here", "")
+		return nil, refuseParameter("invalid", "dry_run", "must be true or false", "")
 	}
 	if c.row.stream == nil {
 		return c.row.handle(c)
@@ -315,7 +315,7 @@ func (a *API) run(c *call) (any, error) {
 	}
 	defer a.streams.Add(-1)
 	if !a.open.acquire(c.who.Name) {
-		return nil, refuse(operator.CodeOverloaded, "", "you have too many streams open", "close some; others need theirs")
+		return nil, refuse(operator.CodeOverloaded, "", "you have too many streams open", "close some of them")
 	}
 	defer a.open.release(c.who.Name)
 	if err := c.row.stream(c); !errors.Is(err, errHeadOnly) {
@@ -362,8 +362,8 @@ func (a *API) Protect(role operator.Role, area string, next http.Handler) http.H
 	})
 }
 
-// identify finds out who asks: by the admin socket, a token or a session. A loopback
-// address is nobody.
+// identify returns who sent a request: from the admin socket, a token or a session. A
+// loopback address does not identify anyone.
 func (a *API) identify(rq *http.Request) (operator.Identity, error) {
 	from := a.addressOf(rq)
 	if uid, local := peerOf(rq.Context()); local {
@@ -377,13 +377,13 @@ func (a *API) identify(rq *http.Request) (operator.Identity, error) {
 			return operator.Identity{}, refuse(operator.CodeSignedOut, "", "only Bearer is taken in the field Authorization", "")
 		}
 		if from.IsLoopback() && Forwarded(rq) {
-			from = netip.Addr{} // a proxy on this machine, for whoever it is
+			from = netip.Addr{} // a proxy on this machine; the client behind it is unknown
 		}
 		return a.Operators.ByToken(rq.Context(), strings.TrimSpace(token), from)
 	}
 	cookie := cookieOf(rq)
 	if cookie == "" {
-		return operator.Anonymous(from, "api"), refuse(operator.CodeSignedOut, "", "nobody has signed in", "sign in, or send a token")
+		return operator.Anonymous(from, "api"), refuse(operator.CodeSignedOut, "", "no session and no token was sent", "sign in, or send a token")
 	}
 	return a.Operators.BySession(rq.Context(), cookie, rq.Header.Get(Header), from)
 }
@@ -441,7 +441,7 @@ func (a *API) answer(c *call, out any) {
 // fail sends a refusal.
 func (a *API) fail(w http.ResponseWriter, rq *http.Request, err error) {
 	if errors.Is(err, context.Canceled) && rq.Context().Err() != nil {
-		return // nobody reads it
+		return // the client has gone
 	}
 	p, internal := problemOf(err)
 	if internal {
@@ -459,6 +459,6 @@ func (a *API) recover(w http.ResponseWriter, rq *http.Request) {
 		}
 		return
 	}
-	a.Log.Error("a request to the API broke", "method", rq.Method, "path", rq.URL.Path, "panic", fmt.Sprint(v), "stack", string(debug.Stack()))
-	refuse("internal", "", "something went wrong; the log says more", "").write(w)
+	a.Log.Error("panic in a request to the API", "method", rq.Method, "path", rq.URL.Path, "panic", fmt.Sprint(v), "stack", string(debug.Stack()))
+	refuse("internal", "", "internal error; see the log", "").write(w)
 }

@@ -12,9 +12,10 @@ import (
 // backupTimeout is how long a client may take to read or to send an archive.
 const backupTimeout = 10 * time.Minute
 
-// backupInput says how an archive is made.
+// backupInput is how an archive is made.
 type backupInput struct {
-	// Passphrase seals the archive. Without one it is as secret as the state directory.
+	// Passphrase encrypts the archive. Without one, keep the archive as safe as the state
+	// directory.
 	Passphrase string `json:"passphrase,omitempty" writeonly:"true" max:"1024"`
 }
 

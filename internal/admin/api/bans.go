@@ -19,15 +19,15 @@ func (a *API) banRows() []row {
 	const get, post = http.MethodGet, http.MethodPost
 	return []row{
 		{method: get, path: "/banned", access: viewer, area: areaBans, out: of[bans.Shown](), list: true, query: paging("since", "network", "until"), handle: a.banned,
-			about: "Lists the bans in force, with how often each refused a request on this node."},
+			about: "Lists active bans, with the number of requests that each rejected on this node."},
 		{method: post, path: "/banned", access: editor, area: areaBans, in: of[banInput](), out: of[bans.Shown](), status: http.StatusCreated, may: []int{409}, dry: true, handle: withBody(a.addBan),
 			about: "Bans an address or a network at all proxies for a while. An IPv6 address is banned with its /64."},
 		{method: post, path: "/banned/lift", access: editor, area: areaBans, in: of[liftInput](), out: of[liftBody](), may: []int{404}, dry: true, handle: withBody(a.liftBan),
 			about: "Lifts all bans that have an address, or a network and those within it."},
 		{method: get, path: "/banned/rules", access: viewer, area: areaBans, out: of[banRulesBody](), handle: a.banRules,
-			about: "Shows what each ban rule has done since it was written: whom it banned, or would have banned; and the networks that are never banned."},
+			about: "Shows the clients that each ban rule has banned, or would have banned, since it was configured; and the networks that are never banned."},
 		{method: get, path: "/addresses/{name}", access: viewer, area: areaBans, out: of[addressBody](), handle: a.address,
-			about: "Shows what is known of an address: the lists and bans that have it, its country and network."},
+			about: "Shows the lists and bans that contain an address, its country and its network."},
 		{method: get, path: "/geo", access: viewer, area: areaBans, out: of[geoBody](), handle: a.geo,
 			about: "Shows the databases of countries and networks, with what their licences ask to be shown."},
 		{method: get, path: "/lists/{name}/state", access: viewer, area: areaBans, out: of[lists.State](), handle: a.listState,
@@ -38,7 +38,7 @@ func (a *API) banRows() []row {
 // shownNetwork writes a network as people do.
 func shownNetwork(n netip.Prefix) string { return bans.Display(n) }
 
-// banInput says whom to ban.
+// banInput is a ban to add.
 type banInput struct {
 	// Address is an address or a network, such as 203.0.113.9 or 203.0.113.0/24.
 	Address string `json:"address" required:"true" max:"64"`
@@ -48,7 +48,7 @@ type banInput struct {
 	Why string `json:"why,omitempty" max:"256"`
 }
 
-// liftInput says whose bans to lift.
+// liftInput is a ban to lift.
 type liftInput struct {
 	// Address is an address or a network.
 	Address string `json:"address" required:"true" max:"64"`
@@ -72,13 +72,13 @@ type liftBody struct {
 type banRulesBody struct {
 	// Rules are the rules by name.
 	Rules []bans.RuleState `json:"rules"`
-	// Never are the networks that no rule bans, because an operator said so.
+	// Never are the networks that no rule bans, by decision of an operator.
 	Never []bans.Pardon `json:"never"`
-	// Issues are what an operator should know.
+	// Issues are problems that need an operator.
 	Issues []bans.Issue `json:"issues"`
 }
 
-// addressBody is what is known of an address.
+// addressBody describes an address.
 type addressBody struct {
 	// Address is the address.
 	Address string `json:"address"`
@@ -199,7 +199,7 @@ func (a *API) banRules(*call) (any, error) {
 	return out, nil
 }
 
-// address shows what is known of an address.
+// address serves what is known about an address.
 func (a *API) address(c *call) (any, error) {
 	if _, err := a.running(); err != nil {
 		return nil, err

@@ -20,7 +20,7 @@ import (
 type access string
 
 const (
-	public access = "public" // nobody has to sign in
+	public access = "public" // no sign-in required
 	viewer access = "viewer"
 	editor access = "editor"
 	admin  access = "admin"
@@ -36,15 +36,16 @@ type row struct {
 	about string
 	// query are the parameters that it takes.
 	query []parameter
-	// in and out are structs, nil for no body. list says that the answer is a list of
+	// in and out are structs, nil for no body. list means that the response is a list of
 	// out.
 	in, out reflect.Type
 	list    bool
-	// status is that of success; 0 is 200, or 204 without a body.
+	// status is the status of a success; 0 means 200, or 204 without a body.
 	status int
-	// match says that If-Match is required.
+	// match means that If-Match is required.
 	match bool
-	// dry says that dry_run is taken. noDry is why not, of other rows that are no GET.
+	// dry means that dry_run is accepted. noDry is the reason why not, for other rows that
+	// are not GET.
 	dry   bool
 	noDry string
 	// current returns the object that a patch is merged with.
@@ -57,19 +58,19 @@ type row struct {
 	// upload is the type of a body that handle reads itself, "" for none.
 	upload string
 
-	// kind is the kind of the document objects that the row is about, nil for none;
-	// gives says that the answer is such an object.
+	// kind is the kind of configuration object that the row reads or changes, or nil; gives
+	// means that the response is such an object.
 	kind  *config.Kind
 	gives bool
-	// tree says that the body is kept as a JSON value, which the configuration checks;
-	// merge that it is a patch.
+	// tree means that the body is kept as a JSON value, which the configuration validates;
+	// merge means that it is a patch.
 	tree, merge bool
-	// write says that the row changes the documents. If-Match names texts then.
+	// write means that the row changes configuration files. If-Match then names a text.
 	write bool
-	// free says that the answer is an object whose fields are not described here.
+	// free means that the response is an object whose fields are not described here.
 	free bool
-	// may are the statuses of refusals beyond those that its other fields tell of; steady
-	// says that it needs nothing that can be away.
+	// may lists the statuses of errors beyond those that follow from other fields; steady
+	// means that the row depends on nothing that can be unavailable.
 	may    []int
 	steady bool
 	// maxBody is the largest body, 0 for that of all.
@@ -92,7 +93,7 @@ type call struct {
 	w   http.ResponseWriter
 	rq  *http.Request
 	who operator.Identity
-	// unknown is why nobody knows who asks; only rows for everybody see it.
+	// unknown is why the client could not be identified; only public rows run with it.
 	unknown error
 	// in points to the struct of the body.
 	in any
@@ -103,11 +104,11 @@ type call struct {
 	newName string // that it gives the object
 	// ifMatch is If-Match of a change of the documents: an entity tag, or "*".
 	ifMatch string
-	// dryRun says that nothing is to be done.
+	// dryRun means that nothing is changed.
 	dryRun bool
 }
 
-// withBody makes a handler of one that wants its body.
+// withBody makes a handler from one that takes the decoded body.
 func withBody[In any](h func(*call, *In) (any, error)) func(*call) (any, error) {
 	return func(c *call) (any, error) { return h(c, c.in.(*In)) }
 }
@@ -150,7 +151,7 @@ func (c *call) checkQuery() error {
 			return refuseParameter("unknown_parameter", clean(name), "the parameter is not known", "")
 		}
 		if len(values) > 1 || len(values[0]) > 1024 {
-			return refuseParameter("invalid", name, "the parameter stands more than once, or is too long", "")
+			return refuseParameter("invalid", name, "the parameter is set more than once, or is too long", "")
 		}
 		if i == len(c.row.query) {
 			continue
@@ -168,10 +169,10 @@ func (p *parameter) check(text string) error {
 		return nil
 	case p.kind == "integer":
 		if n, err := strconv.ParseInt(text, 10, 53); err != nil || n < 0 {
-			return refuseParameter("invalid", p.name, "a whole number is wanted here", "")
+			return refuseParameter("invalid", p.name, "must be an integer", "")
 		}
 	case p.kind == "boolean" && text != "true" && text != "false":
-		return refuseParameter("invalid", p.name, "true or false is wanted here", "")
+		return refuseParameter("invalid", p.name, "must be true or false", "")
 	case len(p.enum) > 0 && !slices.Contains(p.enum, text):
 		return refuseParameter("invalid", p.name, "the value is not known", "write "+strings.Join(p.enum, ", "))
 	}
@@ -218,7 +219,7 @@ func (c *call) body() error {
 	patch := c.row.current != nil || c.row.merge
 	limit := c.row.maxBody
 	if c.row.access == public {
-		if err := c.api.Operators.MayTry(c.comer()); err != nil {
+		if err := c.api.Operators.MayTry(c.anonymous()); err != nil {
 			return err // before anything is read
 		}
 		limit = cmp.Or(limit, maxPublicBody)
@@ -246,7 +247,7 @@ func (c *call) body() error {
 // merged returns the object with a patch in it.
 func merged(now, patch any) (any, error) {
 	if _, ok := patch.(map[string]any); !ok {
-		return nil, refuse("invalid", "", "an object is wanted here", "")
+		return nil, refuse("invalid", "", "must be an object", "")
 	}
 	data, err := json.Marshal(now)
 	if err != nil {
@@ -293,7 +294,7 @@ type listed struct {
 	value      any
 }
 
-// list returns a page of entries, sorted by name or as the query says.
+// list returns a page of entries, sorted by name or as the query requires.
 func (c *call) list(all []listed) (any, error) {
 	q := strings.ToLower(c.text("q"))
 	all = slices.DeleteFunc(all, func(e listed) bool {

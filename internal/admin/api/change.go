@@ -21,7 +21,7 @@ import (
 // changeQuery are the parameters of everything that changes the documents.
 var changeQuery = []parameter{
 	{name: "confirm_within", about: "For how long the change waits to be confirmed, such as 2m: 10s to 1h. The change is reverted unless it is confirmed."},
-	{name: "why", about: "What the change is for. Revisions, events and the audit tell it."},
+	{name: "why", about: "The reason for the change. It is recorded in revisions, events and the audit log."},
 }
 
 // documentTag reads the If-Match of a change of the documents.
@@ -38,19 +38,20 @@ func (c *call) documentTag(text string) error {
 // edit is a change of the documents on its way through the API.
 type edit struct {
 	call *call
-	// kind and name are the object that it is about, nil for the whole.
+	// kind and name are the changed object; nil means the whole configuration.
 	kind *config.Kind
 	name string
 	// make returns the documents with the change in them.
 	make func(docs config.Documents, now *config.Config) (config.Documents, error)
-	// action and object are what the audit says; "" is config.change of what was changed.
+	// action and object are recorded in the audit log; "" is config.change of the changed
+	// object.
 	action string
 	why    string // "" is that of the query
-	// planned says that the change is only told, whether documents can be written or not.
+	// planned means that the change is only described, even if the files are read-only.
 	planned bool
 }
 
-// matches says whether If-Match names the object or the configuration as they are.
+// matches checks If-Match against the current object or configuration.
 func (e *edit) matches(docs config.Documents, now *config.Config) error {
 	have, tag := e.call.ifMatch, ""
 	one := e.kind != nil && (e.name != "" || e.kind.Single)
@@ -68,10 +69,10 @@ func (e *edit) matches(docs config.Documents, now *config.Config) error {
 	return e.call.api.staleProblem(e, docs, now)
 }
 
-// staleProblem tells of a change that came too late, with the object as it is now, or
-// what was changed since the configuration that the client has seen.
+// staleProblem returns the error for a stale If-Match, with the current object, or what was
+// changed since the configuration that the client has seen.
 func (a *API) staleProblem(e *edit, docs config.Documents, now *config.Config) error {
-	p := refuse(operator.CodeStale, "", "it was changed meanwhile", "read it again and repeat the change")
+	p := refuse(operator.CodeStale, "", "it was changed since you read it", "read it again and repeat the change")
 	if e.kind != nil && (e.name != "" || e.kind.Single) {
 		if o, err := a.showOne(now, e.kind, e.name); err == nil {
 			p.Current = jsonOf(o)
@@ -91,7 +92,7 @@ type changedSince struct {
 	Difference *config.Difference `json:"difference"`
 }
 
-// maxLookedAt is how many revisions are looked at for one with an entity tag.
+// maxLookedAt limits how many revisions are searched for an entity tag.
 const maxLookedAt = 100
 
 // configurationOf returns the configuration of the kept revision with an entity tag.
@@ -114,7 +115,7 @@ func (a *API) configurationOf(tag string) (*config.Config, bool) {
 func (e *edit) do() (control.Event, error) {
 	c := e.call
 	if c.api.Control == nil {
-		return control.Event{}, refuse("unavailable", "", "no configuration is in force yet", "")
+		return control.Event{}, refuse("unavailable", "", "no configuration is active yet", "")
 	}
 	if err := e.discovered(); err != nil {
 		return control.Event{}, err
@@ -179,8 +180,8 @@ func hostField(at string) error {
 	return refuse("host_field", at, "files, sockets and variables of the machine may be set by an admin only", "ask an admin, or edit the document")
 }
 
-// mayWrite refuses new texts with ${…} of others than admins, before anything is put in
-// for them.
+// mayWrite rejects new values with ${…} unless the operator is an admin, before variables
+// are substituted for them.
 func (e *edit) mayWrite(v any, now *config.Config) error {
 	if e.call.who.Role.AtLeast(operator.Admin) {
 		return nil
@@ -237,7 +238,7 @@ func (e *edit) audit(now, after *config.Config) []store.Record {
 // maxNamed is how many objects a record of the audit shows.
 const maxNamed = 20
 
-// refusal is what a client is told of a change that was refused.
+// refusal returns the response for a rejected change.
 func (e *edit) refusal(err error) error {
 	var p *problem
 	if errors.As(err, &p) {
@@ -250,7 +251,7 @@ func (e *edit) refusal(err error) error {
 		return refuse("read_only", "", readOnly.Error(), "edit the document where it comes from, or let headgate write it")
 	}
 	if stale := (*control.Stale)(nil); errors.As(err, &stale) {
-		p := refuse(operator.CodeStale, "", "the document was edited by hand at the same moment", "read it again and repeat the change")
+		p := refuse(operator.CodeStale, "", "the configuration file was edited at the same time", "read it again and repeat the change")
 		p.Current = jsonOf(map[string]string{"etag": stale.Have})
 		return p
 	}
@@ -267,11 +268,11 @@ func (e *edit) refusal(err error) error {
 	if len(refused.Problems) > 0 {
 		return problems(refused.Problems, e.path())
 	}
-	return refuse("not_applied", "", refused.Error(), "everything is as it was; the log says more")
+	return refuse("not_applied", "", refused.Error(), "nothing was changed; see the log")
 }
 
-// problems tells what is wrong with a configuration. Object is the path of the object
-// that the body is.
+// problems returns the response for problems of a configuration. Object is the path of the
+// object in the request's body.
 func problems(all []config.Problem, object string) *problem {
 	list := make([]mistake, 0, min(len(all), maxMistakes))
 	for _, p := range all[:min(len(all), maxMistakes)] {
@@ -295,7 +296,7 @@ func apply(docs config.Documents, object string, edits ...document.Edit) (config
 	if p != nil {
 		what := p.What
 		if p.File != "" && p.Line > 0 {
-			what = fmt.Sprintf("%s:%d: %s", p.File, p.Line, p.What) // it is to be edited there, by hand
+			what = fmt.Sprintf("%s:%d: %s", p.File, p.Line, p.What) // another object: point the operator to its line in the file
 		}
 		return docs, refuse("invalid", pointerOf(p.Field, object), what, p.Remedy)
 	}
@@ -310,7 +311,7 @@ func (a *API) createObject(c *call) (any, error) {
 		if k.Find(now, name) != nil {
 			return docs, refuse(operator.CodeExists, "/name", "there is a "+k.Noun+" with this name already", "take another name, or PUT it")
 		}
-		e.name = name // from here on, problems are told at its fields
+		e.name = name // from here on, problems refer to fields of the object
 		if err := unmask(c.tree, nil, k.Schema(), ""); err != nil {
 			return docs, err
 		}
@@ -355,7 +356,8 @@ func (a *API) putObject(c *call) (any, error) {
 	return a.showChanged(&ev, k, name)
 }
 
-// deleteObject removes an object that nobody names. Settings get their defaults.
+// deleteObject removes an object that no other object uses. Settings return to their
+// defaults.
 func (a *API) deleteObject(c *call) (any, error) {
 	k, name := c.row.kind, c.name()
 	e := &edit{call: c, kind: k, name: name}
@@ -375,7 +377,7 @@ func (a *API) deleteObject(c *call) (any, error) {
 	return nil, err
 }
 
-// inUse tells who names an object.
+// inUse returns the error for an object that others use, with their names.
 func inUse(k *config.Kind, users []config.Reference) error {
 	var words []string
 	for _, u := range users[:min(len(users), maxNamed)] {
@@ -383,7 +385,7 @@ func inUse(k *config.Kind, users []config.Reference) error {
 			words = append(words, word)
 		}
 	}
-	p := refuse("in_use", "", "the "+k.Noun+" is used by "+strings.Join(words, ", "), "take it out there first")
+	p := refuse("in_use", "", "the "+k.Noun+" is used by "+strings.Join(words, ", "), "remove it there first")
 	p.Current = jsonOf(map[string]any{"users": users[:min(len(users), maxMistakes)]})
 	return p
 }

@@ -10,18 +10,18 @@ import (
 // forwardedFields are those of requests that came through a proxy.
 var forwardedFields = []string{"Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto", "X-Real-Ip", "Via"}
 
-// Forwarded reports whether a request says that it came through a proxy. Then the
-// address of its connection is nothing to give rights for.
+// Forwarded reports whether a request came through a proxy. Then the address of its
+// connection must not be used to grant rights.
 func Forwarded(rq *http.Request) bool {
 	return slices.ContainsFunc(forwardedFields, func(name string) bool { return len(rq.Header[name]) > 0 })
 }
 
-// maxForwarded is how many addresses of x-forwarded-for are looked at.
+// maxForwarded limits the addresses in x-forwarded-for that are evaluated.
 const maxForwarded = 16
 
-// addressOf returns the client's address: that of the connection, or, through proxies
-// that are trusted, the last address in x-forwarded-for that is not one of theirs. What
-// stands before that the client may have made up.
+// addressOf returns the client's address: that of the connection, or, behind trusted
+// proxies, the last address in x-forwarded-for that is not one of theirs. The addresses
+// before it could be forged by the client.
 func (a *API) addressOf(rq *http.Request) netip.Addr {
 	at, err := netip.ParseAddrPort(rq.RemoteAddr)
 	if err != nil {

@@ -31,7 +31,7 @@ func (a *API) compareRows() []row {
 	}
 }
 
-// The bounds of a comparison that is asked for over the API.
+// The limits of a comparison that is started through the API.
 const (
 	maxList       = 8 << 20
 	maxCompared   = 10_000
@@ -39,13 +39,13 @@ const (
 	comparedLimit = 1000
 )
 
-// compareInput says what is compared: what headgate compare takes.
+// compareInput has the options of headgate compare.
 type compareInput struct {
 	// Old are the addresses of the proxy that runs today: HOST:PORT for http,
 	// https://HOST:PORT for https. One without a port means 80 and 443.
 	Old []string `json:"old" required:"true" min:"1" max:"2"`
-	// New are those of headgate. Without any, the ports of the configuration in force are
-	// asked on this machine.
+	// New are the addresses of headgate. The default is the ports of the active
+	// configuration, on this machine.
 	New []string `json:"new,omitempty" max:"2"`
 	// List has the requests: URLs, one a line, with a method before it or without, or an
 	// access log. Without one they are made from the routes of the configuration.
@@ -61,9 +61,11 @@ type compareInput struct {
 	Rate int `json:"rate,omitempty" min:"0" max:"1000"`
 	// Timeout is how many seconds one answer may take; 0 is 10.
 	Timeout int `json:"timeout_s,omitempty" min:"0" max:"60"`
-	// Unsafe sends POST, PUT, DELETE and others too; servers then act on them three times.
+	// Unsafe also sends POST, PUT, DELETE and the like; servers then execute them three
+	// times.
 	Unsafe bool `json:"unsafe,omitempty"`
-	// NoDNS leaves out to look up hosts, which finds CDNs that client_ip does not name.
+	// NoDNS skips looking up the hosts in DNS, which finds CDNs that are missing in
+	// client_ip.
 	NoDNS bool `json:"no_dns,omitempty"`
 }
 
@@ -247,7 +249,7 @@ func sideOf(addresses []string, at string) (compare.Side, error) {
 	return side, nil
 }
 
-// comparison tells how the last comparison stands.
+// comparison serves the state of the last comparison.
 func (a *API) comparison(*call) (any, error) {
 	a.comparisons.mu.Lock()
 	defer a.comparisons.mu.Unlock()

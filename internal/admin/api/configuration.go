@@ -19,7 +19,7 @@ import (
 	"headgate/internal/schema"
 )
 
-// configRows are the rows of the configuration as a whole.
+// configRows are the operations on the whole configuration.
 func (a *API) configRows() []row {
 	const get, post, put = http.MethodGet, http.MethodPost, http.MethodPut
 	rows := []row{
@@ -59,8 +59,8 @@ const maxConfig = int64(document.MaxSize) + maxBody
 type configBody struct {
 	// ETag is that of the configuration: all documents.
 	ETag string `json:"etag"`
-	// Folder is the folder that the documents stand in and where others can be made. It is
-	// absent where headgate serves one file.
+	// Folder is the directory of the configuration files, in which others can be created.
+	// It is absent if headgate serves a single file.
 	Folder string `json:"folder,omitempty"`
 	// Documents are the documents.
 	Documents []documentBody `json:"documents"`
@@ -72,7 +72,7 @@ func (c configBody) entityTag() string { return c.ETag }
 type documentBody struct {
 	// Name is the name of the file.
 	Name string `json:"name" required:"true" max:"4096"`
-	// Text is what stands in it: YAML, or JSON, which is YAML.
+	// Text is its content: YAML or JSON.
 	Text string `json:"text" required:"true" max:"8388608"`
 	// ReadOnly is why it cannot be written, absent if it can.
 	ReadOnly string `json:"read_only,omitempty" readonly:"true"`
@@ -98,18 +98,18 @@ type changeBody struct {
 	Until time.Time `json:"until,omitzero"`
 	// Changes are the objects that are not the same, with their fields.
 	Changes []config.ObjectChange `json:"changes"`
-	// Plan tells the change in words, with warnings and what is affected.
+	// Plan describes the change, with warnings and what it affects.
 	Plan *review.Review `json:"plan,omitempty"`
-	// WhatIf is what would become of recent requests. It is there for dry runs and plans
-	// only, where recent requests are kept.
+	// WhatIf is the effect of the change on recent requests. It is set for dry runs and
+	// plans only, if recent requests are recorded.
 	WhatIf *whatif.Result `json:"what_if,omitempty"`
-	// Notes are what works and is a bad idea.
+	// Notes are settings that work but are not recommended.
 	Notes []schema.Problem `json:"notes,omitempty"`
 }
 
 func (c changeBody) entityTag() string { return c.ETag }
 
-// changed tells what became of a change.
+// changed describes an applied or planned change.
 func (a *API) changed(c *call, ev control.Event) changeBody {
 	b := changeBody{DryRun: c.dryRun, Changes: ev.Difference.Objects, Plan: ev.Review, WhatIf: ev.WhatIf, Notes: ev.Notes}
 	if c.dryRun {
@@ -125,7 +125,7 @@ func (a *API) changed(c *call, ev control.Event) changeBody {
 // config gives the documents.
 func (a *API) config(c *call) (any, error) {
 	if a.Control == nil {
-		return nil, refuse("unavailable", "", "no configuration is in force yet", "")
+		return nil, refuse("unavailable", "", "no configuration is active yet", "")
 	}
 	docs, tag, err := a.Control.Documents()
 	if err != nil {
@@ -191,7 +191,7 @@ func (a *API) putConfig(c *call, in *configInput) (any, error) {
 	return e.apply()
 }
 
-// apply makes the change and tells what became of it.
+// apply makes the change and returns its description.
 func (e *edit) apply() (any, error) {
 	ev, err := e.do()
 	if err != nil {
@@ -286,7 +286,7 @@ type planInput struct {
 	Documents []documentBody `json:"documents,omitempty" max:"200"`
 }
 
-// planEdits tells what edits or documents would change.
+// planEdits describes what edits or files would change.
 func (a *API) planEdits(c *call, in *planInput) (any, error) {
 	c.dryRun, c.ifMatch = true, "*"
 	e := c.editing(&editsInput{in.Edits})
@@ -307,9 +307,10 @@ func (a *API) planEdits(c *call, in *planInput) (any, error) {
 
 // validation is what a check of documents has found.
 type validation struct {
-	// Valid is whether they could be applied, as far as the documents say.
+	// Valid is whether the files are valid on their own, without opening ports or reading
+	// other files.
 	Valid bool `json:"valid"`
-	// Problems are what is wrong.
+	// Problems are the mistakes in the files.
 	Problems []schema.Problem `json:"problems,omitempty"`
 	// Notes are what works and is a bad idea.
 	Notes []schema.Problem `json:"notes,omitempty"`
@@ -318,7 +319,7 @@ type validation struct {
 // validate checks documents together with those that are not named.
 func (a *API) validate(_ *call, in *configInput) (any, error) {
 	if a.Control == nil {
-		return nil, refuse("unavailable", "", "no configuration is in force yet", "")
+		return nil, refuse("unavailable", "", "no configuration is active yet", "")
 	}
 	docs, _, err := a.Control.Documents()
 	if err != nil {

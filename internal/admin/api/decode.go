@@ -23,12 +23,13 @@ const (
 	maxBody     = 1 << 20
 	maxDepth    = 32
 	maxMistakes = 20
-	// maxPublicBody bounds a body of somebody who has not signed in.
+	// maxPublicBody is the maximum body of a client that has not signed in.
 	maxPublicBody = 16 << 10
 	maxText       = 64 << 10
 )
 
-// masked stands for a secret that is not shown. Written back it leaves the secret.
+// masked replaces a secret in responses. A secret with this value in a request stays
+// unchanged.
 const masked = "********"
 
 // readBody returns the JSON value of a body. A POST without a body has an object
@@ -63,8 +64,8 @@ func tooLarge(limit int64) error {
 	return refuse("too_large", "", fmt.Sprintf("the body is larger than %d bytes", limit), "")
 }
 
-// parse returns the value of a JSON text. What two readers may read differently is
-// refused: a name twice, what is not UTF-8, anything behind the value.
+// parse returns the value of a JSON text. It rejects what parsers interpret differently:
+// duplicate names, invalid UTF-8, and data after the value.
 func parse(data []byte) (any, error) {
 	if !utf8.Valid(data) {
 		return nil, refuse("invalid_json", "", "the body is not UTF-8", "")
@@ -76,7 +77,7 @@ func parse(data []byte) (any, error) {
 		return nil, err
 	}
 	if _, err := d.Token(); err != io.EOF {
-		return nil, refuse("invalid_json", "", "something stands behind the JSON value", "")
+		return nil, refuse("invalid_json", "", "unexpected data after the JSON value", "")
 	}
 	return v, nil
 }
@@ -113,7 +114,7 @@ func parseValue(d *json.Decoder, at string, depth int) (any, error) {
 		}
 		inner := at + "/" + escape(name)
 		if _, twice := object[name]; twice {
-			return nil, refuse("invalid_json", inner, "the name stands twice in one object", "")
+			return nil, refuse("invalid_json", inner, "duplicate name in an object", "")
 		}
 		if object[name], err = parseValue(d, inner, depth+1); err != nil {
 			return nil, err
@@ -198,8 +199,7 @@ func fill(v any, o *schema.Object) (any, error) {
 	return into.Interface(), nil
 }
 
-// full reports whether no more mistakes are collected: looking for more would cost more
-// than it tells.
+// full reports whether the maximum number of mistakes has been collected.
 func (c *checker) full() bool { return len(c.mistakes) >= maxMistakes }
 
 func (c *checker) add(code, at, detail, remedy string) {
@@ -211,7 +211,7 @@ func (c *checker) add(code, at, detail, remedy string) {
 func (c *checker) object(v any, o *schema.Object, at string) {
 	object, ok := v.(map[string]any)
 	if !ok {
-		c.add("invalid", at, "an object is wanted here", "")
+		c.add("invalid", at, "must be an object", "")
 		return
 	}
 	keys := make([]string, 0, len(object))
@@ -258,7 +258,7 @@ func takeAlias(object map[string]any, o *schema.Object, name string) string {
 	return now
 }
 
-// tagged reports whether a field has a tag that says so.
+// tagged reports whether a field has a tag with the value true.
 func tagged(f *schema.Field, tag string) bool {
 	sf, ok := f.Owner.FieldByName(f.GoName)
 	return ok && sf.Tag.Get(tag) == "true"
@@ -272,7 +272,7 @@ func (c *checker) value(v any, f *schema.Field, t *schema.Type, at string) {
 	case schema.List:
 		list, ok := v.([]any)
 		if !ok {
-			c.add("invalid", at, "a list is wanted here", "")
+			c.add("invalid", at, "must be a list", "")
 			return
 		}
 		c.bounds(int64(len(list)), f, at, "entries")
@@ -282,7 +282,7 @@ func (c *checker) value(v any, f *schema.Field, t *schema.Type, at string) {
 	case schema.Map:
 		entries, ok := v.(map[string]any)
 		if !ok {
-			c.add("invalid", at, "an object is wanted here", "")
+			c.add("invalid", at, "must be an object", "")
 			return
 		}
 		c.bounds(int64(len(entries)), f, at, "entries")
@@ -291,19 +291,19 @@ func (c *checker) value(v any, f *schema.Field, t *schema.Type, at string) {
 		}
 	case schema.Bool:
 		if _, ok := v.(bool); !ok {
-			c.add("invalid", at, "true or false is wanted here", "")
+			c.add("invalid", at, "must be true or false", "")
 		}
 	case schema.Int:
 		number, _ := v.(json.Number)
 		n, err := strconv.ParseInt(string(number), 10, t.Go.Bits())
 		if err != nil {
-			c.add("invalid", at, "a whole number is wanted here", f.Bounds())
+			c.add("invalid", at, "must be an integer", f.Bounds())
 			return
 		}
 		c.bounds(n, f, at, "")
 	case schema.Number:
 		if _, ok := v.(json.Number); !ok {
-			c.add("invalid", at, "a number is wanted here", "")
+			c.add("invalid", at, "must be a number", "")
 		}
 	case schema.Text:
 		c.text(v, f, t, at)
@@ -319,7 +319,7 @@ func (c *checker) text(v any, f *schema.Field, t *schema.Type, at string) {
 	text, ok := v.(string)
 	switch {
 	case !ok:
-		c.add("invalid", at, "a text is wanted here", "")
+		c.add("invalid", at, "must be a string", "")
 	case len(text) > maxText && (f.Max == nil || t != f.Type || int64(len(text)) > *f.Max):
 		c.add("invalid", at, fmt.Sprintf("the text is longer than %d bytes", maxText), "")
 	case len(f.Enum) > 0 && !slices.Contains(f.Enum, text):
@@ -336,7 +336,7 @@ func (c *checker) bounds(n int64, f *schema.Field, at, of string) {
 	}
 }
 
-// form says what a text has to look like.
+// form returns a hint for the format of a string type.
 func form(t *schema.Type) string {
 	switch t.Go.String() {
 	case "time.Time":

@@ -15,16 +15,15 @@ import (
 // document once more; where more differ, the whole object is set.
 const maxDifferences = 64
 
-// replace makes an object that was one tree another one, and touches nothing else of it:
-// what a document says in other words, such as a default that somebody wrote down, stays.
-// Object is the object's path.
+// replace changes an object into another and leaves the rest of it unchanged, such as
+// comments and defaults that are written out. Object is the object's path.
 func replace(docs config.Documents, object string, was, want map[string]any) (config.Documents, error) {
 	edits := differences(nil, object, was, want)
 	if len(was) > 0 && len(want) > 0 && len(edits) <= maxDifferences {
 		if out, p := docs.Edit(edits...); p == nil {
 			return out, nil
 		}
-		// It stands there in a short form, or comes from elsewhere.
+		// The object is written in a short form, or comes from elsewhere.
 	}
 	return apply(docs, object, document.Edit{Op: document.Set, Path: object, Value: jsonOf(want)})
 }

@@ -7,31 +7,31 @@ import (
 	"headgate/internal/discovery"
 )
 
-// discoveryBody is how discovery stands.
+// discoveryBody is the state of discovery.
 type discoveryBody struct {
-	// Providers are those of the configuration, by name.
+	// Providers are the configured providers, by name.
 	Providers []providerBody `json:"providers"`
 }
 
-// providerBody is how a provider of discovered objects stands.
+// providerBody is the state of a provider of discovered objects.
 type providerBody struct {
-	// Name is that of its entry in discovery.
+	// Name is the name of the provider's entry in discovery.
 	Name string `json:"name"`
 	// Type is docker.
 	Type string `json:"type"`
-	// Endpoint is where it is asked.
+	// Endpoint is the address of its API.
 	Endpoint string `json:"endpoint"`
-	// State is connecting until the first answer, running, or error.
+	// State is connecting until the first response, then running or error.
 	State string `json:"state"`
-	// Since is when it came to the state.
+	// Since is when the state changed last.
 	Since time.Time `json:"since,omitzero"`
-	// Reason is why it is in error. What it found before is in force still.
+	// Reason is why it is in error. The objects that it found before remain active.
 	Reason string `json:"reason,omitempty"`
-	// Hint is what to do about that.
+	// Hint is how to fix it.
 	Hint string `json:"hint,omitempty"`
-	// Objects is how many of the objects in force it found.
+	// Objects is the number of active objects that it found.
 	Objects int `json:"objects"`
-	// Issues are what cannot be used of what it found.
+	// Issues are what it found and headgate cannot use.
 	Issues []issueBody `json:"issues"`
 }
 
@@ -41,24 +41,24 @@ type issueBody struct {
 	Container string `json:"container,omitempty"`
 	// Label is the label that is meant, if it is one.
 	Label string `json:"label,omitempty"`
-	// Kind is the kind of the object that is concerned, such as proxies.
+	// Kind is the kind of the affected object, such as proxies.
 	Kind string `json:"kind,omitempty"`
-	// Name is the object's name. It is not in force if it is the container's.
+	// Name is the object's name. An object with the container's own name is not active.
 	Name string `json:"name,omitempty"`
-	// Owner is the object of the configuration files that has what this one requires, if
-	// that is the issue.
+	// Owner is the object of the configuration files that already has what this one
+	// requires, if that is the issue.
 	Owner *discovery.Reference `json:"owner,omitempty"`
-	// Code is the kind of issue, in one word.
+	// Code is a keyword for the kind of issue.
 	Code string `json:"code"`
-	// Message says what is wrong.
+	// Message describes the issue.
 	Message string `json:"message"`
-	// Hint says what to do.
+	// Hint is how to fix it.
 	Hint string `json:"hint,omitempty"`
 	// Since is when it was seen first.
 	Since time.Time `json:"since,omitzero"`
 }
 
-// discovery tells how the providers stand.
+// discovery serves the state of the providers.
 func (a *API) discovery(*call) (any, error) {
 	if _, err := a.running(); err != nil {
 		return nil, err
@@ -80,7 +80,7 @@ func (a *API) discovery(*call) (any, error) {
 	return out, nil
 }
 
-// issuesOf returns what discovery says of objects of a kind, by name.
+// issuesOf returns the discovery issues of objects of a kind, by name.
 func (a *API) issuesOf(kind string) map[string][]string {
 	out := map[string][]string{}
 	for _, p := range a.Control.Discovery() {
@@ -95,7 +95,7 @@ func (a *API) issuesOf(kind string) map[string][]string {
 	return out
 }
 
-// discovered refuses to change an object that containers say by their labels.
+// discovered rejects changes of an object that is defined by container labels.
 func (e *edit) discovered() error {
 	if e.kind == nil || e.name == "" {
 		return nil

@@ -15,27 +15,27 @@ import (
 	"headgate/internal/operator"
 )
 
-// objectState is what is told of an object of the documents beside what they say.
+// objectState is the state of an object, which responses have in addition to its settings.
 type objectState struct {
 	// Name is the object's name.
 	Name string `json:"name" required:"true" max:"128"`
-	// Origin is where the object stands: the document and the line, or the container. It
-	// is absent for one that no document mentions, which has its defaults.
+	// Origin is where the object is defined: file and line, or container. It is absent for
+	// an object with its defaults that no file defines.
 	Origin *config.Origin `json:"origin,omitempty" readonly:"true"`
-	// State is how it stands: of a proxy active, degraded, down, maintenance or inactive;
-	// of a TCP or UDP proxy active, degraded, failing_open, down or inactive; of a port and
-	// a certificate the word that the status has; else active or inactive.
+	// State is the current state: active, degraded, down, maintenance or inactive for a
+	// proxy; active, degraded, failing_open, down or inactive for a TCP or UDP proxy; the
+	// state in /status for a port or certificate; otherwise active or inactive.
 	State string `json:"state" readonly:"true"`
-	// ETag is what If-Match names.
+	// ETag is the entity tag for If-Match.
 	ETag string `json:"etag" readonly:"true"`
 	// ReadOnly is why the object cannot be changed here: its document cannot be written, or
 	// a provider has discovered it. It is absent if it can.
 	ReadOnly string `json:"read_only,omitempty" readonly:"true"`
-	// LastChange is when the object was made or changed last, as far as the kept
-	// revisions tell.
+	// LastChange is when the object was created or changed last, according to the kept
+	// revisions.
 	LastChange *lastChange `json:"last_change,omitempty" readonly:"true"`
-	// Plan tells the change in words, with warnings and what is affected, in the answer to
-	// a change and to a dry run.
+	// Plan describes the change, with warnings and what it affects, in the response to a
+	// change or a dry run.
 	Plan *review.Review `json:"plan,omitempty" readonly:"true"`
 }
 
@@ -51,10 +51,10 @@ type lastChange struct {
 	Revision int `json:"revision"`
 }
 
-// proxyState is what is told of a proxy beyond that.
+// proxyState is the additional state of a proxy.
 type proxyState struct {
 	objectState
-	// Servers counts the servers of the proxy. One of two routes counts twice.
+	// Servers counts the servers of the proxy. A server of two routes counts twice.
 	Servers serverCount `json:"servers" readonly:"true"`
 	// Issues are what is wrong with it now.
 	Issues []string `json:"issues,omitempty" readonly:"true"`
@@ -62,7 +62,7 @@ type proxyState struct {
 	Recent traffic `json:"recent" readonly:"true"`
 }
 
-// streamState is how a TCP or UDP proxy stands.
+// streamState is the state of a TCP or UDP proxy.
 type streamState struct {
 	objectState
 	// Health counts the servers of the proxy. It is absent for an inactive one.
@@ -95,7 +95,7 @@ type serverCount struct {
 	Total int `json:"total" required:"true"`
 }
 
-// stateOf returns the struct that says how the objects of a kind stand.
+// stateOf returns the struct for the state of objects of a kind.
 func stateOf(k *config.Kind) reflect.Type {
 	switch k.Name {
 	case "proxies":
@@ -147,24 +147,24 @@ func (a *API) documentRows(k *config.Kind) []row {
 	}
 }
 
-// running returns the configuration in force. There is none before the first.
+// running returns the active configuration. There is none before the first change.
 func (a *API) running() (*config.Config, error) {
 	if a.Control == nil || a.Control.Plan() == nil {
-		return nil, refuse("unavailable", "", "no configuration is in force yet", "look at the status")
+		return nil, refuse("unavailable", "", "no configuration is active yet", "check the status")
 	}
 	return a.Control.Plan().Config(), nil
 }
 
-// states are how objects stand, by name.
+// states are the states of objects, by name.
 type states struct {
 	words   map[string]string
 	proxies map[string]proxyState
 	streams map[string]streamState
 	written map[string]string // why documents cannot be written, by name; "" if they can
-	plan    *review.Review    // of the change that the object is told after
+	plan    *review.Review    // the change that the object is part of
 }
 
-// statesOf returns how objects of a kind stand.
+// statesOf returns the states of objects of a kind.
 func (a *API) statesOf(k *config.Kind, names []string) states {
 	s := states{words: map[string]string{}, written: map[string]string{}}
 	switch k.Name {
@@ -230,7 +230,7 @@ func (s *states) word(k *config.Kind, name string, o config.Named) string {
 	return "active"
 }
 
-// objectText is an object as an answer: what its document says, and how it stands.
+// objectText is an object in a response: its settings and its state.
 type objectText struct {
 	text []byte
 	etag string
@@ -247,25 +247,25 @@ func (a *API) show(cfg *config.Config, k *config.Kind, name string, s *states) (
 	if !ok {
 		return objectText{}, noObject(k)
 	}
-	told := proxyState{objectState: objectState{Name: name, ETag: form.etag}}
+	state := proxyState{objectState: objectState{Name: name, ETag: form.etag}}
 	if k.Single {
-		told.Name = k.Name
+		state.Name = k.Name
 	}
-	told.Plan = s.plan
-	told.State = s.word(k, name, k.Find(cfg, name))
+	state.Plan = s.plan
+	state.State = s.word(k, name, k.Find(cfg, name))
 	if o, ok := cfg.Origin(k.Name, name); ok {
-		told.Origin, told.ReadOnly = &o, a.readOnly(k, o, s)
+		state.Origin, state.ReadOnly = &o, a.readOnly(k, o, s)
 	}
 	if l := a.Control.LastChange(k.Name, name); l.Revision > 0 {
-		told.LastChange = &lastChange{l.When, l.Who, l.Via, l.Revision}
+		state.LastChange = &lastChange{l.When, l.Who, l.Via, l.Revision}
 	}
-	var v any = told.objectState
+	var v any = state.objectState
 	if now, ok := s.proxies[name]; ok {
-		told.Servers, told.Issues, told.Recent = now.Servers, now.Issues, now.Recent
-		v = told
+		state.Servers, state.Issues, state.Recent = now.Servers, now.Issues, now.Recent
+		v = state
 	}
 	if now, ok := s.streams[name]; ok {
-		now.objectState = told.objectState
+		now.objectState = state.objectState
 		v = now
 	}
 	data, err := json.Marshal(v)
@@ -275,7 +275,7 @@ func (a *API) show(cfg *config.Config, k *config.Kind, name string, s *states) (
 	if inner := bytes.TrimSuffix(bytes.TrimPrefix(form.text, []byte("{")), []byte("}")); len(inner) > 0 {
 		data = append(append(append(data[:len(data)-1], ','), inner...), '}')
 	}
-	return objectText{data, told.ETag}, nil
+	return objectText{data, state.ETag}, nil
 }
 
 // readOnly returns why an object with an origin cannot be changed here, "" if it can.
@@ -310,8 +310,8 @@ func (a *API) object(c *call) (any, error) {
 	return a.showOne(cfg, c.row.kind, c.name())
 }
 
-// showChanged gives the object that a change has made, or would make, and tells the
-// change in words.
+// showChanged returns an object as it is after a change, or would be, with a description of
+// the change.
 func (a *API) showChanged(ev *control.Event, k *config.Kind, name string) (any, error) {
 	s := a.statesOf(k, []string{name})
 	s.plan = ev.Review
@@ -357,7 +357,7 @@ func (a *API) objects(c *call) (any, error) {
 	return page{Items: items, Next: next}, nil
 }
 
-// cause says who makes a change, and why, for revisions, events and the audit.
+// cause returns who makes a change and why, for revisions, events and the audit log.
 func (c *call) cause() control.Cause {
 	return control.Cause{Who: c.who.Name, Why: c.text("why"), From: c.who.Address, Via: control.Via(c.who.Via)}
 }

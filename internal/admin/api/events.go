@@ -14,8 +14,7 @@ import (
 	"headgate/internal/event"
 )
 
-// How streams are kept alive. At a heartbeat it is looked at, too, whether the client may
-// still listen.
+// At a heartbeat, the access of a stream's client is checked again, too.
 const (
 	heartbeat    = 15 * time.Second
 	writeTimeout = 30 * time.Second
@@ -31,9 +30,9 @@ type eventBody struct {
 	Time time.Time `json:"time"`
 	// Level is info, warning or error.
 	Level string `json:"level"`
-	// Object is what it is about.
+	// Object is the object that the event concerns.
 	Object string `json:"object"`
-	// Text is a sentence for people.
+	// Text describes the event in a sentence.
 	Text string `json:"text"`
 	// Data has the fields of its kind.
 	Data json.RawMessage `json:"data"`
@@ -100,7 +99,7 @@ func (a *API) events(c *call) error {
 	if text != "" {
 		n, err := strconv.ParseInt(text, 10, 64)
 		if err != nil || n < 0 {
-			return refuseParameter("invalid", "Last-Event-ID", "a whole number is wanted here", "send the id of the last event that you have seen")
+			return refuseParameter("invalid", "Last-Event-ID", "must be an integer", "send the id of the last event that you have seen")
 		}
 		after = event.ID(n)
 	}
@@ -114,7 +113,7 @@ func (a *API) events(c *call) error {
 		wait, cancel := context.WithDeadline(c.rq.Context(), next)
 		e, err := sub.Next(wait)
 		cancel()
-		// Where events leave no pause the client is looked at all the same.
+		// Check the client's access also if events leave no pause.
 		if pause := errors.Is(err, context.DeadlineExceeded); pause || err == nil && !time.Now().Before(next) {
 			err = s.beat()
 			next = time.Now().Add(c.api.heartbeat)
@@ -123,7 +122,7 @@ func (a *API) events(c *call) error {
 			err = s.send(strconv.FormatInt(int64(e.ID), 10), e.Type, showEvent(e))
 		}
 		if err != nil {
-			return nil // the client has gone, may not listen any more, or we are stopping
+			return nil // the client has gone or lost its access, or headgate is stopping
 		}
 	}
 }
@@ -152,9 +151,9 @@ func (c *call) openStream() (*stream, error) {
 
 // errHeadOnly ends the stream of a HEAD request, which has no content (RFC 9110, section
 // 9.3.2).
-var errHeadOnly = errors.New("only the head was asked for")
+var errHeadOnly = errors.New("the request is HEAD")
 
-// write sends text. A client that does not read it in time has gone.
+// write sends text. A client that does not read it in time is disconnected.
 func (s *stream) write(text string) error {
 	if err := s.to.SetWriteDeadline(time.Now().Add(writeTimeout)); err != nil && !errors.Is(err, http.ErrNotSupported) {
 		return err

@@ -27,16 +27,16 @@ const maxSource = 48 << 20
 type importInput struct {
 	// Source is the proxy that the configuration is for, such as nginx.
 	Source string `json:"source" required:"true" max:"32"`
-	// Files are its files with those that they include, by the names that the others have
-	// for them. No other file is read.
+	// Files are the configuration's files, including the files that it includes, under the
+	// names that it refers to them with. No other file is read.
 	Files []importedFile `json:"files,omitempty" max:"2000"`
-	// Address is where the proxy itself can be asked instead, such as
-	// http://127.0.0.1:81 for npm.
+	// Address is the address of the proxy's API instead, such as http://127.0.0.1:81 for
+	// npm.
 	Address string `json:"address,omitempty" max:"2048"`
 	// Token is what the proxy at the address wants to see.
 	Token string `json:"token,omitempty" writeonly:"true" max:"16384"`
-	// Ports are the numbers that ports get in the place of those in the source, such as
-	// 80=8080, to run beside the proxy that is read.
+	// Ports replaces port numbers, such as 80=8080, so that headgate can run beside the
+	// other proxy.
 	Ports []string `json:"ports,omitempty" max:"100"`
 }
 
@@ -44,11 +44,11 @@ type importInput struct {
 type importedFile struct {
 	// Name is its name.
 	Name string `json:"name" required:"true" max:"4096"`
-	// Included says that it is only there for others to include it.
+	// Included means that the file is only read if another one includes it.
 	Included bool `json:"included,omitempty"`
-	// Text is what stands in it.
+	// Text is its content.
 	Text string `json:"text,omitempty" max:"33554432"`
-	// Data is what stands in it where that is no text, in base64.
+	// Data is its content in base64, for binary files.
 	Data string `json:"data,omitempty" max:"41943040"`
 }
 
@@ -56,12 +56,12 @@ type importedFile struct {
 type importBody struct {
 	// Document is the configuration of headgate.
 	Document string `json:"document"`
-	// Report says of every directive of the source what became of it.
+	// Report lists every directive of the source and how it was translated.
 	Report *importer.Report `json:"report"`
-	// Problems are why the document is not valid yet; a person has to add something.
+	// Problems are why the document is not valid yet; complete it by hand.
 	Problems []schema.Problem `json:"problems"`
-	// Files are certificates and keys that the source held, by the names that the document
-	// has for them. They are to be put beside it.
+	// Files are certificates and keys in the source, under the names that the document
+	// refers to them with. Save them next to it.
 	Files []importedFile `json:"files"`
 }
 

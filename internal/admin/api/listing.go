@@ -14,9 +14,9 @@ import (
 	"headgate/internal/plan"
 )
 
-// listing is what lists of one configuration are made of: the names of its objects, what
-// they are found by, and what was written of them lately. It is kept as long as the
-// configuration is in force, so that a page costs what its objects cost.
+// listing caches what is needed for lists of one configuration: the names of its objects,
+// their search texts, and their recently used forms. It is kept while the configuration is
+// active, so that serving a page costs in proportion to the objects on it.
 type listing struct {
 	cfg *config.Config
 
@@ -32,8 +32,8 @@ type listing struct {
 // formKey is an object of a configuration.
 type formKey struct{ kind, name string }
 
-// written is what the documents say of an object, with secrets masked, and its ETag. It is
-// not changed.
+// written is an object's settings in the configuration files, with secrets masked, and its
+// ETag. It is immutable.
 type written struct {
 	text []byte
 	etag string
@@ -42,8 +42,8 @@ type written struct {
 // maxForms bounds the forms that are kept, in bytes. Beyond it they are made anew.
 const maxForms = 4 << 20
 
-// formOf returns the form of an object of a configuration, false if there is none. Those
-// of the configuration in force are kept.
+// formOf returns the form of an object of a configuration, false if there is none. Forms of
+// the active configuration are cached.
 func (a *API) formOf(cfg *config.Config, k *config.Kind, name string) (written, bool) {
 	l := a.listing.Load()
 	if running, err := a.running(); err == nil && running == cfg {
@@ -92,7 +92,7 @@ func (l *listing) keep(key formKey, f written) {
 	l.mu.size += size
 }
 
-// formOverhead is about what one entry of a map takes beside its texts, in bytes.
+// formOverhead is the approximate memory of one map entry besides its texts, in bytes.
 const formOverhead = 128
 
 // listingOf returns the listing of a configuration.
@@ -122,7 +122,7 @@ func (l *listing) namesLocked(k *config.Kind) []string {
 	return names
 }
 
-// search returns the names of the objects in which a text stands.
+// search returns the names of the objects whose text contains q.
 func (l *listing) search(k *config.Kind, q string) []string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -145,7 +145,7 @@ func (l *listing) search(k *config.Kind, q string) []string {
 	return found
 }
 
-// words are what an object is found by.
+// words returns the text that an object is found with.
 func words(o config.Named) string {
 	info := o.Info()
 	all := append([]string{info.Name, info.Description}, info.Tags...)
@@ -166,7 +166,7 @@ func ordersOf(k *config.Kind) []string {
 	return []string{"name", "last_change"}
 }
 
-// place is where an object stands in a list that is sorted by something.
+// place is the position of an object in a sorted list.
 type place struct {
 	number int64
 	text   string
@@ -194,9 +194,8 @@ func placeOf(cursor string) (p place, ok bool) {
 	return p, err == nil
 }
 
-// chosen returns the names of the page that a query asks for, and where the next page
-// begins. A cursor whose object is gone, or stands elsewhere now, goes on behind where it
-// was.
+// chosen returns the names on the requested page, and the cursor of the next page. If the
+// cursor's object was deleted or moved, the page continues after its former position.
 func (a *API) chosen(c *call, cfg *config.Config) (page []string, next string, err error) {
 	k, l := c.row.kind, a.listingOf(cfg)
 	names := l.names(k)
@@ -238,11 +237,11 @@ func (a *API) chosen(c *call, cfg *config.Config) (page []string, next string, e
 	return page, next, nil
 }
 
-// attention says which states of a proxy come first in a list that is sorted by them.
+// attention is the order of proxy states in a list that is sorted by state.
 var attention = []string{plan.ProxyDown, plan.ProxyDegraded, plan.ProxyMaintenance, plan.ProxyActive, plan.ProxyInactive}
 
-// placing returns a func that says where an object stands in a list that is sorted by a
-// field.
+// placing returns a function that sets the position of an object in a list that is sorted
+// by a field.
 func (a *API) placing(k *config.Kind, field string) func(*place) {
 	switch field {
 	case "state":
@@ -274,7 +273,7 @@ func (a *API) placing(k *config.Kind, field string) func(*place) {
 
 func bounded(n uint64) int64 { return int64(min(n, math.MaxInt64)) }
 
-// standing returns how all proxies stand.
+// standing returns the states of all proxies.
 func (a *API) standing() map[string]plan.ProxyState {
 	all := map[string]plan.ProxyState{}
 	for _, p := range a.Control.Plan().Proxies("") {

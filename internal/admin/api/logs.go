@@ -21,7 +21,7 @@ func logQuery(paged bool) []parameter {
 		{name: "proxy", about: "The name of the proxy."},
 		{name: "server", about: "The server that answered or was tried last."},
 		{name: "status", about: "A status, a class as `5xx`, or a range as `400-499`."},
-		{name: "reason", about: "The word of the reason; `any` is every request that has one."},
+		{name: "reason", about: "The reason keyword; `any` matches every request that has one."},
 		{name: "client", about: "The client's address, or a network."},
 		{name: "method", about: "The method."},
 		{name: "path", about: "What the path begins with."},

@@ -33,7 +33,7 @@ type bag = map[string]any
 var placeholder = regexp.MustCompile(`\{([a-z]+)\}`)
 
 // Document returns the OpenAPI 3.1 document of the table as JSON. Every field needs a
-// comment, and every type a name of its own; the error names what has not.
+// comment, and every type a unique name; the error lists those that have none.
 func (a *API) Document(comments *schema.Comments) ([]byte, error) {
 	d := &specification{schemas: bag{}, types: map[string]reflect.Type{}, comments: comments}
 	paths := bag{}

@@ -27,7 +27,7 @@ type userBody struct {
 	Password string `json:"password,omitempty" writeonly:"true" max:"1024"`
 	// PasswordSet is whether there is a password.
 	PasswordSet bool `json:"password_set" readonly:"true"`
-	// TOTP is whether a code is asked for beside the password.
+	// TOTP is whether sign-in requires a code besides the password.
 	TOTP bool `json:"totp" readonly:"true"`
 	// RecoveryCodes is how many are left.
 	RecoveryCodes int `json:"recovery_codes" readonly:"true"`
@@ -236,8 +236,8 @@ var auditQuery = []parameter{
 	{name: "limit", about: "How many entries there are at most, up to 1000.", kind: "integer"},
 	{name: "cursor", about: "Where to go on: `next` of the page before.", kind: "integer"},
 	{name: "who", about: "Who did it."},
-	{name: "action", about: "What the action begins with."},
-	{name: "object", about: "What stands in the object."},
+	{name: "action", about: "A prefix of the action."},
+	{name: "object", about: "A text that the object contains."},
 }
 
 func (a *API) audit(c *call) (any, error) {

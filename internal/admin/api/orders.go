@@ -11,11 +11,11 @@ import (
 	"headgate/internal/operator"
 )
 
-// orderBody is how a certificate by ACME stands.
+// orderBody is the state of an ACME certificate.
 type orderBody struct {
-	// Name is what the certificate is called.
+	// Name is the name of the certificate.
 	Name string `json:"name"`
-	// Names are the hosts that it is wanted for, the wildcard first.
+	// Names are the requested hosts, the wildcard first.
 	Names []string `json:"names"`
 	// Has are the hosts of the certificate in use.
 	Has []string `json:"has"`
@@ -29,11 +29,11 @@ type orderBody struct {
 	Trouble *troubleBody `json:"trouble,omitempty"`
 	// Warnings are what the last look before an order found doubtful.
 	Warnings []string `json:"warnings"`
-	// NextTry is when it is looked at again, also for a renewal.
+	// NextTry is when the next order or renewal is attempted.
 	NextTry time.Time `json:"next_try,omitzero"`
 	// Failures counts those in a row.
 	Failures int `json:"failures"`
-	// NotBefore is when the life of the certificate in use began.
+	// NotBefore is when the validity of the certificate in use began.
 	NotBefore time.Time `json:"not_before,omitzero"`
 	// NotAfter is when it ends.
 	NotAfter time.Time `json:"not_after,omitzero"`
@@ -41,9 +41,9 @@ type orderBody struct {
 	DaysLeft *int `json:"days_left,omitempty"`
 	// Directory is who issued it.
 	Directory string `json:"directory,omitempty"`
-	// Profile is the kind of certificate that was asked for.
+	// Profile is the requested certificate profile.
 	Profile string `json:"profile,omitempty"`
-	// Renewal is what the authority says about when to renew.
+	// Renewal is when the authority suggests to renew.
 	Renewal *renewalBody `json:"renewal,omitempty"`
 	// Timeline are the last orders, the newest last, at most 20. A list leaves it out.
 	Timeline []attemptBody `json:"timeline,omitempty"`
@@ -51,13 +51,13 @@ type orderBody struct {
 
 // troubleBody is why there is no certificate.
 type troubleBody struct {
-	// Code is one word for programs, such as port_not_open or rate_limited.
+	// Code is a keyword, such as port_not_open or rate_limited.
 	Code string `json:"code"`
-	// Message says what is wrong, in plain words.
+	// Message describes the problem.
 	Message string `json:"message"`
-	// Hint says what to do, or what happens by itself.
+	// Hint is how to fix it, or what headgate does next.
 	Hint string `json:"hint,omitempty"`
-	// Problem is what the authority itself said.
+	// Problem is the problem document that the authority returned.
 	Problem *authorityProblem `json:"problem,omitempty"`
 }
 
@@ -69,25 +69,25 @@ type authorityProblem struct {
 	Status int `json:"status"`
 	// Detail is the authority's own sentence.
 	Detail string `json:"detail"`
-	// Name is the host that it is about.
+	// Name is the affected host.
 	Name string `json:"name,omitempty"`
 	// Subproblems are those of single names.
 	Subproblems []nameProblem `json:"subproblems,omitempty"`
 }
 
-// nameProblem is what an authority says of one name.
+// nameProblem is the authority's problem with one name.
 type nameProblem struct {
 	// Type is the kind.
 	Type string `json:"type"`
-	// Detail is the authority's own sentence.
+	// Detail is the authority's description.
 	Detail string `json:"detail"`
 	// Name is the host.
 	Name string `json:"name"`
 }
 
-// renewalBody is what an authority says about when to renew (RFC 9773).
+// renewalBody is when an authority suggests to renew (RFC 9773).
 type renewalBody struct {
-	// Start begins the window that it suggests.
+	// Start is the beginning of the suggested window.
 	Start time.Time `json:"start"`
 	// End ends it.
 	End time.Time `json:"end"`
@@ -99,19 +99,19 @@ type renewalBody struct {
 
 // attemptBody is one order from its beginning to its end.
 type attemptBody struct {
-	// Directory is who was asked.
+	// Directory is the directory URL of the authority.
 	Directory string `json:"directory"`
-	// Staging says that it was only tried out.
+	// Staging means that it was a trial with a staging authority.
 	Staging bool `json:"staging"`
-	// Began is when it was placed.
+	// Began is when the order was placed.
 	Began time.Time `json:"began"`
-	// Ended is when it ended; it is left out while the order is under way.
+	// Ended is when the order ended; it is absent while the order is in progress.
 	Ended time.Time `json:"ended,omitzero"`
-	// Issued says whether there is a certificate.
+	// Issued is whether a certificate was issued.
 	Issued bool `json:"issued"`
 	// Trouble is why it failed.
 	Trouble *troubleBody `json:"trouble,omitempty"`
-	// Steps are what happened, in order. Of older orders that ended well they are not kept.
+	// Steps are what happened, in order. They are not kept for older orders that succeeded.
 	Steps []stepBody `json:"steps,omitempty"`
 }
 
@@ -121,7 +121,7 @@ type stepBody struct {
 	At time.Time `json:"at"`
 	// State is what the order was then.
 	State string `json:"state"`
-	// Text is a sentence for people.
+	// Text describes the step in a sentence.
 	Text string `json:"text"`
 }
 
@@ -129,11 +129,11 @@ type stepBody struct {
 type preflightBody struct {
 	// Name is what the certificate is called.
 	Name string `json:"name"`
-	// Blocked says that an order would fail, and is not placed.
+	// Blocked means that an order would fail and is not placed.
 	Blocked bool `json:"blocked"`
 	// Trouble is why.
 	Trouble *troubleBody `json:"trouble,omitempty"`
-	// Warnings are what is doubtful: such an order may work.
+	// Warnings are potential problems; the order may still succeed.
 	Warnings []string `json:"warnings"`
 	// Challenges are how the authority would be shown that the hosts are ours.
 	Challenges []chosenChallenge `json:"challenges"`
@@ -224,7 +224,7 @@ func (a *API) startOrder(c *call, action string, renew bool) (any, error) {
 		return nil, err
 	}
 	if !renew && r.State == acme.Valid {
-		return nil, refuse("not_applied", "", r.Name+" is valid until "+r.NotAfter.UTC().Format(time.RFC3339), "renew it, to have another one all the same")
+		return nil, refuse("not_applied", "", r.Name+" is valid until "+r.NotAfter.UTC().Format(time.RFC3339), "to replace it before that, renew it")
 	}
 	if c.dryRun {
 		if err := a.Control.CanOrder(r.Name); err != nil {
@@ -241,7 +241,7 @@ func (a *API) startOrder(c *call, action string, renew bool) (any, error) {
 	return showOrder(a.Control.OrderOf(r.Name)), nil
 }
 
-// preflightTime is how long a look before an order may take: it asks name servers and the
+// preflightTime limits the checks before an order, which query name servers and the
 // authority.
 const preflightTime = 45 * time.Second
 
@@ -273,7 +273,7 @@ func (a *API) rollOver(c *call, _ *empty) (any, error) {
 		return nil, refuse(operator.CodeNotFound, "", "there is no such acme entry", "")
 	}
 	if c.dryRun {
-		return nil, nil // whether the authority takes the key is not known before it is asked
+		return nil, nil // only the authority can tell whether the key is valid
 	}
 	if err := a.Operators.Note(c.rq.Context(), c.who, "acme.rollover", c.name(), ""); err != nil {
 		return nil, err

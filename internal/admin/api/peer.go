@@ -10,9 +10,9 @@ import (
 // peerKey is the key of the user at the other end of the admin socket in a context.
 type peerKey struct{}
 
-// ConnContext is for http.Server: it notes who is at the other end of a connection by
-// the admin socket. Only root and our own user are noted; anybody else has to sign in
-// as everywhere.
+// ConnContext is for http.Server: it stores in the context which user is at the other end
+// of a connection to the admin socket. Only root and the user of this process are stored;
+// others have to sign in.
 func ConnContext(ctx context.Context, conn net.Conn) context.Context {
 	uid, _, ok := trusted(conn)
 	if !ok {
@@ -21,8 +21,9 @@ func ConnContext(ctx context.Context, conn net.Conn) context.Context {
 	return WithLocal(ctx, uid)
 }
 
-// OthersContext is ConnContext for a process that sends requests for others: its own
-// connections are not noted, so that nobody gets rights by being proxied to the socket.
+// OthersContext is ConnContext for a process that sends requests for clients: it ignores
+// connections of the process itself, so that a client that is proxied to the socket gets no
+// rights.
 func OthersContext(ctx context.Context, conn net.Conn) context.Context {
 	uid, pid, ok := trusted(conn)
 	if !ok || pid == os.Getpid() {
@@ -31,8 +32,8 @@ func OthersContext(ctx context.Context, conn net.Conn) context.Context {
 	return WithLocal(ctx, uid)
 }
 
-// trusted returns user and process at the other end of a socket, and whether that user
-// is root or our own. The process is 0 where the system does not tell.
+// trusted returns the user and process at the other end of a socket, and whether that user
+// is root or the user of this process. The process is 0 on systems that do not report it.
 func trusted(conn net.Conn) (uid, pid int, ok bool) {
 	unix, ok := conn.(*net.UnixConn)
 	if !ok {

@@ -8,10 +8,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// KnowsPeers says whether the system tells who is at the other end of a socket.
+// KnowsPeers reports whether the system identifies the peer of a socket.
 const KnowsPeers = true
 
-// peerOfSocket asks the kernel which process opened the other end, and whose that is.
+// peerOfSocket returns the user and process that opened the other end, as reported by the
+// kernel.
 func peerOfSocket(conn *net.UnixConn) (uid, pid int, err error) {
 	raw, err := conn.SyscallConn()
 	if err != nil {

@@ -7,8 +7,8 @@ import (
 	"net"
 )
 
-// KnowsPeers says whether the system tells who is at the other end of a socket.
+// KnowsPeers reports whether the system identifies the peer of a socket.
 const KnowsPeers = false
 
-// peerOfSocket cannot be asked here: whoever comes by the socket signs in as everywhere.
+// peerOfSocket is not supported on this system: clients of the socket have to sign in.
 func peerOfSocket(*net.UnixConn) (uid, pid int, err error) { return 0, 0, errors.ErrUnsupported }

@@ -16,32 +16,32 @@ func (a *API) portRows() []row {
 			handle: withBody(func(c *call, in *resetInput) (any, error) { return a.resetPort(c, in, config.KindOf(kind)) })}
 	}
 	return []row{
-		reset("ports", "Closes all open connections of a port at once, those of sockets that drain too, and tries at once to open it if it waits. New clients are served as before. No document is touched."),
-		reset("tcp_proxies", "Closes all connections of a TCP proxy that has an address of its own, and tries at once to open that if it waits."),
-		reset("udp_proxies", "Ends all sessions of a UDP proxy, and tries at once to open its address if it waits."),
+		reset("ports", "Closes all connections of a port immediately, including those of draining sockets. If the port is waiting for its address, retries now. New connections are accepted as before. The configuration does not change."),
+		reset("tcp_proxies", "Closes all connections of a TCP proxy that has its own address. If it is waiting for the address, retries now."),
+		reset("udp_proxies", "Ends all sessions of a UDP proxy. If it is waiting for its address, retries now."),
 	}
 }
 
-// resetInput says why.
+// resetInput is the body of a reset.
 type resetInput struct {
-	// Why is what it is for. The event and the audit tell it.
+	// Why is the reason for the reset, for the event and the audit log.
 	Why string `json:"why,omitempty" max:"1024"`
 }
 
-// resetBody is what became of a reset.
+// resetBody is the result of a reset.
 type resetBody struct {
 	// Port is the name of the port, or of the TCP or UDP proxy.
 	Port string `json:"port"`
 	// Closed is how many connections or sessions were closed, or would be in a dry run.
 	Closed int `json:"closed"`
-	// State is how the port stands now: listening, draining, waiting, permission_denied or
-	// error.
+	// State is the state after the reset: listening, draining, waiting, permission_denied
+	// or error.
 	State string `json:"state"`
-	// Address is where it listens, or wants to.
+	// Address is the configured address.
 	Address string `json:"address"`
-	// Reason is why it does not listen, in one word.
+	// Reason is a keyword for why it does not listen.
 	Reason string `json:"reason,omitempty"`
-	// Hint is what helps.
+	// Hint is how to fix it.
 	Hint string `json:"hint,omitempty"`
 }
 
@@ -65,7 +65,7 @@ func (a *API) resetPort(c *call, in *resetInput, k *config.Kind) (any, error) {
 		if k.Find(cfg, c.name()) == nil {
 			return nil, noObject(k)
 		}
-		return nil, refuse("not_open", "", "the "+k.Noun+" has no socket of its own, and waits for none", "one that is not active has none; of a TCP proxy with names, reset the port that it uses")
+		return nil, refuse("not_open", "", "the "+k.Noun+" has no socket", "an inactive one has none; for a TCP proxy with names, reset the port that it uses")
 	}
 	b := resetBody{Port: c.name(), Closed: closed}
 	for _, s := range stands { // one that is wanted, before those that drain
@@ -79,7 +79,7 @@ func (a *API) resetPort(c *call, in *resetInput, k *config.Kind) (any, error) {
 	return b, nil
 }
 
-// recordReset keeps in the audit and tells by an event what was done.
+// recordReset records a reset in the audit log and sends an event.
 func (a *API) recordReset(c *call, in *resetInput, k *config.Kind, b *resetBody) {
 	what := fmt.Sprintf("connections closed: %d", b.Closed)
 	if in.Why != "" {

@@ -43,11 +43,11 @@ type probed struct {
 	Title string `json:"title,omitempty"`
 	// Server is the Server header of the response.
 	Server string `json:"server,omitempty"`
-	// Location is where a redirect leads to.
+	// Location is the target of a redirect.
 	Location string `json:"location,omitempty"`
 	// Error is why there is no response.
 	Error string `json:"error,omitempty"`
-	// Hint is what to do about it.
+	// Hint is how to fix it.
 	Hint string `json:"hint,omitempty"`
 }
 
@@ -86,7 +86,7 @@ func (a *API) probe(c *call, in *probeInput) (any, error) {
 	return out, nil
 }
 
-// probeTrouble says why a server does not respond, and what to do.
+// probeTrouble describes why a server does not respond, and how to fix it.
 func probeTrouble(err error, u *url.URL) (text, hint string) {
 	var wrapped *url.Error
 	if errors.As(err, &wrapped) {

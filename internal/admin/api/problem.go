@@ -14,27 +14,26 @@ import (
 
 // problem is the answer to a request that was refused (RFC 9457).
 type problem struct {
-	// Type tells problems apart for those who follow RFC 9457; it says nothing more.
+	// Type is required by RFC 9457; it carries no more information than the code.
 	Type string `json:"type"`
-	// Title is the code in words.
+	// Title is the meaning of the code.
 	Title string `json:"title"`
-	// Status is the status of the answer.
+	// Status is the status of the response.
 	Status int `json:"status"`
-	// Code is one word, of the table of codes.
+	// Code is a keyword from the table of codes.
 	Code string `json:"code"`
-	// Pointer is where in the body it is, as a JSON pointer (RFC 6901). What is wrong with
-	// documents, or would be after edits, is told by where it is in the configuration.
+	// Pointer is the position in the body, as a JSON pointer (RFC 6901). For a problem in
+	// configuration files, it is the position in the configuration.
 	Pointer string `json:"pointer,omitempty"`
-	// Parameter is the name of the parameter of the query, or of the header field, that it
-	// is about.
+	// Parameter is the affected query parameter or header.
 	Parameter string `json:"parameter,omitempty"`
-	// Detail says what is wrong.
+	// Detail describes what is wrong.
 	Detail string `json:"detail"`
-	// Remedy says what to do.
+	// Remedy is how to fix it.
 	Remedy string `json:"remedy,omitempty"`
-	// Problems are all that are wrong, if there are several.
+	// Problems are all problems, if there are several.
 	Problems []mistake `json:"problems,omitempty"`
-	// Current is the object as it is now, after a change that came too late.
+	// Current is the current object, if the change was based on an older one.
 	Current json.RawMessage `json:"current,omitempty"`
 
 	retryAfter time.Duration
@@ -43,13 +42,14 @@ type problem struct {
 
 // mistake is one thing that is wrong with a body.
 type mistake struct {
-	// Code is one word, of the table of codes.
+	// Code is a keyword from the table of codes.
 	Code string `json:"code"`
-	// Pointer is where in the body or the configuration it is, as a JSON pointer (RFC 6901).
+	// Pointer is the position in the body or the configuration, as a JSON pointer (RFC
+	// 6901).
 	Pointer string `json:"pointer"`
-	// Detail says what is wrong.
+	// Detail describes what is wrong.
 	Detail string `json:"detail"`
-	// Remedy says what to do.
+	// Remedy is how to fix it.
 	Remedy string `json:"remedy,omitempty"`
 }
 
@@ -66,7 +66,7 @@ var codes = [...]struct {
 	{"invalid", 400, "A value is not valid"},
 	{"unknown_field", 400, "A field is not known"},
 	{"unknown_parameter", 400, "A parameter is not known"},
-	{"token_in_url", 400, "A secret stands in the address"},
+	{"token_in_url", 400, "A secret is in the URL"},
 	{operator.CodeSignedOut, 401, "Sign-in required"},
 	{operator.CodeTOTP, 401, "A code is required"},
 	{operator.CodeForbidden, 403, "Not allowed"},
@@ -88,11 +88,11 @@ var codes = [...]struct {
 	{"upgrade_refused", 409, "No upgrade is possible now"},
 	{"upgrade_failed", 409, "The new process could not serve"},
 	{"not_applied", 409, "The change could not be applied"},
-	{operator.CodeLastAdmin, 409, "Nobody would be left to administer"},
-	{operator.CodeStale, 412, "It was changed meanwhile"},
+	{operator.CodeLastAdmin, 409, "No administrator would remain"},
+	{operator.CodeStale, 412, "It was changed since it was read"},
 	{"too_large", 413, "The body is too large"},
 	{"media_type", 415, "The body is not JSON"},
-	{"misdirected", 421, "Another host was asked for"},
+	{"misdirected", 421, "Wrong host"},
 	{"precondition_required", 428, "If-Match is required"},
 	{operator.CodeThrottled, 429, "Too many attempts"},
 	{"internal", 500, "Internal error"},
@@ -125,7 +125,7 @@ func refuseParameter(code, name, detail, remedy string) *problem {
 	return p
 }
 
-// problemOf returns the problem of an error, and whether it is one that nobody expects.
+// problemOf returns the problem for an error, and whether it is an internal error.
 func problemOf(err error) (p *problem, internal bool) {
 	var refused *operator.Error
 	switch {
@@ -139,11 +139,11 @@ func problemOf(err error) (p *problem, internal bool) {
 		p.retryAfter = refused.RetryAfter
 		return p, p.Status == http.StatusInternalServerError
 	case errors.Is(err, store.ErrUnknownOutcome):
-		return refuse("unavailable", "", "the store was asked to commit and its answer was lost: "+err.Error(), "read the object again to see whether it was changed; requests are served as before"), false
+		return refuse("unavailable", "", "the commit was sent to the store, but its response was lost: "+err.Error(), "read the object again to see whether it was changed; requests are served as before"), false
 	case errors.Is(err, store.ErrUnavailable), errors.Is(err, store.ErrClosed):
 		return refuse("unavailable", "", "nothing can be kept at the moment: "+err.Error(), "look at the disk and at the log; requests are served as before"), false
 	}
-	return refuse("internal", "", "something went wrong; the log says more", ""), true
+	return refuse("internal", "", "internal error; see the log", ""), true
 }
 
 // write sends the problem.

@@ -24,11 +24,11 @@ const (
 	maxPassphrase = 1024
 )
 
-// restore puts what an archive holds in force. The documents are a change like any
-// other, with a plan; users and tokens follow when it was made.
+// restore applies an archive. The configuration files are applied as a change like any
+// other, with a plan; users and tokens are replaced after it.
 func (a *API) restore(c *call) (any, error) {
 	if a.Control == nil {
-		return nil, refuse("unavailable", "", "an archive is restored by the headgate that runs", "start headgate, which needs no configuration for it, and restore then")
+		return nil, refuse("unavailable", "", "only a running headgate restores archives", "start headgate, which needs no configuration for it, and try again")
 	}
 	if c.rq.ContentLength > maxArchive {
 		return nil, tooLarge(maxArchive)

@@ -23,7 +23,7 @@ import (
 
 func itoa(n int) string { return strconv.Itoa(n) }
 
-// revisionRows are the rows of what was in force, and of what is.
+// revisionRows are the operations on revisions and on the running configuration.
 func (a *API) revisionRows() []row {
 	const get, post = http.MethodGet, http.MethodPost
 	return []row{
@@ -34,13 +34,13 @@ func (a *API) revisionRows() []row {
 		{method: get, path: "/revisions/{number}/diff/{other}", may: []int{409}, access: viewer, out: of[differenceBody](), handle: a.difference,
 			about: "Tells what another revision has otherwise than this one. The other may be current."},
 		{method: post, path: "/revisions/{number}/rollback", access: editor, in: of[empty](), out: of[changeBody](), match: true, write: true, handle: withBody(a.rollBack),
-			about: "Puts the documents of a revision in force again, as a new revision."},
+			about: "Applies the configuration files of a revision again, as a new revision."},
 		{method: post, path: "/confirm", may: []int{409}, access: editor, in: of[confirmInput](), out: of[confirmBody](), dry: true, handle: withBody(a.confirm),
 			about: "Makes the change that waits to be confirmed stay."},
 		{method: post, path: "/revert", may: []int{409}, access: editor, in: of[confirmInput](), out: of[confirmBody](), dry: true, handle: withBody(a.revert),
 			about: "Takes the change back at once that waits to be confirmed."},
 		{method: get, path: "/status", access: viewer, area: areaStatus, query: statusQuery, out: of[statusBody](), handle: a.status,
-			about: "Tells how everything stands: ports, proxies, servers, certificates, sources, and what waits to be confirmed."},
+			about: "Shows the status of ports, proxies, servers, certificates and discovery, and a change that waits to be confirmed."},
 		{method: get, path: "/summary", access: viewer, area: areaStatus, out: of[summaryBody](), handle: a.summary,
 			about: "Counts the proxies by state and their servers by health, and names the proxies that need attention."},
 		{method: post, path: "/explain/stream", access: viewer, area: areaStatus, in: of[explainStreamInput](), out: of[plan.StreamExplanation](), dry: true, handle: withBody(a.explainStream),
@@ -48,7 +48,7 @@ func (a *API) revisionRows() []row {
 		{method: post, path: "/explain", access: viewer, area: areaStatus, in: of[explainInput](), out: of[plan.Explanation](), dry: true, handle: withBody(a.explain),
 			about: "Shows how a request would be handled: its route, the filters, the server. Nothing is sent. Only admins see the head that servers get."},
 		{method: post, path: "/cache/purge", may: []int{404}, access: editor, area: areaCache, in: of[purgeInput](), out: of[purgeBody](), dry: true, handle: withBody(a.purge),
-			about: "Takes responses out of the caches, and tells how many."},
+			about: "Removes responses from the caches and returns their number."},
 	}
 }
 
@@ -58,21 +58,21 @@ var revisionQuery = []parameter{
 }
 
 var statusQuery = []parameter{
-	{name: "proxy", about: "The name of one proxy, which is told in full."},
-	{name: "proxies", about: "Whether the proxies are told too; without it true. There may be very many.", kind: "boolean"},
+	{name: "proxy", about: "The name of one proxy, to show it in full."},
+	{name: "proxies", about: "Whether to include proxies, of which there can be many; the default is true.", kind: "boolean"},
 }
 
 // revisionBody is a revision.
 type revisionBody struct {
 	// Number grows with every revision.
 	Number int `json:"number"`
-	// When is when it was put in force.
+	// When is when it was applied.
 	When time.Time `json:"when"`
-	// Who did it, "" when that is not known.
+	// Who is the operator, "" if unknown.
 	Who string `json:"who,omitempty"`
-	// Why is what the person said of it.
+	// Why is the reason that the operator gave.
 	Why string `json:"why,omitempty"`
-	// Via is how it came: api, console, file, cli or docker.
+	// Via is the interface: api, console, file, cli or docker.
 	Via string `json:"via"`
 	// Changes are the objects that were added, changed or removed, each as KIND/NAME; * for
 	// very many. It is absent where that is not known.
@@ -91,7 +91,7 @@ type revisionDocument struct {
 	Name string `json:"name"`
 	// Size is how many bytes it has.
 	Size int `json:"size"`
-	// Text is what stood in it.
+	// Text is its content.
 	Text string `json:"text,omitempty"`
 }
 
@@ -152,7 +152,7 @@ func (a *API) revision(c *call) (any, error) {
 type differenceBody struct {
 	// Changes are the objects that are not the same, with their fields.
 	Changes []config.ObjectChange `json:"changes"`
-	// Plan tells in words what a change from the one to the other does.
+	// Plan describes the change from one revision to the other.
 	Plan *review.Review `json:"plan"`
 }
 
@@ -165,9 +165,9 @@ func compared(before, after *config.Config) differenceBody {
 // comparePatience is how long a comparison waits for its turn.
 const comparePatience = 10 * time.Second
 
-// difference compares two revisions. They are read and compared anew, which takes a
-// processor for a while if they are large: one after the other, so that nobody who may look
-// can take more than that from those whose requests are served.
+// difference compares two revisions. For large ones, reading and comparing takes processor
+// time, so that only one comparison runs at a time: viewers must not slow down the serving
+// of requests.
 func (a *API) difference(c *call) (any, error) {
 	wait := time.NewTimer(comparePatience)
 	defer wait.Stop()
@@ -204,8 +204,8 @@ func (a *API) difference(c *call) (any, error) {
 	return compared(before, after), nil
 }
 
-// loaded reads documents that were good once. A variable or file that they name may be
-// gone since.
+// loaded parses files of an earlier revision. Variables or files that they refer to may no
+// longer exist.
 func loaded(docs config.Documents) (*config.Config, error) {
 	cfg, _, wrong := config.LoadDocuments(docs, nil)
 	if len(wrong) > 0 {
@@ -216,7 +216,7 @@ func loaded(docs config.Documents) (*config.Config, error) {
 	return cfg, nil
 }
 
-// rollBack puts the documents of a revision in force.
+// rollBack applies the files of a revision again.
 func (a *API) rollBack(c *call, _ *empty) (any, error) {
 	r, docs, err := a.numbered(c, "number")
 	if err != nil {
@@ -230,13 +230,13 @@ func (a *API) rollBack(c *call, _ *empty) (any, error) {
 	return e.apply()
 }
 
-// confirmInput says which change is confirmed.
+// confirmInput is the change to confirm.
 type confirmInput struct {
-	// Revision is the one that waits; without it the one that does.
+	// Revision is the revision to confirm or revert; the default is the one that waits.
 	Revision string `json:"revision,omitempty" max:"32"`
 }
 
-// confirmBody is what was confirmed, or taken back.
+// confirmBody is the change that was confirmed or reverted.
 type confirmBody struct {
 	// Revision is the one that waited.
 	Revision string `json:"revision"`
@@ -301,8 +301,8 @@ func (a *API) revert(c *call, in *confirmInput) (any, error) {
 	return confirmBody{p.Revision}, nil
 }
 
-// mayConfirm refuses others than admins to confirm a change that they may not make. The
-// error of a change that cannot be taken back any more is not of interest.
+// mayConfirm rejects that an operator who is not an admin confirms a change that needs one.
+// If the change cannot be reverted any more, the caller reports that.
 func (c *call) mayConfirm(revision string) error {
 	if c.who.Role.AtLeast(operator.Admin) {
 		return nil
@@ -316,7 +316,8 @@ func (c *call) mayConfirm(revision string) error {
 	return nil
 }
 
-// mayRevert refuses others than admins to take back what admins alone may change.
+// mayRevert rejects that an operator who is not an admin reverts what only admins may
+// change.
 func (c *call) mayRevert(now, after *config.Config) error {
 	if c.who.Role.AtLeast(operator.Admin) || sameAdmin(now, after) {
 		return nil
@@ -324,8 +325,8 @@ func (c *call) mayRevert(now, after *config.Config) error {
 	return adminOnly("")
 }
 
-// mayEndRestore refuses others than admins to decide about a restore, which says who may
-// sign in.
+// mayEndRestore rejects that an operator who is not an admin confirms or reverts a restore,
+// which replaces the users.
 func (c *call) mayEndRestore() error {
 	if c.who.Role.AtLeast(operator.Admin) {
 		return nil
@@ -337,7 +338,7 @@ func (c *call) mayEndRestore() error {
 }
 
 func nothingPending() error {
-	return refuse("nothing_pending", "", "no such change waits to be confirmed", "it was confirmed, or taken back: the revisions tell")
+	return refuse("nothing_pending", "", "no such change waits to be confirmed", "it was confirmed or reverted already; see the revisions")
 }
 
 // explainInput is a request to think through.
@@ -350,11 +351,11 @@ type explainInput struct {
 	Headers []string `json:"headers,omitempty" max:"100"`
 	// From is the client's address; without it 127.0.0.1.
 	From string `json:"from,omitempty" max:"64"`
-	// HTTP3 asks the ports for HTTP/3 alone.
+	// HTTP3 restricts the explanation to ports that serve HTTP/3.
 	HTTP3 bool `json:"http3,omitempty"`
 }
 
-// explain tells what becomes of a request.
+// explain serves how a request would be handled.
 func (a *API) explain(c *call, in *explainInput) (any, error) {
 	if _, err := a.running(); err != nil {
 		return nil, err
@@ -366,7 +367,7 @@ func (a *API) explain(c *call, in *explainInput) (any, error) {
 	e := a.Control.Plan().Explain(q)
 	if !c.who.Role.AtLeast(operator.Admin) {
 		for i := range e.Servers {
-			e.Servers[i].Head = "" // it has what ${…} stands for
+			e.Servers[i].Head = "" // it contains the values of ${…}
 		}
 	}
 	return e, nil
@@ -381,7 +382,7 @@ type explainStreamInput struct {
 	From string `json:"from,omitempty" max:"64"`
 }
 
-// explainStream tells what becomes of a connection.
+// explainStream serves how a connection would be handled.
 func (a *API) explainStream(_ *call, in *explainStreamInput) (any, error) {
 	if _, err := a.running(); err != nil {
 		return nil, err
@@ -423,19 +424,19 @@ func (in *explainInput) question() (q plan.Question, err error) {
 	return q, nil
 }
 
-// purgeInput says what is taken out of caches: one of url, prefix, tag and all.
+// purgeInput selects what to remove from caches: one of url, prefix, tag and all.
 type purgeInput struct {
-	// Proxy bounds it to the caches of one proxy; without it all.
+	// Proxy restricts it to the caches of one proxy; the default is all.
 	Proxy string `json:"proxy,omitempty" max:"128"`
-	// URL takes out what is stored of one address, over either scheme.
+	// URL removes the stored responses of one URL, for both schemes.
 	URL string `json:"url,omitempty" max:"8192"`
 	// Prefix takes out what is stored of addresses that begin so.
 	Prefix string `json:"prefix,omitempty" max:"8192"`
-	// Tag takes out responses that have this word in Cache-Tag or Surrogate-Key.
+	// Tag removes responses with this tag in Cache-Tag or Surrogate-Key.
 	Tag string `json:"tag,omitempty" max:"1024"`
-	// All takes out everything.
+	// All removes everything.
 	All bool `json:"all,omitempty"`
-	// Soft makes stale instead of taking out.
+	// Soft marks responses as stale instead of removing them.
 	Soft bool `json:"soft,omitempty"`
 }
 

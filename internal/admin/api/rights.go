@@ -13,8 +13,8 @@ import (
 // adminKind is the kind of the admin listener's settings.
 const adminKind = "admin"
 
-// withinRights refuses what would give somebody who is no admin more rights: to say who
-// may sign in, or to learn a secret that only headgate knows.
+// withinRights rejects changes that would give an operator who is not an admin more rights:
+// to decide who may sign in, or to read a secret that only headgate has.
 func (e *edit) withinRights(now, after *config.Config) error {
 	if !sameAdmin(now, after) {
 		return adminOnly(pointerOf(adminKind, e.path()))
@@ -27,18 +27,19 @@ func (e *edit) withinRights(now, after *config.Config) error {
 }
 
 func adminOnly(at string) error {
-	return refuse(operator.CodeForbidden, at, "the settings of the admin listener say who may sign in, and as what: only an admin may change them", "ask an admin")
+	return refuse(operator.CodeForbidden, at, "only an admin may change the settings of the admin listener, which control who may sign in", "ask an admin")
 }
 
-// sameAdmin reports whether two configurations say the same of the admin listener.
+// sameAdmin reports whether two configurations have the same settings for the admin
+// listener.
 func sameAdmin(now, after *config.Config) bool {
 	a, _ := now.Canonical(adminKind, "", false)
 	b, _ := after.Canonical(adminKind, "", false)
 	return bytes.Equal(a, b)
 }
 
-// endpointCredential is the credential that says where a DNS provider is asked. It is
-// no secret itself.
+// endpointCredential is the credential with the address of a DNS provider. It is not a
+// secret.
 const endpointCredential = "endpoint"
 
 // movedCredential returns the path of a credential of a DNS provider or a notice that would

@@ -22,17 +22,17 @@ var seriesQuery = []parameter{
 	{name: "proxy", about: "The name of a proxy; without it and tcp_proxy and udp_proxy, the whole of HTTP."},
 	{name: "tcp_proxy", about: "The name of a TCP proxy."},
 	{name: "udp_proxy", about: "The name of a UDP proxy."},
-	{name: "server", about: "The address of one server of the proxy, as its configuration has it."},
-	{name: "step", about: "The time that a point tells of: 10s, kept for an hour, or 1m, kept for a day. Without it, 10s for an hour or less.", enum: []string{"10s", "1m"}},
-	{name: "period", about: "How far back it goes, as 15m; without it 1h."},
+	{name: "server", about: "The address of one server of the proxy, as configured."},
+	{name: "step", about: "The time between points: 10s, kept for an hour, or 1m, kept for a day. The default is 10s for a period of at most an hour.", enum: []string{"10s", "1m"}},
+	{name: "period", about: "The period until now, such as 15m; the default is 1h."},
 }
 
 // seriesBody is what was counted over time.
 type seriesBody struct {
-	// Step is how many seconds a point tells of: 10 or 60.
+	// Step is the number of seconds between points: 10 or 60.
 	Step int `json:"step"`
-	// Begin is the begin of the first point; the next ones follow without gaps. It is
-	// later than asked for when nothing older is kept.
+	// Begin is the time of the first point; points have no gaps. It is later than requested
+	// if older points are not kept.
 	Begin time.Time `json:"begin"`
 	// End is the end of the last point.
 	End time.Time `json:"end"`
@@ -40,9 +40,9 @@ type seriesBody struct {
 	Points []seriesPoint `json:"points"`
 }
 
-// seriesPoint tells what happened within one step.
+// seriesPoint has the counts of one step.
 type seriesPoint struct {
-	// Time is the begin of the step.
+	// Time is the beginning of the step.
 	Time time.Time `json:"time"`
 	// Requests are the requests that ended: those of a proxy, the attempts at a server, the
 	// connections or sessions that began at a TCP or UDP proxy.
@@ -106,7 +106,7 @@ func (a *API) seriesOf(c *call) (any, error) {
 	return b, nil
 }
 
-// scope reads what a series is about.
+// scope reads which proxy or server a series is for.
 func (c *call) scope(cfg *config.Config) (metrics.Scope, error) {
 	scope := metrics.Scope{Server: c.text("server")}
 	for _, kind := range []struct{ parameter, name string }{{"proxy", metrics.ScopeHTTP}, {"tcp_proxy", metrics.ScopeTCP}, {"udp_proxy", metrics.ScopeUDP}} {
@@ -115,7 +115,7 @@ func (c *call) scope(cfg *config.Config) (metrics.Scope, error) {
 		case name == "":
 			continue
 		case scope.Proxy != "":
-			return scope, refuseParameter("invalid", kind.parameter, "a series is about one proxy", "name one of proxy, tcp_proxy and udp_proxy")
+			return scope, refuseParameter("invalid", kind.parameter, "a series is for one proxy", "name one of proxy, tcp_proxy and udp_proxy")
 		}
 		scope.Kind, scope.Proxy = kind.name, name
 		if config.KindOf(kind.name).Find(cfg, name) == nil {

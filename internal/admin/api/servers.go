@@ -23,13 +23,13 @@ func (a *API) serverRows() []row {
 			about: "Lists the servers that operators drain or have disabled."},
 		{method: post, path: "/servers/test", access: editor, area: areaServers, in: of[probeInput](), out: of[probed](), noDry: "a test request that is not sent tests nothing", handle: withBody(a.probe),
 			about: "Sends a GET to a server that need not be configured yet, and returns what came back. Link-local addresses and those of cloud metadata are refused."},
-		decide("drain", "Gives a server no new clients; those whose sticky cookie names it go on. No document is touched. It lasts over changes and restarts.", exchange.HeldDraining, 404),
-		decide("disable", "Gives a server nobody at all. What runs on it ends by itself. No document is touched. It lasts over changes and restarts.", exchange.HeldDisabled, 404),
-		decide("enable", "Gives a server that was drained or disabled its clients again.", exchange.NotHeld, 404, 409),
+		decide("drain", "Sends no new clients to a server; clients with a sticky cookie for it stay. The configuration does not change. The state persists across changes and restarts.", exchange.HeldDraining, 404),
+		decide("disable", "Sends no requests to a server; active requests finish. The configuration does not change. The state persists across changes and restarts.", exchange.HeldDisabled, 404),
+		decide("enable", "Returns a drained or disabled server to service.", exchange.NotHeld, 404, 409),
 	}
 }
 
-// holdInput says which server is meant, and for how long.
+// holdInput is the server to drain or disable, and for how long.
 type holdInput struct {
 	// Proxy is the name of the proxy.
 	Proxy string `json:"proxy" required:"true" max:"128"`
@@ -41,11 +41,11 @@ type holdInput struct {
 	Server string `json:"server" required:"true" max:"2048"`
 	// For is after how long it ends by itself, such as 10m; without it it does not.
 	For string `json:"for,omitempty" max:"32"`
-	// Why is what it is for. Events and the audit tell it.
+	// Why is the reason, for the events and the audit log.
 	Why string `json:"why,omitempty" max:"1024"`
 }
 
-// heldBody is a server that an operator has decided about.
+// heldBody is a server that an operator has drained or disabled.
 type heldBody struct {
 	// Kind is the kind of the proxy: proxies, tcp_proxies or udp_proxies.
 	Kind string `json:"kind"`
@@ -61,9 +61,9 @@ type heldBody struct {
 	Until time.Time `json:"until,omitzero"`
 	// Who decided it.
 	Who string `json:"who,omitempty"`
-	// Why is what the operator said of it.
+	// Why is the reason that the operator gave.
 	Why string `json:"why,omitempty"`
-	// Active is how many requests, connections or sessions run on it now.
+	// Active is the number of requests, connections or sessions on it now.
 	Active int `json:"active"`
 }
 

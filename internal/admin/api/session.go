@@ -35,9 +35,9 @@ func (a *API) setupState(c *call) (any, error) {
 
 // setupInput makes the first user.
 type setupInput struct {
-	// Token is what stands behind the # of the set-up link.
+	// Token is the part after # in the set-up link.
 	Token string `json:"token" required:"true" writeonly:"true"`
-	// User is the name that the user signs in with. It may be called name, too.
+	// User is the name that the user signs in with. The field name is accepted, too.
 	User string `json:"user" required:"true" was:"name"`
 	// Password has at least 10 characters and is none of the commonest.
 	Password string `json:"password" required:"true" writeonly:"true"`
@@ -45,11 +45,12 @@ type setupInput struct {
 
 // sessionStarted is the answer to a sign-in.
 type sessionStarted struct {
-	// Secret goes into the field Headgate-Session of every request, beside the cookie.
+	// Secret is the value of the Headgate-Session header that every request must have in
+	// addition to the cookie.
 	Secret string `json:"secret"`
 	// User is who signed in.
 	User string `json:"user"`
-	// Role is what that may do.
+	// Role is the user's role.
 	Role string `json:"role"`
 	// Expires is when the session ends at the latest. Without use it ends after 12
 	// hours.
@@ -68,11 +69,13 @@ func (c *call) start(s operator.Credentials, err error) (any, error) {
 	return sessionStarted{Secret: s.Header, User: s.Session.User, Role: string(s.Session.Role), Expires: s.Expires}, nil
 }
 
-// comer is somebody who has not signed in yet.
-func (c *call) comer() operator.Identity { return operator.Anonymous(c.api.addressOf(c.rq), "console") }
+// anonymous returns the identity of a client that has not signed in yet.
+func (c *call) anonymous() operator.Identity {
+	return operator.Anonymous(c.api.addressOf(c.rq), "console")
+}
 
 func (a *API) setUp(c *call, in *setupInput) (any, error) {
-	return c.start(a.Operators.SetUp(c.rq.Context(), c.comer(), in.Token, operator.SignIn{
+	return c.start(a.Operators.SetUp(c.rq.Context(), c.anonymous(), in.Token, operator.SignIn{
 		User: in.User, Password: in.Password, Agent: c.rq.UserAgent(), OldCookie: cookieOf(c.rq),
 	}))
 }
@@ -88,7 +91,7 @@ type signInInput struct {
 }
 
 func (a *API) signIn(c *call, in *signInInput) (any, error) {
-	return c.start(a.Operators.SignIn(c.rq.Context(), c.comer(), operator.SignIn{
+	return c.start(a.Operators.SignIn(c.rq.Context(), c.anonymous(), operator.SignIn{
 		User: in.User, Password: in.Password, Code: in.Code, Agent: c.rq.UserAgent(), OldCookie: cookieOf(c.rq),
 	}))
 }
@@ -99,7 +102,7 @@ func (a *API) signOut(c *call) (any, error) {
 	case errors.Is(c.unknown, store.ErrUnavailable), errors.Is(c.unknown, store.ErrClosed):
 		return nil, c.unknown // it would go on
 	case c.who.Session == "":
-		return nil, nil // whoever has only the cookie cannot end the session
+		return nil, nil // the cookie alone cannot end the session
 	}
 	return nil, a.Operators.SignOut(c.rq.Context(), c.who, cookieOf(c.rq))
 }
@@ -136,7 +139,7 @@ func (c *call) onlySession() error {
 	return nil
 }
 
-// verify asks a signed-in user for the password again.
+// verify checks the password of a signed-in user again.
 func (c *call) verify(password string) error {
 	if err := c.onlySession(); err != nil {
 		return err
@@ -213,7 +216,7 @@ type oidcStart struct {
 }
 
 func (a *API) beginOIDC(c *call, _ *empty) (any, error) {
-	s, err := a.Operators.BeginOIDC(c.rq.Context(), c.comer())
+	s, err := a.Operators.BeginOIDC(c.rq.Context(), c.anonymous())
 	return oidcStart{s.URL, s.State, s.Browser}, err
 }
 
@@ -228,36 +231,36 @@ type oidcInput struct {
 }
 
 func (a *API) finishOIDC(c *call, in *oidcInput) (any, error) {
-	return c.start(a.Operators.FinishOIDC(c.rq.Context(), c.comer(), operator.OIDCFinish{
+	return c.start(a.Operators.FinishOIDC(c.rq.Context(), c.anonymous(), operator.OIDCFinish{
 		Code: in.Code, State: in.State, Browser: in.Browser, Agent: c.rq.UserAgent(), OldCookie: cookieOf(c.rq),
 	}))
 }
 
-// sessionBody is a session as others see it.
+// sessionBody is a session, without its secrets.
 type sessionBody struct {
-	// ID names the session. It opens nothing.
+	// ID identifies the session. It grants no access.
 	ID string `json:"id"`
 	// User is who signed in.
 	User string `json:"user"`
-	// Role is what that may do.
+	// Role is the user's role.
 	Role string `json:"role"`
 	// Method is how: password, totp, recovery_code, oidc or setup.
 	Method string `json:"method"`
 	// Address is where from.
 	Address string `json:"address,omitempty"`
-	// UserAgent is what the browser says of itself.
+	// UserAgent is the user-agent header of the browser.
 	UserAgent string `json:"user_agent,omitempty"`
-	// Created is when it was begun.
+	// Created is when the user signed in.
 	Created time.Time `json:"created"`
-	// Seen is when it was used last, to a few minutes.
+	// Seen is when it was used last, accurate to a few minutes.
 	Seen time.Time `json:"seen"`
 	// Expires is when it ends at the latest.
 	Expires time.Time `json:"expires"`
-	// Current is whether it is the session that asks.
+	// Current is whether it is the session of this request.
 	Current bool `json:"current"`
 }
 
-// others returns whose sessions somebody may see: "" is everybody's.
+// others returns the user whose sessions the operator may see; "" means all users.
 func (c *call) others() string {
 	if c.who.Role == operator.Admin && c.who.May(areaOperators, false) {
 		return ""

@@ -46,11 +46,11 @@ type storedBody struct {
 	Key string `json:"key"`
 	// UsedBy are the certificates of the configuration that name it.
 	UsedBy []string `json:"used_by"`
-	// Notes are what was mended at the upload, and what clients may not like.
+	// Notes are what was fixed at the upload, and what clients may reject.
 	Notes []string `json:"notes,omitempty"`
-	// Uploaded is when it came.
+	// Uploaded is when it was uploaded.
 	Uploaded time.Time `json:"uploaded"`
-	// ETag is what If-Match names.
+	// ETag is the entity tag for If-Match.
 	ETag string `json:"etag"`
 
 	at store.Revision
@@ -64,13 +64,13 @@ type uploadInput struct {
 	Name string `json:"name,omitempty" max:"63"`
 	// Certificate is its PEM text with the intermediates, in any order.
 	Certificate string `json:"certificate" required:"true" max:"262144"`
-	// Key is the PEM text of its private key. It may stand in the certificate's text.
+	// Key is the PEM text of its private key. It may be part of the certificate's text.
 	Key string `json:"key,omitempty" writeonly:"true" max:"262144"`
 }
 
-// selfSignedInput says what a self-signed certificate is for.
+// selfSignedInput is a self-signed certificate to create.
 type selfSignedInput struct {
-	// Name is what the certificate is called: lower-case letters, digits and hyphens.
+	// Name is the name of the certificate: lower-case letters, digits and hyphens.
 	Name string `json:"name" required:"true" max:"63"`
 	// Hosts are the names and addresses that it is for.
 	Hosts []string `json:"hosts" required:"true" max:"100"`
@@ -98,11 +98,11 @@ type chosenBody struct {
 	Name string `json:"name,omitempty"`
 	// From is file, stored, acme or self-signed.
 	From string `json:"from"`
-	// Why says why it is this one.
+	// Why is why it was chosen.
 	Why string `json:"why"`
-	// Names are the hosts that it is for.
+	// Names are the hosts that it is valid for.
 	Names []string `json:"names"`
-	// Issuer is who has signed it.
+	// Issuer is the issuer in the certificate.
 	Issuer string `json:"issuer,omitempty"`
 	// State is valid, expiring, expired or missing.
 	State string `json:"state"`
@@ -120,7 +120,7 @@ func (a *API) storedRows() []row {
 		{method: get, path: stored, access: viewer, area: areaCertificates, out: of[storedBody](), list: true, query: storedQuery, handle: a.stored,
 			about: "Lists the certificates in the state directory that were uploaded, without their keys."},
 		{method: post, path: "/certificates/upload", may: []int{409}, access: editor, area: areaCertificates, in: of[uploadInput](), out: of[storedBody](), status: http.StatusCreated, dry: true, handle: withBody(a.upload),
-			about: "Keeps a certificate with its key. The key is checked, the chain is put in order, and what clients may not like is told. A certificate of the configuration names it as stored."},
+			about: "Stores a certificate with its key. The key is verified, the chain is sorted, and properties that clients may reject are reported. To use it, set stored in a certificate of the configuration."},
 		{method: post, path: "/certificates/self_signed", may: []int{409}, access: editor, area: areaCertificates, in: of[selfSignedInput](), out: of[storedBody](), status: http.StatusCreated, dry: true, handle: withBody(a.selfSign),
 			about: "Makes a certificate that has signed itself, and keeps it."},
 		{method: get, path: one, access: viewer, area: areaCertificates, out: of[storedBody](), handle: a.storedOne,
@@ -226,7 +226,7 @@ func storedNames(ctx context.Context, kept store.Store) (names []string, err err
 	}
 }
 
-// showStored tells of a certificate. One that cannot be read says so in its notes.
+// showStored describes a certificate. If it cannot be read, its notes have the reason.
 func showStored(e store.Entry, users map[string][]string) storedBody {
 	name := strings.TrimPrefix(e.Key, store.PrefixCertificate)
 	b := storedBody{Name: name, Names: []string{}, UsedBy: notNil(users[name]), Uploaded: e.Modified, State: string(certs.Missing), at: e.Revision}
@@ -335,11 +335,11 @@ func (a *API) keepBundle(c *call, name string, b *certs.Bundle, was store.Revisi
 	return shown, nil
 }
 
-// staleStored tells that somebody else was faster.
+// staleStored returns the response for a certificate that another request has changed.
 func staleStored(err error) error {
 	var conflict *store.Conflict
 	if errors.As(err, &conflict) {
-		return refuse(operator.CodeStale, "", "the certificate was changed meanwhile", "read it again")
+		return refuse(operator.CodeStale, "", "the certificate was changed since you read it", "read it again")
 	}
 	return err
 }
@@ -364,7 +364,7 @@ func (a *API) storedAt(c *call) (store.Entry, error) {
 	case err != nil:
 		return e, err
 	case c.row.match && c.have != operator.Any && c.have != e.Revision:
-		return e, refuse(operator.CodeStale, "", "the certificate was changed meanwhile", "read it again")
+		return e, refuse(operator.CodeStale, "", "the certificate was changed since you read it", "read it again")
 	}
 	return e, nil
 }
@@ -428,7 +428,7 @@ func (a *API) export(c *call, _ *empty) (any, error) {
 	return exportBody{Name: name, Certificate: string(chain), Key: string(key)}, nil
 }
 
-// maxChosen is how many hosts are told of.
+// maxChosen limits the hosts in a response.
 const maxChosen = 1000
 
 func (a *API) certificatesOf(c *call) (any, error) {

@@ -53,7 +53,7 @@ type stateCount struct {
 	Count int `json:"count" required:"true"`
 }
 
-// attentionBody is a proxy that somebody should look at.
+// attentionBody is a proxy that needs attention.
 type attentionBody struct {
 	// Kind is the kind of the proxy: proxies, tcp_proxies or udp_proxies.
 	Kind string `json:"kind" required:"true"`

@@ -29,7 +29,7 @@ const (
 	areaWebhooks     = "webhooks"
 )
 
-// AreaStatus is the area of how everything stands.
+// AreaStatus is the area of the status.
 const AreaStatus = "status"
 
 // Why some rows cannot be tried out.
@@ -113,11 +113,11 @@ func (a *API) table() []row {
 		{method: post, path: "/backup", may: []int{404}, access: admin, area: areaBackup, in: of[backupInput](), media: archiveMedia, noDry: noDryAnswer, stream: a.backup,
 			about: "Gives one archive of everything in the state directory."},
 		{method: post, path: "/restore", access: admin, area: areaBackup, out: of[changeBody](), upload: archiveMedia, match: true, write: true, dry: true, query: changeQuery, handle: a.restore,
-			about: "Takes an archive, and puts its documents in force as a change, with its users, tokens and certificates. All sessions end. If-Match names the ETag of the configuration. Unless it is confirmed within confirm_within, users and tokens come back too."},
+			about: "Restores an archive: applies its configuration files as a change, with its users, tokens and certificates. All sessions end. If-Match names the ETag of the configuration. Unless it is confirmed within confirm_within, users and tokens come back too."},
 		{method: get, path: "/audit", access: admin, area: areaOperators, out: of[auditBody](), list: true, query: auditQuery, handle: a.audit,
 			about: "Tells who did what, the newest first, with before and after."},
 		{method: get, path: "/discovery", access: viewer, area: areaStatus, out: of[discoveryBody](), handle: a.discovery,
-			about: "Tells how the providers of discovered objects stand, and what cannot be used of what they found."},
+			about: "Shows the state of discovery providers, and the issues of what they found."},
 		{method: get, path: "/events", access: viewer, area: areaEvents, query: eventQuery, stream: a.events,
 			about: "Streams events as they come (text/event-stream). Last-Event-ID goes on after an event."},
 		{method: get, path: "/events/history", access: viewer, area: areaEvents, out: of[eventBody](), list: true, query: historyQuery, handle: a.history,
@@ -137,6 +137,6 @@ func (a *API) queueRows(kind notice.Kind, area, noun string) []row {
 		{method: http.MethodPost, path: "/" + area + "/{name}/test", access: editor, area: area, in: of[empty](), out: of[queueTest](), noDry: "a test message that is not sent tests nothing", handle: withBody(a.testQueue(kind)),
 			about: "Sends a test message of a " + noun + " immediately and returns the result."},
 		{method: http.MethodPost, path: "/" + area + "/{name}/resend", access: editor, area: area, in: of[resendInput](), dry: true, handle: withBody(a.resend(kind)),
-			about: "Sends a dead letter of a " + noun + " again, for another day."},
+			about: "Sends a dead letter of a " + noun + " again, for up to another day."},
 	}
 }

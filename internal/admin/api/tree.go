@@ -13,20 +13,20 @@ import (
 	"headgate/internal/schema"
 )
 
-// told are the fields of an answer that say how an object stands. They may be sent back,
-// and do nothing. A kind that has a field of such a name keeps it.
-var told = []string{"name", "origin", "state", "etag", "servers", "issues", "recent", "last_change", "read_only", "plan"}
+// stateFields are the fields of a response that have the state of an object. A request may
+// contain them, without effect. A kind that has a setting of such a name keeps it.
+var stateFields = []string{"name", "origin", "state", "etag", "servers", "issues", "recent", "last_change", "read_only", "plan"}
 
 // keepTree keeps a body that the configuration is going to check. Fields that it does
 // not know are refused here, with where they are.
 func (c *call) keepTree(v any) error {
 	tree, ok := v.(map[string]any)
 	if !ok {
-		return refuse("invalid", "", "an object is wanted here", "")
+		return refuse("invalid", "", "must be an object", "")
 	}
 	k := c.row.kind
 	name, named := tree["name"]
-	for _, field := range told {
+	for _, field := range stateFields {
 		if k.Schema().Field(field) == nil {
 			delete(tree, field)
 		}
@@ -44,11 +44,11 @@ func (c *call) keepTree(v any) error {
 	text, isText := name.(string)
 	switch {
 	case c.rq.Method == "POST" && (!named || !isText || text == ""):
-		return refuse("invalid", "/name", "a name is wanted here", "")
+		return refuse("invalid", "/name", "must be a name", "")
 	case c.rq.Method == "POST":
 		c.newName = text
 	case named && (!isText || text != want):
-		return refuse("invalid", "/name", "the name is another than that of the path", "rename the object by POST …/rename")
+		return refuse("invalid", "/name", "name does not match the path", "to rename the object, use POST …/rename")
 	}
 	return nil
 }
@@ -58,7 +58,7 @@ func (c *call) keepTree(v any) error {
 func (c *checker) known(v any, o *schema.Object, at string) {
 	object, ok := v.(map[string]any)
 	if !ok {
-		return // the configuration says what is wanted
+		return // the configuration reports what is expected
 	}
 	for _, name := range slices.Sorted(maps.Keys(object)) {
 		if c.full() {
@@ -188,7 +188,7 @@ func unmaskAt(path string, v any, now *config.Config, at string) (any, error) {
 	section, rest := document.CutStep(path)
 	k := config.KindOf(section.Name)
 	if k == nil {
-		return v, nil // the configuration says what is wrong
+		return v, nil // the configuration reports what is wrong
 	}
 	if !k.Single && rest == "" {
 		objects, _ := v.(map[string]any)
@@ -247,7 +247,7 @@ func asAny(tree map[string]any) any {
 	return tree
 }
 
-// inside returns what a step leads to in a JSON value, nil for nothing.
+// inside returns the member of a JSON value that a step selects, nil if there is none.
 func inside(v any, s document.Step) any {
 	switch v := v.(type) {
 	case map[string]any:

@@ -28,10 +28,10 @@ func (a *API) checkUpgrade(c *call, _ *empty) (any, error) {
 	return a.CheckUpgrade(c.rq.Context()), nil
 }
 
-// upgradeInput says how.
+// upgradeInput has the options of an upgrade.
 type upgradeInput struct {
-	// Force closes the connections of a process that an earlier upgrade has replaced and
-	// that still has some. Otherwise that refuses the upgrade.
+	// Force closes the remaining connections of a process that an earlier upgrade replaced.
+	// Without it such a process rejects the upgrade.
 	Force bool `json:"force,omitempty"`
 	// Why is recorded in the audit log.
 	Why string `json:"why,omitempty" max:"1024"`

@@ -32,11 +32,11 @@ type queueState struct {
 	Name string `json:"name"`
 	// Sent is how many messages were taken.
 	Sent int64 `json:"sent"`
-	// Missed is how many gaps there were: events that were gone before they were sent.
+	// Missed counts gaps: events that were dropped before they were sent.
 	Missed int64 `json:"missed"`
-	// Waiting are messages that are sent again.
+	// Waiting are messages that will be sent again.
 	Waiting []letterBody `json:"waiting"`
-	// Dead are messages that no receiver took for a day.
+	// Dead are messages that the receiver did not accept for a day.
 	Dead []letterBody `json:"dead"`
 	// Lost is how many dead letters were too many to keep.
 	Lost int64 `json:"lost"`
@@ -64,7 +64,8 @@ func showLetters(all []notice.Delivery) []letterBody {
 	return out
 }
 
-// unknownHook returns the answer for a webhook, notice or dead letter that does not exist.
+// unknownHook returns the response for a webhook, notice or dead letter that does not
+// exist.
 func unknownHook(err error) error {
 	if errors.Is(err, notice.ErrUnknown) {
 		return refuse(operator.CodeNotFound, "", err.Error(), "")
@@ -135,7 +136,7 @@ func (a *API) testQueue(kind notice.Kind) func(c *call, _ *empty) (any, error) {
 	}
 }
 
-// resendInput names a dead letter.
+// resendInput is the dead letter to send again.
 type resendInput struct {
 	// Event is the id of its event.
 	Event int64 `json:"event" required:"true"`

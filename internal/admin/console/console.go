@@ -1,9 +1,8 @@
-// Package console serves the console: the pages in a browser that operators use. They
-// are built from web/ into dist, and are part of the program when they were there as it
-// was compiled; `make web` builds them. Without them a page says so. New makes the
-// handler.
+// Package console serves the console: the pages for operators in a browser. They are built
+// from web/ into dist by `make web`, and embedded if they exist when the program is
+// compiled. Without them, a page explains that. New makes the handler.
 //
-// It knows nothing of what the pages do: they ask the API, like everybody else.
+// The pages use the API like any other client; this package serves files only.
 package console
 
 import (
@@ -27,11 +26,10 @@ import (
 //go:embed all:dist
 var dist embed.FS
 
-// nonceMark stands in index.html where the nonce of a response goes.
+// nonceMark is replaced in index.html by the nonce of the response.
 const nonceMark = "__NONCE__"
 
-// Console is the handler of all pages and of what they are made of. It may be used by
-// several goroutines at once.
+// Console is the handler of all pages and their assets. It is safe for concurrent use.
 type Console struct {
 	index []byte           // nil without a build
 	files map[string]*file // by path, such as /assets/index-4f3a.js
@@ -77,8 +75,8 @@ func Of(built fs.FS) *Console {
 	return c
 }
 
-// add adds a file of the build by the name of its plain form. The build has that of small
-// files only: of others it has .br and .gz, the same content compressed, and a client that
+// add adds a file of the build under the name of its uncompressed form. The build has the
+// uncompressed form of small files only: others exist as .br and .gz, and a client that
 // accepts neither gets the second one decompressed.
 func (c *Console) add(built fs.FS, name string) {
 	switch path.Ext(name) {
@@ -105,7 +103,7 @@ func (c *Console) add(built fs.FS, name string) {
 	}
 	sum := sha256.Sum256(content)
 	f.etag = `"` + base64.RawURLEncoding.EncodeToString(sum[:12]) + `"`
-	switch path.Ext(name) { // the tables of the machine may say other things
+	switch path.Ext(name) { // do not depend on the machine's MIME tables
 	case ".js":
 		f.kind = "text/javascript; charset=utf-8"
 	case ".woff2":
@@ -121,9 +119,9 @@ func (c *Console) add(built fs.FS, name string) {
 // Built reports whether there is a build.
 func (c *Console) Built() bool { return c.index != nil }
 
-// ServeHTTP answers with a file of the build, or with the page of the console if the
-// path is that of one. Everything else is 404; a browser that goes there gets the console,
-// which says so.
+// ServeHTTP serves a file of the build, or the console's page if the path is one of its
+// pages. Other paths are 404; a browser then gets the console, which shows that there is no
+// such page.
 func (c *Console) ServeHTTP(w http.ResponseWriter, rq *http.Request) {
 	h := w.Header()
 	h.Set("X-Content-Type-Options", "nosniff")

@@ -20,7 +20,7 @@ const (
 	ended
 )
 
-// certificate is what was told of a certificate last.
+// certificate is the last reported state of a certificate.
 type certificate struct {
 	notAfter time.Time
 	stage    stage
@@ -42,16 +42,16 @@ func stageAt(notBefore, notAfter, now time.Time) stage {
 	return fine
 }
 
-// lookAtCertificates compares how the certificates stand with what was told last.
-func (w *Watch) lookAtCertificates(now time.Time) {
+// checkCertificates compares the state of the certificates with what was reported last.
+func (w *Watch) checkCertificates(now time.Time) {
 	own, issued := w.house.Certificates()
 	for _, s := range own {
-		w.tellCertificate(s.Name, event.Certificate{Certificate: s.Name, Names: s.Names, NotAfter: s.NotAfter, Cause: s.Problem}, s.NotBefore, now)
+		w.reportCertificate(s.Name, event.Certificate{Certificate: s.Name, Names: s.Names, NotAfter: s.NotAfter, Cause: s.Problem}, s.NotBefore, now)
 	}
 	for _, r := range issued {
 		if !r.NotAfter.IsZero() {
 			about := event.Certificate{Certificate: r.Name, Names: r.Has, NotAfter: r.NotAfter}
-			w.tellCertificate("acme "+r.Name, about, r.NotBefore, now) // that it is new is told as acme.issued
+			w.reportCertificate("acme "+r.Name, about, r.NotBefore, now) // acme.issued reports a new one
 		}
 	}
 	for key, c := range w.certificates {
@@ -62,9 +62,9 @@ func (w *Watch) lookAtCertificates(now time.Time) {
 	}
 }
 
-// tellCertificate tells what is new of a certificate. Its key tells it from others of
-// its name.
-func (w *Watch) tellCertificate(key string, about event.Certificate, notBefore, now time.Time) {
+// reportCertificate sends the events for a changed certificate. The key distinguishes
+// certificates of one name.
+func (w *Watch) reportCertificate(key string, about event.Certificate, notBefore, now time.Time) {
 	was := w.certificates[key]
 	is := &certificate{notAfter: about.NotAfter, problem: about.Cause, seen: true}
 	if !is.notAfter.IsZero() {
@@ -90,8 +90,9 @@ func (w *Watch) tellCertificate(key string, about event.Certificate, notBefore, 
 	}
 }
 
-// tellOrder tells how the order of a certificate has ended, or why it is not begun.
-func (w *Watch) tellOrder(r *acme.Record) {
+// reportOrder sends the event for the end of an order, or for the reason that none was
+// placed.
+func (w *Watch) reportOrder(r *acme.Record) {
 	about := event.ACME{Certificate: r.Name, Directory: r.Directory, Names: r.Names, RetryAt: r.NextTry}
 	if n := len(r.Timeline); n > 0 {
 		about.Directory = r.Timeline[n-1].Directory

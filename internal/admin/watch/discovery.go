@@ -8,16 +8,16 @@ import (
 	"headgate/internal/event"
 )
 
-// maxIssues is how many issues that came or went in one look are told one by one. The
-// state has all of them.
+// maxIssues limits the issues that are reported one by one in one check. The status has all
+// of them.
 const maxIssues = 200
 
-// lookAtDiscovery compares how the providers stand with what was told last. One that has
-// not answered since it began is not lost yet.
-func (w *Watch) lookAtDiscovery(all []control.ProviderState) {
+// checkDiscovery compares the state of the providers with what was reported last. A
+// provider that has not answered since it started is not reported as lost.
+func (w *Watch) checkDiscovery(all []control.ProviderState) {
 	now := map[discovery.Issue]bool{}
 	there := map[string]bool{}
-	told := 0
+	reported := 0
 	for _, p := range all {
 		there[p.Name] = true
 		answers, known := w.providers[p.Name]
@@ -34,8 +34,8 @@ func (w *Watch) lookAtDiscovery(all []control.ProviderState) {
 		}
 		for _, i := range p.Issues {
 			i.Since = time.Time{}
-			if now[i] = true; !w.issues[i] && told < maxIssues {
-				told++
+			if now[i] = true; !w.issues[i] && reported < maxIssues {
+				reported++
 				opened := asEvent(i)
 				w.logIssue(&opened)
 				w.events.Send(event.DiscoveryIssueOpened{Issue: opened})
@@ -43,8 +43,8 @@ func (w *Watch) lookAtDiscovery(all []control.ProviderState) {
 		}
 	}
 	for i := range w.issues {
-		if !now[i] && told < maxIssues {
-			told++
+		if !now[i] && reported < maxIssues {
+			reported++
 			w.events.Send(event.DiscoveryIssueClosed{Issue: asEvent(i)})
 		}
 	}

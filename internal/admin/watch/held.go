@@ -7,7 +7,7 @@ import (
 	"headgate/internal/event"
 )
 
-// drains returns the channel of a ticker while servers drain, else nil: nobody looks then.
+// drains returns the channel of a ticker while servers drain, else nil.
 func drains(draining map[control.HeldServer]bool, t *time.Ticker) <-chan time.Time {
 	if len(draining) == 0 {
 		return nil
@@ -20,8 +20,8 @@ func bare(s control.HeldServer) control.HeldServer {
 	return control.HeldServer{Kind: s.Kind, Proxy: s.Proxy, Server: s.Server}
 }
 
-// tellHeld tells what operators have decided about servers.
-func (w *Watch) tellHeld(all []control.HeldServer) {
+// reportHeld sends the events for servers that operators drained, disabled or enabled.
+func (w *Watch) reportHeld(all []control.HeldServer) {
 	for _, s := range all {
 		w.events.Send(event.ServerDrained{Server: aboutHeld(s), State: s.Hold, Who: s.Who, Until: s.Until})
 		delete(w.draining, bare(s))
@@ -30,7 +30,7 @@ func (w *Watch) tellHeld(all []control.HeldServer) {
 		}
 	}
 	if len(all) > 0 {
-		w.lookAtDraining()
+		w.checkDraining()
 	}
 }
 
@@ -38,8 +38,8 @@ func aboutHeld(s control.HeldServer) event.Server {
 	return event.Server{Kind: s.Kind, Proxy: s.Proxy, Server: s.Server, Reason: "operator", Cause: s.Why}
 }
 
-// lookAtDraining tells of servers that nothing runs on any more.
-func (w *Watch) lookAtDraining() {
+// checkDraining sends events for draining servers that have become idle.
+func (w *Watch) checkDraining() {
 	still := map[control.HeldServer]bool{}
 	for _, s := range w.house.HeldServers() {
 		if !w.draining[bare(s)] {

@@ -41,7 +41,7 @@ func TestOthersAreNotLookedAt(t *testing.T) {
 	for i := range some {
 		noted[fmt.Sprintf("p%04d", i)] = true
 	}
-	if n := testing.AllocsPerRun(10, func() { w.lookAtServers(noted) }); n > all {
+	if n := testing.AllocsPerRun(10, func() { w.checkServers(noted) }); n > all {
 		t.Errorf("%d noted proxies of %d took %.0f allocations", some, all, n)
 	}
 }

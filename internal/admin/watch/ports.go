@@ -10,11 +10,11 @@ import (
 	"headgate/internal/ports"
 )
 
-// portKey tells ports apart: one that moves is there twice for a while.
+// portKey identifies a port; while a port moves, it has two entries.
 type portKey struct{ name, address, protocol string }
 
-// lookAtPorts compares how the ports stand with what was told last.
-func (w *Watch) lookAtPorts(all []ports.State) {
+// checkPorts compares the state of the ports with what was reported last.
+func (w *Watch) checkPorts(all []ports.State) {
 	now := make(map[portKey]ports.State, len(all))
 	for _, s := range all {
 		if s.State != "draining" {
@@ -43,7 +43,7 @@ func (w *Watch) lookAtPorts(all []ports.State) {
 	w.ports = now
 }
 
-// about tells which port, and why it stands so.
+// about returns the event data for a port, with the reason for its state.
 func about(p ports.State) event.Port {
 	return event.Port{Port: p.Name, Address: p.Address, Reason: p.Reason, Hint: p.Hint}
 }

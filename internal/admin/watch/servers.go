@@ -10,18 +10,18 @@ import (
 	"headgate/internal/server/health"
 )
 
-// maxSingle is how many TCP and UDP proxies are looked at one by one; more are looked at
+// maxSingle limits the TCP and UDP proxies that are checked one by one; more are checked
 // together.
 const maxSingle = 16
 
-// proxy is what was told of a proxy last: the servers of it that get no requests, by
-// route and server, and how it stands as a whole.
+// proxy is the last reported state of a proxy: the servers that get no requests, by route
+// and server, and the state of the proxy.
 type proxy struct {
 	out  map[serverKey]health.State
 	well proxyHealth
 }
 
-// proxyHealth is how a proxy stands as a whole.
+// proxyHealth is the state of a proxy.
 type proxyHealth uint8
 
 const (
@@ -32,8 +32,8 @@ const (
 
 type serverKey struct{ route, server string }
 
-// standing is how a proxy stands now.
-type standing struct {
+// proxyStatus is the current state of a proxy.
+type proxyStatus struct {
 	kind, name     string
 	servers        []server
 	well           proxyHealth
@@ -46,10 +46,10 @@ type server struct {
 	health.Status
 }
 
-// lookAtServers compares how the servers of proxies stand with what was told last. It
-// looks at no others: after a start every server of ten thousand proxies is heard of for
-// the first time, one after the other.
-func (w *Watch) lookAtServers(noted map[string]bool) {
+// checkServers compares the state of the servers of the noted proxies with what was
+// reported last. It skips all others: after a start, the first results of the servers of
+// ten thousand proxies arrive one after the other.
+func (w *Watch) checkServers(noted map[string]bool) {
 	p := w.house.Plan()
 	if len(noted) == 0 || p == nil {
 		return
@@ -57,7 +57,7 @@ func (w *Watch) lookAtServers(noted map[string]bool) {
 	names := slices.Sorted(maps.Keys(noted))
 	proxies := p.ProxiesNamed(names)
 	for i := range proxies {
-		w.tellServers(proxies[i].Name, ofProxy(&proxies[i]))
+		w.reportServers(proxies[i].Name, ofProxy(&proxies[i]))
 	}
 	if len(names) > maxSingle {
 		names = []string{""} // all
@@ -65,14 +65,14 @@ func (w *Watch) lookAtServers(noted map[string]bool) {
 	for _, name := range names {
 		for _, s := range w.house.Streams(name) {
 			if noted[s.Name] {
-				w.tellServers(s.Protocol+" "+s.Name, ofStream(&s))
+				w.reportServers(s.Protocol+" "+s.Name, ofStream(&s))
 			}
 		}
 	}
 }
 
-func ofProxy(p *plan.ProxyState) standing {
-	s := standing{kind: "proxies", name: p.Name, reason: p.Reason, healthy: p.Healthy, total: p.Total}
+func ofProxy(p *plan.ProxyState) proxyStatus {
+	s := proxyStatus{kind: "proxies", name: p.Name, reason: p.Reason, healthy: p.Healthy, total: p.Total}
 	switch {
 	case p.State == plan.ProxyInactive, p.State == plan.ProxyMaintenance:
 	case p.State == plan.ProxyDown:
@@ -88,8 +88,8 @@ func ofProxy(p *plan.ProxyState) standing {
 	return s
 }
 
-func ofStream(p *control.StreamState) standing {
-	s := standing{kind: p.Protocol + "_proxies", name: p.Name, reason: p.Reason, healthy: p.Healthy, total: len(p.Servers)}
+func ofStream(p *control.StreamState) proxyStatus {
+	s := proxyStatus{kind: p.Protocol + "_proxies", name: p.Name, reason: p.Reason, healthy: p.Healthy, total: len(p.Servers)}
 	switch p.State {
 	case plan.ProxyDown:
 		s.well = down
@@ -102,8 +102,9 @@ func ofStream(p *control.StreamState) standing {
 	return s
 }
 
-// tellServers tells what is new of a proxy. Its key tells it from others of its name.
-func (w *Watch) tellServers(key string, now standing) {
+// reportServers sends the events for changed servers of a proxy. The key distinguishes
+// proxies of one name.
+func (w *Watch) reportServers(key string, now proxyStatus) {
 	was := w.proxies[key]
 	if was == nil {
 		was = &proxy{}
@@ -133,15 +134,15 @@ func (w *Watch) tellServers(key string, now standing) {
 		}
 	}
 	if is.well != was.well {
-		w.tellProxy(&now)
+		w.reportProxy(&now)
 	}
 	if w.proxies[key] = is; len(is.out) == 0 && is.well == well {
 		delete(w.proxies, key)
 	}
 }
 
-// tellProxy tells how a proxy stands as a whole.
-func (w *Watch) tellProxy(now *standing) {
+// reportProxy sends the event for the state of a proxy.
+func (w *Watch) reportProxy(now *proxyStatus) {
 	about := event.Proxy{Proxy: now.name, Healthy: now.healthy, Total: now.total}
 	switch now.well {
 	case down:
@@ -153,23 +154,23 @@ func (w *Watch) tellProxy(now *standing) {
 	}
 }
 
-// forgetServers forgets what was told of proxies that are gone, and looks again at
-// the others of which something was told: their servers may be gone.
+// forgetServers drops the state of proxies that no longer exist, and checks the others that
+// have one: their servers may no longer exist.
 func (w *Watch) forgetServers(p *plan.Plan) {
 	if p == nil || len(w.proxies) == 0 {
 		return
 	}
 	found := map[string]bool{}
-	tell := func(key string, now func() standing) {
+	report := func(key string, now func() proxyStatus) {
 		if found[key] = true; w.proxies[key] != nil {
-			w.tellServers(key, now())
+			w.reportServers(key, now())
 		}
 	}
 	for _, s := range p.Proxies("") {
-		tell(s.Name, func() standing { return ofProxy(&s) })
+		report(s.Name, func() proxyStatus { return ofProxy(&s) })
 	}
 	for _, s := range w.house.Streams("") {
-		tell(s.Protocol+" "+s.Name, func() standing { return ofStream(&s) })
+		report(s.Protocol+" "+s.Name, func() proxyStatus { return ofStream(&s) })
 	}
 	maps.DeleteFunc(w.proxies, func(key string, _ *proxy) bool { return !found[key] })
 }

@@ -1,13 +1,13 @@
-// Package watch makes events of what happens beside changes of the configuration: to
-// ports, servers, proxies, certificates and their orders.
+// Package watch turns state changes of ports, servers, proxies, certificates and orders
+// into events.
 //
-// A Watch takes notes of what may stand otherwise (it is the control's Watcher), which
-// costs those who tell a lock and no more. One goroutine then looks how that stands,
-// compares it with what it has told last, and sends the difference. What comes and goes
-// between two looks is not told; memory is bounded by the number of proxies, ports and
-// certificates.
+// A Watch is notified of what may have changed (it is the control's Watcher); a
+// notification only acquires a lock. One goroutine then reads the current state, compares
+// it with what it reported last, and sends the difference. A state that appears and
+// disappears between two checks is not reported; memory is bounded by the number of
+// proxies, ports and certificates.
 //
-// watch.go takes the notes; servers.go, held.go, ports.go, certificates.go and
+// watch.go receives notifications; servers.go, held.go, ports.go, certificates.go and
 // discovery.go compare.
 package watch
 
@@ -28,16 +28,16 @@ import (
 	"headgate/internal/ports"
 )
 
-// lookInterval is how often certificates are looked at.
+// lookInterval is how often certificates are checked.
 const lookInterval = time.Minute
 
-// maxHeld is how many decisions about servers wait to be told.
+// maxHeld limits the decisions about servers that wait to be reported.
 const maxHeld = 1024
 
-// drainInterval is how often servers that drain are looked at.
+// drainInterval is how often draining servers are checked.
 const drainInterval = time.Second
 
-// maxOrders is how many changes of orders wait to be told.
+// maxOrders limits the changes of orders that wait to be reported.
 const maxOrders = 1024
 
 // House is what is watched. A *control.Control is one.
@@ -50,7 +50,7 @@ type House interface {
 	HeldServers() []control.HeldServer
 }
 
-// Watch tells what happens. Its methods may be called by several goroutines at once.
+// Watch sends the events. It is safe for concurrent use.
 type Watch struct {
 	wake    chan struct{}
 	stop    chan struct{}
@@ -78,13 +78,13 @@ type Watch struct {
 	proxies      map[string]*proxy
 	ports        map[portKey]ports.State
 	certificates map[string]*certificate
-	providers    map[string]bool // whether they answered, as far as that was told
+	providers    map[string]bool // whether they were connected, as reported
 	issues       map[discovery.Issue]bool
 	draining     map[control.HeldServer]bool // servers that something runs on still
 }
 
-// New returns a watch that takes notes, and tells nothing before Start. What nobody else
-// logs, it logs too.
+// New returns a watch that collects notifications and sends nothing before Start. It also
+// logs what no other package logs.
 func New(log *slog.Logger) *Watch {
 	return &Watch{
 		log:  log,
@@ -95,19 +95,20 @@ func New(log *slog.Logger) *Watch {
 	}
 }
 
-// Start begins to tell. It is called once, and Close ends it.
+// Start starts sending events. It is called once; Close stops it.
 func (w *Watch) Start(house House, events event.Sender) {
 	w.house, w.events, w.began = house, events, time.Now()
 	w.stopped.Go(w.run)
 }
 
-// Close tells what was noted until now, and ends. It is called once, after Start.
+// Close sends the events for what was noted until now, and stops. It is called once, after
+// Start.
 func (w *Watch) Close() {
 	close(w.stop)
 	w.stopped.Wait()
 }
 
-// Servers notes that a server of a proxy may stand otherwise.
+// Servers notes that the state of a server of a proxy may have changed.
 func (w *Watch) Servers(proxy string) {
 	w.notes.Lock()
 	defer w.notes.Unlock()
@@ -118,7 +119,7 @@ func (w *Watch) Servers(proxy string) {
 	w.rouse()
 }
 
-// Ports notes that a port may stand otherwise.
+// Ports notes that the state of a port may have changed.
 func (w *Watch) Ports() {
 	w.notes.Lock()
 	defer w.notes.Unlock()
@@ -126,10 +127,11 @@ func (w *Watch) Ports() {
 	w.rouse()
 }
 
-// maxBans is how many bans wait to be told.
+// maxBans limits the bans that wait to be reported.
 const maxBans = 1024
 
-// Ban notes that a client was banned, or is no longer. Of too many the oldest are not told.
+// Ban notes that a ban was added or has ended. If there are too many, the oldest are
+// dropped.
 func (w *Watch) Ban(e bans.Event) {
 	w.notes.Lock()
 	defer w.notes.Unlock()
@@ -174,8 +176,8 @@ func (w *Watch) publishLists(all []lists.Event) {
 // maxPeople is how many sign-ins wait to be published.
 const maxPeople = 1024
 
-// Person notes that somebody has signed in or out at applications, or tried to. Of too many
-// the oldest are dropped.
+// Person notes that a person has signed in or out at applications, or tried to. If there
+// are too many, the oldest are dropped.
 func (w *Watch) Person(e gate.Event) {
 	w.notes.Lock()
 	defer w.notes.Unlock()
@@ -217,8 +219,8 @@ func (w *Watch) publishBans(all []bans.Event) {
 	}
 }
 
-// Held notes what an operator has decided about a server. Of too many the oldest are not
-// told.
+// Held notes an operator's decision about a server. If there are too many, the oldest are
+// dropped.
 func (w *Watch) Held(s control.HeldServer) {
 	w.notes.Lock()
 	defer w.notes.Unlock()
@@ -229,8 +231,8 @@ func (w *Watch) Held(s control.HeldServer) {
 	w.rouse()
 }
 
-// Order notes how a certificate by ACME stands now. Of too many the oldest are not
-// told.
+// Order notes the state of an ACME certificate. If there are too many, the oldest are
+// dropped.
 func (w *Watch) Order(r *acme.Record) {
 	w.notes.Lock()
 	defer w.notes.Unlock()
@@ -249,7 +251,7 @@ func (w *Watch) Changed(*control.Event) {
 	w.rouse()
 }
 
-// Discovery notes that a provider, or what it has to say, may stand otherwise.
+// Discovery notes that the state of a provider or its issues may have changed.
 func (w *Watch) Discovery() {
 	w.notes.Lock()
 	defer w.notes.Unlock()
@@ -275,9 +277,9 @@ func (w *Watch) run() {
 		case <-w.wake:
 			w.publishChanges()
 		case now := <-tick.C:
-			w.lookAtCertificates(now)
+			w.checkCertificates(now)
 		case <-drains(w.draining, drained):
-			w.lookAtDraining()
+			w.checkDraining()
 		case <-w.stop:
 			w.publishChanges()
 			return
@@ -294,21 +296,21 @@ func (w *Watch) publishChanges() {
 	w.notes.proxies, w.notes.orders, w.notes.held, w.notes.ports, w.notes.config, w.notes.sources = nil, nil, nil, false, false, false
 	w.notes.Unlock()
 	if seePorts {
-		w.lookAtPorts(w.house.Ports())
+		w.checkPorts(w.house.Ports())
 	}
 	if config {
 		w.forgetServers(w.house.Plan())
-		w.lookAtCertificates(time.Now())
+		w.checkCertificates(time.Now())
 	}
 	if sources {
-		w.lookAtDiscovery(w.house.Discovery())
+		w.checkDiscovery(w.house.Discovery())
 	}
-	w.lookAtServers(proxies)
-	w.tellHeld(held)
+	w.checkServers(proxies)
+	w.reportHeld(held)
 	w.publishBans(banned)
 	w.publishLists(listed)
 	w.publishPeople(people)
 	for _, r := range orders {
-		w.tellOrder(r)
+		w.reportOrder(r)
 	}
 }

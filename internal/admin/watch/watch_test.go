@@ -71,26 +71,26 @@ func TestPortsAreToldWhenTheyStandOtherwise(t *testing.T) {
 	port := func(name, state, reason string, full bool) ports.State {
 		return ports.State{Name: name, Address: "127.0.0.1:1", Protocol: "http", State: state, Reason: reason, AtLimit: full}
 	}
-	w.lookAtPorts([]ports.State{port("a", "listening", "", false), port("b", "waiting", "address_in_use", false)})
+	w.checkPorts([]ports.State{port("a", "listening", "", false), port("b", "waiting", "address_in_use", false)})
 	same(t, events.drain(t), "port.listening port a", "port.waiting port b")
-	w.lookAtPorts([]ports.State{port("a", "listening", "", true), port("b", "waiting", "address_in_use", false)})
+	w.checkPorts([]ports.State{port("a", "listening", "", true), port("b", "waiting", "address_in_use", false)})
 	same(t, events.drain(t), "limit.reached port a limit max_connections")
-	w.lookAtPorts([]ports.State{port("a", "listening", "", true), port("b", "listening", "", false)})
+	w.checkPorts([]ports.State{port("a", "listening", "", true), port("b", "listening", "", false)})
 	same(t, events.drain(t), "port.listening port b")
-	w.lookAtPorts([]ports.State{port("a", "draining", "", false), port("b", "listening", "", false)})
+	w.checkPorts([]ports.State{port("a", "draining", "", false), port("b", "listening", "", false)})
 	same(t, events.drain(t), "port.closed port a")
-	w.lookAtPorts(nil)
+	w.checkPorts(nil)
 	same(t, events.drain(t), "port.closed port b")
 }
 
 func TestServersAreToldWhenTheyStandOtherwise(t *testing.T) {
 	w, events := watching(&stands{})
 	look := func(now proxyHealth, states ...health.State) {
-		s := standing{name: "shop", well: now, total: len(states)}
+		s := proxyStatus{name: "shop", well: now, total: len(states)}
 		for i, state := range states {
 			s.servers = append(s.servers, server{serverKey{"/", string(rune('a' + i))}, health.Status{State: state}})
 		}
-		w.tellServers("shop", s)
+		w.reportServers("shop", s)
 	}
 	look(well, health.Healthy, health.Unknown)
 	same(t, events.drain(t))
@@ -117,12 +117,12 @@ func TestCertificatesAreAnnouncedBeforeTheyExpire(t *testing.T) {
 		issued: []*acme.Record{{Name: "own", NotBefore: from, NotAfter: day(6)}, {Name: "none"}},
 	}
 	w, events := watching(house)
-	w.lookAtCertificates(day(1))
+	w.checkCertificates(day(1))
 	same(t, events.drain(t), "certificate.failed certificate gone")
-	w.lookAtCertificates(day(5))
+	w.checkCertificates(day(5))
 	same(t, events.drain(t), "certificate.expiring certificate own")
 	house.issued[0] = &acme.Record{Name: "own", NotBefore: day(5), NotAfter: day(11)}
-	w.lookAtCertificates(day(5))
+	w.checkCertificates(day(5))
 	same(t, events.drain(t))
 	house.issued = nil
 	for n, want := range map[int][]string{
@@ -130,16 +130,16 @@ func TestCertificatesAreAnnouncedBeforeTheyExpire(t *testing.T) {
 		87: {"certificate.expiring certificate own"}, 89: nil, 90: {"certificate.expired certificate own"}, 91: nil,
 	} {
 		w.certificates["own"] = &certificate{notAfter: day(90), stage: stageAt(from, day(90), day(n-1))}
-		w.lookAtCertificates(day(n))
+		w.checkCertificates(day(n))
 		if got := events.drain(t); !slices.Equal(got, want) {
 			t.Errorf("day %d: got %q, want %q", n, got, want)
 		}
 	}
 	house.own[0].NotBefore, house.own[0].NotAfter = day(80), day(170)
-	w.lookAtCertificates(day(92))
+	w.checkCertificates(day(92))
 	same(t, events.drain(t), "certificate.loaded certificate own")
 	house.own = nil
-	w.lookAtCertificates(day(93))
+	w.checkCertificates(day(93))
 	if len(w.certificates) != 0 {
 		t.Errorf("certificates that are gone are remembered: %v", w.certificates)
 	}
@@ -188,24 +188,24 @@ func TestProvidersAndIssuesAreToldWhenTheyComeAndGo(t *testing.T) {
 	provider := func(state discovery.State, issues ...discovery.Issue) []control.ProviderState {
 		return []control.ProviderState{{Name: "local", State: state, Issues: issues}}
 	}
-	w.lookAtDiscovery(provider(discovery.Connecting))
+	w.checkDiscovery(provider(discovery.Connecting))
 	same(t, events.drain(t))
-	w.lookAtDiscovery(provider(discovery.Failed))
+	w.checkDiscovery(provider(discovery.Failed))
 	same(t, events.drain(t), "discovery.lost provider local")
-	w.lookAtDiscovery(provider(discovery.Failed))
+	w.checkDiscovery(provider(discovery.Failed))
 	same(t, events.drain(t))
-	w.lookAtDiscovery(provider(discovery.Running, issue))
+	w.checkDiscovery(provider(discovery.Running, issue))
 	same(t, events.drain(t), "discovery.connected provider local", "discovery.issue_opened provider local, shop-1")
-	w.lookAtDiscovery(provider(discovery.Running, again))
+	w.checkDiscovery(provider(discovery.Running, again))
 	same(t, events.drain(t))
-	w.lookAtDiscovery(provider(discovery.Running))
+	w.checkDiscovery(provider(discovery.Running))
 	same(t, events.drain(t), "discovery.issue_closed provider local, shop-1")
 	if text := log.String(); strings.Count(text, "discovery issue") != 1 || !strings.Contains(text, `object=shop-1 label=headgate.host code=conflict error=m`) {
 		t.Errorf("the log has\n%s", text)
 	}
-	w.lookAtDiscovery(nil)
+	w.checkDiscovery(nil)
 	same(t, events.drain(t))
-	w.lookAtDiscovery(provider(discovery.Running))
+	w.checkDiscovery(provider(discovery.Running))
 	same(t, events.drain(t), "discovery.connected provider local")
 }
 
@@ -215,7 +215,7 @@ func TestTooManyIssuesAreNotAllTold(t *testing.T) {
 	for i := range 3 * maxIssues {
 		p.Issues = append(p.Issues, discovery.Issue{Provider: "local", Container: strconv.Itoa(i)})
 	}
-	w.lookAtDiscovery([]control.ProviderState{p})
+	w.checkDiscovery([]control.ProviderState{p})
 	if n := len(events.drain(t)); n != maxIssues+1 {
 		t.Errorf("%d events", n)
 	}
@@ -239,12 +239,12 @@ func TestDrainedServersAreTold(t *testing.T) {
 	w.Held(drain)
 	w.publishChanges()
 	states("draining")
-	w.lookAtDraining()
+	w.checkDraining()
 	states()
 	house.held[0].Active = 0
-	w.lookAtDraining()
+	w.checkDraining()
 	states("drained")
-	w.lookAtDraining()
+	w.checkDraining()
 	states()
 	house.held[0].Active, house.held[0].Hold = 1, "disabled"
 	w.Held(house.held[0])
