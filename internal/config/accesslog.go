@@ -11,7 +11,7 @@ import (
 	"headgate/internal/schema"
 )
 
-// accessLog tells of a log that has no place to go to, and of fields that there are not.
+// accessLog reports a log without a destination, and unknown fields.
 func (ch *checker) accessLog(at schema.Place) {
 	l := &ch.c.AccessLog
 	if l.Path == "" && l.Enabled {
@@ -49,7 +49,7 @@ func (ch *checker) accessLog(at schema.Place) {
 	}
 }
 
-// checkLogged tells of names of fields that cannot be logged.
+// checkLogged reports names of fields that cannot be logged.
 func checkLogged(names []string, at schema.Place) {
 	for i, name := range names {
 		switch id := header.Lookup(name); {
@@ -65,7 +65,7 @@ func checkLogged(names []string, at schema.Place) {
 // memory.
 const maxLogs = 64
 
-// logs tells of proxies whose access log has no place to go to, and of too many of them.
+// logs reports proxies whose access log has no destination, and too many of them.
 func (ch *checker) logs(root schema.Place) {
 	paths := map[string]bool{}
 	for o := range ch.c.OwnLogs(root) {
@@ -85,20 +85,20 @@ func (ch *checker) logs(root schema.Place) {
 	}
 }
 
-// OwnLog is what a proxy says of its access log.
+// OwnLog is the access log of a proxy.
 type OwnLog struct {
-	// Log are the settings, At where the proxy stands.
+	// Log are the settings; At is the place of the proxy.
 	Log *ProxyLog
 	At  schema.Place
 	// Active is whether the proxy is.
 	Active bool
 }
 
-// OwnLogs returns what proxies of HTTP, TCP and UDP say of their access logs, if they do,
-// by name.
+// OwnLogs returns the access logs of HTTP, TCP and UDP proxies that have their own, by
+// name.
 func (c *Config) OwnLogs(root schema.Place) iter.Seq[OwnLog] {
 	return func(yield func(OwnLog) bool) {
-		_ = ownLogs(c.Proxies, c.fewest().logging, root, "proxies", "proxy", func(p *Proxy) (*ProxyLog, bool) { return p.AccessLog, p.Active }, yield) &&
+		_ = ownLogs(c.Proxies, c.special().logging, root, "proxies", "proxy", func(p *Proxy) (*ProxyLog, bool) { return p.AccessLog, p.Active }, yield) &&
 			ownLogs(c.TCPProxies, sortedNames(c.TCPProxies), root, "tcp_proxies", "TCP proxy", func(p *TCPProxy) (*ProxyLog, bool) { return p.AccessLog, p.Active }, yield) &&
 			ownLogs(c.UDPProxies, sortedNames(c.UDPProxies), root, "udp_proxies", "UDP proxy", func(p *UDPProxy) (*ProxyLog, bool) { return p.AccessLog, p.Active }, yield)
 	}

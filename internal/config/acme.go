@@ -17,10 +17,10 @@ type ACME struct {
 	acme.Config
 }
 
-// acme tells what is wrong with an entry.
+// acme reports problems of an entry.
 func (ch *checker) acme(e *ACME, at schema.Place) {
 	if e.Name == acme.None {
-		at.Problem("none is what a proxy names that wants no entry", "give the entry another name")
+		at.Problem("none is reserved for proxies without an entry", "rename the entry")
 	}
 	e.Config.Check(at)
 	if e.Default {
@@ -32,8 +32,8 @@ func (ch *checker) acme(e *ACME, at schema.Place) {
 	}
 }
 
-// checkACME tells of a proxy that names an entry which is not there, or which can do
-// nothing for it.
+// checkACME reports a proxy that names an entry which does not exist, or which cannot issue
+// a certificate for it.
 func checkACME(c *Config, p *Proxy, at schema.Place) {
 	if p.ACME == "" || p.ACME == acme.None {
 		return

@@ -7,9 +7,9 @@ import (
 	"headgate/internal/schema"
 )
 
-// Adder puts discovered objects beside those of documents, one by one, and checks each
-// against what is there. The objects of the documents stay as they are. It belongs to
-// one goroutine.
+// Adder adds discovered objects to those of the documents, one by one, and validates each
+// against the others. The objects of the documents do not change. It belongs to one
+// goroutine.
 type Adder struct {
 	config *Config
 	before *Config
@@ -18,9 +18,9 @@ type Adder struct {
 	ch     *checker
 }
 
-// NewAdder returns an adder to a configuration that documents say. Before is the
-// configuration that was made by an adder last, or nil: what it found good and is the
-// same need not be checked again.
+// NewAdder returns an adder for a configuration of documents. Before is the configuration
+// that an adder made last, or nil: valid objects of it that have not changed are not
+// validated again.
 func NewAdder(documents, before *Config) *Adder {
 	c := *documents
 	c.Proxies, c.TCPProxies, c.UDPProxies = cloned(c.Proxies), cloned(c.TCPProxies), cloned(c.UDPProxies)
@@ -106,7 +106,7 @@ func (a *Adder) Add(f *Found) []LabelProblem {
 	}
 	var added []pin
 	if p := a.config.Proxies[d.Name]; d.Kind == "proxies" && p != nil {
-		added = a.ch.pins.add(p, tellPinned(p, at))
+		added = a.ch.pins.add(p, reportPinned(p, at))
 	}
 	if report.Empty() && f.Object != nil {
 		a.config.found[key] = f
@@ -117,13 +117,12 @@ func (a *Adder) Add(f *Found) []LabelProblem {
 	delete(a.config.Proxies, d.Name)
 	delete(a.config.TCPProxies, d.Name)
 	delete(a.config.UDPProxies, d.Name)
-	told := &Found{Discovered: d, Problems: slices.Clone(f.Problems), places: f.places}
-	told.addReport(report)
-	return told.Problems
+	found := &Found{Discovered: d, Problems: slices.Clone(f.Problems), places: f.places}
+	found.addReport(report)
+	return found.Problems
 }
 
-// Documents returns the configuration that the documents alone say, without what was
-// discovered.
+// Documents returns the configuration of the documents alone, without discovered objects.
 func (c *Config) Documents() *Config {
 	if c == nil || c.documents == nil {
 		return c

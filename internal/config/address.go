@@ -46,7 +46,7 @@ func parseAddress(text string) (netip.AddrPort, *fault) {
 	return zero, wrong(fmt.Sprintf("%q is not an IP address", shorten(strings.Trim(host, "[]"))), fmt.Sprintf("write it as <ip>:<port>, like %q", "0.0.0.0:"+port))
 }
 
-// checkAddress refuses addresses that can be read and not listened on.
+// checkAddress rejects addresses that can be read and not listened on.
 func checkAddress(text string, a netip.AddrPort) (netip.AddrPort, *fault) {
 	switch {
 	case a.Port() == 0:

@@ -6,9 +6,10 @@ import (
 	"headgate/internal/config/document"
 )
 
-// AdminAddress returns the address of the admin listener that documents name, also where
-// they are no valid configuration: a command wants to know how the headgate stands that
-// serves what was there before. It is false where they do not tell, or not legibly.
+// AdminAddress returns the address of the admin listener in documents, even if they are not
+// a valid configuration: a command needs it to query the headgate that still serves the
+// previous one. It returns false if the documents do not contain it, or not as a valid
+// address.
 func AdminAddress(docs Documents) (netip.AddrPort, bool) {
 	for _, src := range docs.List {
 		doc, problem := document.Read(src.Name, src.Data, document.Outline{})

@@ -2,8 +2,8 @@ package config
 
 import "reflect"
 
-// SameAround reports whether two configurations say the same but for their proxies,
-// streams and certificates: ports, and what is common to all proxies.
+// SameAround reports whether two configurations are equal except for their proxies, streams
+// and certificates: the ports, and what all proxies share.
 func (c *Config) SameAround(other *Config) bool {
 	a, b := *c, *other
 	for _, x := range []*Config{&a, &b} {

@@ -11,8 +11,7 @@ import (
 // one above each entry that had one or more above it.
 type blankLines struct {
 	lines [][]byte
-	// above says of each entry, in the order of a walk, whether a blank line
-	// stood above it.
+	// above holds, for each entry in the order of a walk, whether it follows a blank line.
 	above []bool
 }
 

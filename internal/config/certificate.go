@@ -10,7 +10,7 @@ import (
 // reservedCertificates are names that paths of the API have for something else.
 var reservedCertificates = []string{"chosen", "self_signed", "upload"}
 
-// certificate tells of one that is nowhere, or at two places.
+// certificate reports a certificate without a source, or with two.
 func (ch *checker) certificate(c *Certificate, at schema.Place) {
 	const both = "name two files, cert_file and key_file, or a stored certificate"
 	switch {

@@ -17,15 +17,16 @@ import (
 	"headgate/internal/upstream"
 )
 
-// checkable is what a feature's settings have when their tags cannot say all.
+// checkable is implemented by settings of features with constraints that tags cannot
+// express.
 type checkable interface{ Check(at schema.Place) }
 
-// checker looks at one configuration: at what does not hold between its objects,
-// and at what no bound can say of one.
+// checker validates one configuration: constraints between its objects, and those of single
+// objects that bounds cannot express.
 type checker struct {
 	c    *Config
 	root schema.Place
-	// taken are the addresses that somebody listens on, as far as was looked.
+	// taken are the addresses in use, among the objects that were checked.
 	taken []taken
 	// sni are the TCP proxies that have names on a port.
 	sni map[string]string
@@ -49,15 +50,15 @@ func (ch *checker) upstreams(at schema.Place) {
 	checkResolvers(ch.c.Upstreams.Resolvers, at.Field("resolvers"))
 }
 
-// taken is an address somebody listens on.
+// taken is the address of a listener.
 type taken struct {
 	address netip.AddrPort
 	udp     bool
 	by      string
 }
 
-// port tells of a port without an address, and of one that wants an address that
-// another port or the admin listener has.
+// port reports a port without an address, or with the address of another port or the admin
+// listener.
 func (ch *checker) port(p *Port, at schema.Place) {
 	if !p.Address.IsValid() {
 		at.Field("address").Problem("missing", "add address: 0.0.0.0:80")
@@ -70,7 +71,7 @@ func (ch *checker) port(p *Port, at schema.Place) {
 	}
 }
 
-// checkTLS tells of TLS settings that do not fit the port or each other.
+// checkTLS reports TLS settings that do not fit the port or each other.
 func checkTLS(c *Config, p *Port, at schema.Place) {
 	tls := at.Field("tls")
 	if p.Protocol == HTTP {
@@ -91,7 +92,8 @@ func checkTLS(c *Config, p *Port, at schema.Place) {
 	checkCertificate(c, p.TLS.DefaultCertificate, tls.Field("default_certificate"))
 }
 
-// checkCertificate tells of a certificate that is not there; "" names none.
+// checkCertificate reports a reference to a certificate that does not exist; "" is no
+// reference.
 func checkCertificate(c *Config, name string, at schema.Place) {
 	if name == "" || c.Certificates[name] != nil || at.Root().Field("certificates").Reported() {
 		return
@@ -103,8 +105,7 @@ func checkCertificate(c *Config, name string, at schema.Place) {
 	at.Problemf(remedy, "there is no certificate %q", name)
 }
 
-// checkProxyProtocol tells of peers that are none, and of a port whose clients
-// have no connections to begin.
+// checkProxyProtocol reports invalid peers, and a port whose protocol has no connections.
 func checkProxyProtocol(p *Port, at schema.Place) {
 	if p.ProxyProtocol == nil {
 		return
@@ -115,7 +116,7 @@ func checkProxyProtocol(p *Port, at schema.Place) {
 	}
 }
 
-// claim adds an address to those that are taken, or tells who has it.
+// claim adds an address to those in use, or reports which object has it.
 func (ch *checker) claim(want taken, at schema.Place) {
 	for _, t := range ch.taken {
 		if t.udp != want.udp || t.address.Port() != want.address.Port() {
@@ -147,7 +148,7 @@ func (ch *checker) proxy(p *Proxy, at schema.Place) {
 	if what, remedy := checkHostHeader(p.HostHeader); what != "" {
 		at.Field("host_header").Problem(what, remedy)
 	}
-	w := p.Written() // what is wrong with a policy is told there
+	w := p.Written() // problems of a policy are reported at the policy
 	checkNames(w.Use, c.Policies, "policy", "policies", at.Field("use"))
 	ch.features(&w.Features, at)
 	checkFetched(c, w.ClientIP, at)
@@ -178,7 +179,7 @@ func (ch *checker) proxy(p *Proxy, at schema.Place) {
 	}
 }
 
-// checkTwice tells of a route that would take the requests of an earlier one with the same
+// checkTwice reports a route that matches the same requests as an earlier one with the same
 // path.
 func checkTwice(routes []*Route, i int, earlier []int, at schema.Place) {
 	r := routes[i]
@@ -205,8 +206,8 @@ func covered(routes []*Route, a, b *Route) bool {
 	})
 }
 
-// checkPattern tells of a path that is written as a pattern. A ^, a * or a $ at such
-// a place is a character like any other in a path, and never meant as one.
+// checkPattern reports a path that is written as a pattern. In a path ^, * and $ are
+// ordinary characters, which are hardly ever intended at these positions.
 func checkPattern(path string) (what, remedy string) {
 	literal, glob := strings.CutSuffix(path, "*")
 	expression := strings.ContainsAny(path, "^|") || strings.HasPrefix(path, "~") || strings.HasSuffix(path, "$") ||
@@ -227,7 +228,7 @@ func checkPattern(path string) (what, remedy string) {
 // letters are the characters of a path that mean nothing in an expression.
 const letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
 
-// checkFetched tells of a CDN whose networks would never be known.
+// checkFetched reports a CDN whose networks would never be downloaded.
 func checkFetched(c *Config, settings *clientip.Config, at schema.Place) {
 	if settings == nil || c.CDNNetworks.Enabled {
 		return
@@ -254,8 +255,8 @@ func checkHosts(p *Proxy, at schema.Place) {
 	}
 }
 
-// checkNames tells of names, of ports or of policies, that stand twice, or of which
-// there is no such object in section.
+// checkNames reports names of ports or policies that are duplicates, or that are not in
+// section.
 func checkNames[T any](names []string, known map[string]T, object, section string, at schema.Place) {
 	for i, name := range names {
 		if slices.Contains(names[:i], name) {
@@ -276,7 +277,7 @@ func checkNames[T any](names []string, known map[string]T, object, section strin
 	}
 }
 
-// checkHostHeader tells what is wrong with a fixed Host.
+// checkHostHeader reports problems of a fixed Host.
 func checkHostHeader(value string) (what, remedy string) {
 	const words = "write preserve, upstream or a host name"
 	switch value {
@@ -297,7 +298,7 @@ func checkHostHeader(value string) (what, remedy string) {
 	return "", ""
 }
 
-// features asks each feature that is set.
+// features validates each feature that is set.
 func (ch *checker) features(f *Features, at schema.Place) {
 	if f.Gate != nil {
 		ch.gateEntries(f.Gate, at.Field("gate"))
@@ -359,7 +360,7 @@ func (ch *checker) route(r *Route, at schema.Place) {
 	ch.features(&r.Features, at)
 }
 
-// checkHealth tells what is wrong with how the servers of a route are watched.
+// checkHealth reports problems of the health checks of a route.
 func checkHealth(r *Route, at schema.Place) {
 	r.Ejection.Check(at.Field("ejection"))
 	if r.HealthCheck != nil {
@@ -371,8 +372,7 @@ func checkHealth(r *Route, at schema.Place) {
 	}
 }
 
-// checkGRPC tells of servers that cannot be asked by gRPC, as they are spoken to by
-// HTTP/1.1.
+// checkGRPC reports servers that are not reached with HTTP/2, which gRPC checks need.
 func checkGRPC(r *Route, at schema.Place) {
 	if r.HealthCheck.Type != health.GRPC {
 		return
@@ -402,7 +402,7 @@ func checkServers(servers []*Server, at schema.Place) {
 	}
 }
 
-// checkServerTLS tells of TLS settings that do not fit the server or each other.
+// checkServerTLS reports TLS settings that do not fit the server or each other.
 func checkServerTLS(s *upstream.TLS, scheme target.Scheme, at schema.Place) {
 	switch {
 	case scheme != target.HTTPS:

@@ -8,7 +8,7 @@ import (
 	"headgate/internal/setting/ipset"
 )
 
-// tcpProxy tells what does not hold of a TCP proxy.
+// tcpProxy reports problems of a TCP proxy.
 func (ch *checker) tcpProxy(p *TCPProxy, at schema.Place) {
 	switch passes := p.Port != "" || len(p.SNI) > 0; {
 	case p.Address.IsValid() && passes:
@@ -34,7 +34,7 @@ func (ch *checker) tcpProxy(p *TCPProxy, at schema.Place) {
 	}
 }
 
-// udpProxy tells what does not hold of a UDP proxy.
+// udpProxy reports problems of a UDP proxy.
 func (ch *checker) udpProxy(p *UDPProxy, at schema.Place) {
 	switch {
 	case !p.Address.IsValid():
@@ -53,8 +53,8 @@ func (ch *checker) udpProxy(p *UDPProxy, at schema.Place) {
 	}
 }
 
-// checkPassthrough tells of a proxy for names on a port that is none, or whose
-// names somebody has.
+// checkPassthrough reports a proxy for names on a port that has no TLS, or whose names
+// another proxy has.
 func checkPassthrough(c *Config, p *TCPProxy, names map[string]string, at schema.Place) {
 	port := c.Ports[p.Port]
 	switch {
@@ -67,7 +67,7 @@ func checkPassthrough(c *Config, p *TCPProxy, names map[string]string, at schema
 		}
 		at.Field("port").Problemf(remedy, "there is no port %q", p.Port)
 	case port != nil && port.Protocol != HTTPS:
-		at.Field("port").Problemf("name an https port, or write address in place of port and sni", "port %s speaks %s, and only TLS clients say which name they want", p.Port, port.Protocol)
+		at.Field("port").Problemf("name an https port, or write address in place of port and sni", "port %s has protocol %s; only TLS clients send a server name", p.Port, port.Protocol)
 	}
 	if len(p.SNI) == 0 && !at.Field("sni").Reported() {
 		at.Field("sni").Problem("missing", "add the names that clients ask for, like sni: [db.example.com]")
@@ -97,8 +97,8 @@ func checkPassthrough(c *Config, p *TCPProxy, names map[string]string, at schema
 	}
 }
 
-// checkStreamServers tells of servers that cannot be connected to, and of lists in
-// which nobody takes clients.
+// checkStreamServers reports servers with invalid addresses, and lists without a server
+// that takes clients.
 func checkStreamServers(servers []*StreamServer, at schema.Place) {
 	weighty := len(servers) == 0
 	for i, s := range servers {

@@ -30,10 +30,10 @@ type decoder struct {
 	placed map[[2]string]placed
 	// alone is whether there is one document, in which every place is there once.
 	alone bool
-	// labels is whether labels of a container are read, in which ${ stands for itself.
+	// labels is whether container labels are decoded, in which ${ has no special meaning.
 	labels bool
-	// proxies are the names of those that were read. Cloned is whether all others are
-	// those of the configuration before.
+	// proxies are the names of the decoded proxies. Cloned is whether all others are those
+	// of the previous configuration.
 	proxies []string
 	cloned  bool
 }
@@ -41,12 +41,12 @@ type decoder struct {
 // entry is a key of a mapping with its value.
 type entry struct{ key, value *yaml.Node }
 
-// problem tells of what stands at n.
+// problem reports a problem at n.
 func (d *decoder) problem(n *yaml.Node, at schema.Place, what, remedy string) {
 	at.ProblemAt(n.Line, n.Column, what, remedy)
 }
 
-// broken tells of a value of which nothing can be read.
+// broken reports a value that cannot be decoded.
 func (d *decoder) broken(n *yaml.Node, at schema.Place, what, remedy string) {
 	at.Broken(n.Line, n.Column, what, remedy)
 }
@@ -77,7 +77,7 @@ func (d *decoder) object(n *yaml.Node, o *schema.Object, v reflect.Value, at sch
 	}
 }
 
-// unknown tells of a key that o does not have.
+// unknown reports a key that o does not have.
 func (d *decoder) unknown(key *yaml.Node, o *schema.Object, at schema.Place) {
 	name, remedy := key.Value, ""
 	if at.Full() {
@@ -114,7 +114,7 @@ func (d *decoder) unknown(key *yaml.Node, o *schema.Object, at schema.Place) {
 	d.problem(key, at.Field(shorten(name)), "unknown key", remedy)
 }
 
-// owners returns the settings under which a field of this name may stand.
+// owners returns the settings that have a field of this name.
 func (d *decoder) owners(name string) []string {
 	var out []string
 	if d.model.Field(name) != nil {
@@ -140,10 +140,9 @@ func has(entries []entry, name string) bool {
 	return false
 }
 
-// entries returns what a mapping holds, in its order, with the mappings of its
-// merge keys behind it. Keys that come twice and keys that are no names are
-// told of and left out. It returns false when n is no mapping. O is what the
-// mapping should be, nil when its keys are names.
+// entries returns the entries of a mapping, in its order, followed by the mappings of its
+// merge keys. Duplicate keys and keys that are not names are reported and omitted. It
+// returns false if n is not a mapping. O is the expected object, nil if keys are names.
 func (d *decoder) entries(n *yaml.Node, at schema.Place, o *schema.Object) ([]entry, bool) {
 	n = document.Resolved(n)
 	if document.IsNull(n) {
@@ -210,7 +209,7 @@ func (d *decoder) merge(n *yaml.Node, out []entry) []entry {
 		seen[e.key.Value] = true
 	}
 	for _, source := range sources {
-		// What is wrong with the keys of the source is told where it stands.
+		// Problems of the keys of the source are reported at the source.
 		pulled, _ := d.entries(source, schema.NewReport("", nil).Root(), nil)
 		for _, e := range pulled {
 			if !seen[e.key.Value] {
@@ -222,7 +221,7 @@ func (d *decoder) merge(n *yaml.Node, out []entry) []entry {
 	return out
 }
 
-// checkMerge tells of a merge key that pulls in what is no mapping.
+// checkMerge reports a merge key whose value is not a mapping.
 func (d *decoder) checkMerge(value *yaml.Node, at schema.Place) {
 	sources := []*yaml.Node{value}
 	if v := document.Resolved(value); v.Kind == yaml.SequenceNode {
@@ -289,7 +288,7 @@ func (d *decoder) names(n *yaml.Node, f *schema.Field, v reflect.Value, at schem
 	if !ok {
 		return
 	}
-	d.room(f, v, len(entries))
+	d.makeMap(f, v, len(entries))
 	for _, e := range entries {
 		if !section || d.first(f.Name, e.key.Value, e.key.Line, e.key.Column, at) {
 			d.named(e, f, v, at, section)
@@ -303,7 +302,7 @@ func (d *decoder) names(n *yaml.Node, f *schema.Field, v reflect.Value, at schem
 func (d *decoder) objects(list []document.Entry, f *schema.Field, v reflect.Value, at schema.Place) {
 	kind := KindOf(f.Name)
 	cloned := d.clone(f.Name)
-	d.room(f, v, len(list))
+	d.makeMap(f, v, len(list))
 	for i := range list {
 		e := &list[i]
 		if cloned && e.Known() || !d.first(f.Name, e.Name, e.Line, e.Column, at) {
@@ -331,8 +330,8 @@ func (d *decoder) clone(section string) bool {
 	return true
 }
 
-// room makes the map v if there is none.
-func (d *decoder) room(f *schema.Field, v reflect.Value, n int) {
+// makeMap makes the map v if it is nil.
+func (d *decoder) makeMap(f *schema.Field, v reflect.Value, n int) {
 	if v.IsNil() {
 		v.Set(reflect.MakeMapWithSize(f.Type.Go, n))
 	}
@@ -350,7 +349,7 @@ func (d *decoder) named(e entry, f *schema.Field, v reflect.Value, at schema.Pla
 		e.value = &yaml.Node{Kind: yaml.MappingNode, Line: e.key.Line, Column: e.key.Column}
 	}
 	if o := f.Type.Elem.Object; o != nil && o.Field(e.key.Value) != nil && document.Resolved(e.value).Kind != yaml.MappingNode {
-		d.broken(e.value, place, fmt.Sprintf("%s stands where a name belongs: it is a field", e.key.Value), "indent it below the name of its object")
+		d.broken(e.value, place, fmt.Sprintf("expected a name, found the field %s", e.key.Value), "indent it below the name of its object")
 		return
 	}
 	d.element(e.value, f, value, place)
@@ -378,8 +377,8 @@ func (d *decoder) element(n *yaml.Node, f *schema.Field, v reflect.Value, at sch
 	}
 }
 
-// called returns the name of an element: its key, or the value of the field
-// that tells it from the others.
+// called returns the name of an element: its key, or the value of the field that identifies
+// it.
 func called(n *yaml.Node, f *schema.Field, at schema.Place) string {
 	if f.CalledBy == "" {
 		return at.Name()
@@ -428,14 +427,14 @@ func (d *decoder) scalar(n *yaml.Node, f *schema.Field, t *schema.Type, v reflec
 	}
 }
 
-// check tells of a value that is out of the bounds of its field.
+// check reports a value that is outside the bounds of its field.
 func (d *decoder) check(n *yaml.Node, f *schema.Field, v reflect.Value, at schema.Place) {
 	if what, remedy := f.Check(v); what != "" {
 		d.problem(n, at, what, remedy)
 	}
 }
 
-// setScalar sets v to what text says.
+// setScalar sets v from text.
 func setScalar(v reflect.Value, t *schema.Type, text string) *fault {
 	if t.Go == reflect.TypeFor[netip.AddrPort]() {
 		address, f := parseAddress(text)

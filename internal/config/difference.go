@@ -22,12 +22,11 @@ const (
 	Moved Verb = "moved"
 )
 
-// Difference is what one configuration has otherwise than another, as data: the
-// log, metrics, events, the audit and the sentences of a plan are made of it. It
-// holds no secret: not password hashes, and not what ${…} stands for.
+// Difference is what changed between two configurations, as data: the source of the log,
+// metrics, events, the audit log and the description of a plan. It contains no secrets: no
+// password hashes, and no values of ${…}.
 type Difference struct {
-	// Objects are those that are not the same, kind by kind in the order of Kinds
-	// and by name.
+	// Objects are the changed objects, by kind in the order of Kinds, and by name.
 	Objects []ObjectChange `json:"objects"`
 }
 
@@ -48,11 +47,11 @@ type ObjectChange struct {
 
 // FieldChange is what became of one field.
 type FieldChange struct {
-	// Path is where the field stands in its object: "routes[0].servers[1].weight".
-	// Of a removed field it is where it stood.
+	// Path is the path of the field in its object: "routes[0].servers[1].weight". For a
+	// removed field it is its former path.
 	Path string `json:"path"`
-	// Within names the parts of the object around the field: "route /api, server
-	// http://10.0.0.7:3000". The index in a path tells little when others moved.
+	// Within identifies the parts of the object around the field: "route /api, server
+	// http://10.0.0.7:3000". An index in a path does not identify an element that moved.
 	Within string `json:"within,omitempty"`
 	// Change is added, changed, removed or moved.
 	Change Verb `json:"change"`
@@ -61,12 +60,12 @@ type FieldChange struct {
 	Before json.RawMessage `json:"before,omitempty"`
 	// After is the value after, in the same form.
 	After json.RawMessage `json:"after,omitempty"`
-	// Secret is whether the value is kept back: a password hash, or what ${…}
-	// stands for. Of that, Before and After hold the text with ${…} in it.
+	// Secret is whether the value is withheld: a password hash, or the value of ${…}. For
+	// the latter, Before and After contain the text with ${…}.
 	Secret bool `json:"secret,omitempty"`
 }
 
-// Empty reports whether the configurations say the same.
+// Empty reports whether the configurations are equal.
 func (d *Difference) Empty() bool { return len(d.Objects) == 0 }
 
 // Of returns the changes of objects of one kind.
@@ -160,8 +159,8 @@ func (c *comparison) compare(a, b reflect.Value, path string) []FieldChange {
 	return c.fields
 }
 
-// spot is where a comparison is: the paths on both sides, which differ below a list
-// whose elements moved, and the words for the parts around.
+// spot is the current position of a comparison: the paths on both sides, which differ below
+// a list whose elements moved, and a description of the parts around it.
 type spot struct {
 	a, b   string
 	within string
@@ -179,7 +178,7 @@ func (s spot) element(i, j int, words string) spot {
 	return s.inside(words)
 }
 
-// inside goes into a part of the object that has these words.
+// inside enters a part of the object with this description.
 func (s spot) inside(words string) spot {
 	if s.within != "" && words != "" {
 		words = s.within + ", " + words
@@ -258,8 +257,8 @@ func (c *comparison) add(f *schema.Field, a, b reflect.Value, at spot) {
 	c.fields = append(c.fields, ch)
 }
 
-// form returns how values of a configuration are shown: not what ${…} stands for,
-// and no secret.
+// form returns how values of a configuration are shown: without values of ${…} and without
+// secrets.
 func (c *comparison) form(cfg *Config, ch *FieldChange) schema.Form {
 	return schema.Form{Mask: true, Written: func(path string) (string, bool) {
 		text, ok := cfg.Written(path)
@@ -355,8 +354,8 @@ func (c *comparison) one(f *schema.Field, a, b reflect.Value, at spot) {
 	c.fields = append(c.fields, ch)
 }
 
-// elementNames returns the names of the elements of a list, nil when it has none
-// for them or one stands twice.
+// elementNames returns the names of the elements of a list, nil if they have none or a name
+// occurs twice.
 func elementNames(f *schema.Field, v reflect.Value) []string {
 	if f.CalledBy == "" {
 		return nil
@@ -377,8 +376,8 @@ func elementNames(f *schema.Field, v reflect.Value) []string {
 	return names
 }
 
-// elementLabels returns the labels of the elements of a list, which tell routes on one
-// path from each other; nil when the elements have none, or one stands twice.
+// elementLabels returns the labels of the elements of a list, which distinguish routes with
+// one path; nil if the elements have none, or a label occurs twice.
 func elementLabels(f *schema.Field, v reflect.Value) []string {
 	labels, seen := make([]string, v.Len()), make(map[string]bool, v.Len())
 	for i := range v.Len() {
@@ -404,7 +403,7 @@ func placeNames(n int) []string {
 	return names
 }
 
-// words returns the words for an element: "route /api".
+// words returns the description of an element: "route /api".
 func words(f *schema.Field, name string) string {
 	if f.Called == "" {
 		return ""

@@ -17,23 +17,23 @@ type Discovered struct {
 	// Created is when its oldest container was created. Of two that want the same, the
 	// older one has it.
 	Created time.Time
-	// Labels are what is said of it, in any order.
+	// Labels are the labels of its containers, in any order.
 	Labels []Label
-	// Servers are what every route of a proxy without a fixed_response is served by, or
-	// what a TCP or UDP proxy passes connections to. Without any, a proxy answers 503,
-	// and a TCP or UDP proxy is left out.
+	// Servers are the servers of every route of a proxy without a fixed_response, or of a
+	// TCP or UDP proxy. Without servers, a proxy responds with 503, and a TCP or UDP proxy
+	// is omitted.
 	Servers []DiscoveredServer
 }
 
-// Label is one value that somebody with less trust than an operator says.
+// Label is one value from a container label. Labels are trusted less than operators.
 type Label struct {
 	// Path is the field in the object, or in the server: "virtual_hosts", "routes.0.path",
-	// "weight". Letters may be in either case.
+	// "weight". Case is ignored.
 	Path string
-	// Value is the text, taken as it is: ${ stands for itself. Elements of lists are
-	// separated by commas.
+	// Value is the text, without expansion of ${…}. Elements of lists are separated by
+	// commas.
 	Value string
-	// Container and Name are where it stands, for messages: "shop-1" and
+	// Container and Name are the source of the value, for messages: "shop-1" and
 	// "headgate.http.shop.routes.0.path".
 	Container, Name string
 }
@@ -50,6 +50,7 @@ type DiscoveredServer struct {
 	// loopback, an address of the machine or of headgate's own container. Such a server
 	// may not have the number of a port of ours.
 	Shared bool
-	// Labels are what the container says of it. Paths are those of a server: "weight".
+	// Labels are labels of the container for the server. Paths are those of a server:
+	// "weight".
 	Labels []Label
 }

@@ -12,36 +12,36 @@ import (
 	"headgate/internal/server/target"
 )
 
-// Discovery says where proxies are found that no document names.
+// Discovery are the providers that proxies are discovered from.
 type Discovery struct {
-	// Docker are the engines whose containers say by their labels what they want to be
-	// proxied as, by name. Podman speaks the same.
+	// Docker are the container engines, Docker or Podman, by name. Labels of their
+	// containers define proxies.
 	Docker map[string]*Docker `json:"docker,omitempty" max:"16" object:"provider" example:"{local: {hosts: [\"*.example.com\"]}}"`
 }
 
-// Docker is an engine whose containers are looked at. Labels are written by people
-// with less trust than operators: what they may do at all is bounded here.
+// Docker is a container engine. Labels are trusted less than operators; these settings
+// restrict what they can do.
 type Docker struct {
 	// Endpoint is where the engine answers: `unix://` and the path of its socket,
 	// `tcp://host:port`, or `https://host:port` with tls. Whoever can write to the
 	// socket owns the machine: a socket proxy that lets through /_ping, /events and
 	// /containers/json is enough.
 	Endpoint string `json:"endpoint" host:"admin" default:"unix:///var/run/docker.sock" max:"2048" example:"tcp://socket-proxy:2375"`
-	// TLS says how an engine at a tcp or https endpoint is spoken to. Absent speaks
-	// plain to tcp, and checks the certificate by the system's authorities at https.
+	// TLS are the TLS settings of a tcp or https endpoint. Absent means no TLS for tcp, and
+	// verification with the system's authorities for https.
 	TLS *DockerTLS `json:"tls,omitempty"`
-	// ExposedByDefault is whether containers are proxied that do not say so by
-	// headgate.enable, or by another label of headgate. They still need a host.
+	// ExposedByDefault is whether containers are proxied without headgate.enable or another
+	// headgate label. They still need a host.
 	ExposedByDefault bool `json:"exposed_by_default" default:"false"`
 	// Network is the network at which containers are reached, if a container does not
 	// name another. Absent means the one that headgate's own container shares with it,
 	// or else the container's only one.
 	Network string `json:"network,omitempty" max:"256" example:"proxy"`
-	// Filters bound which containers are looked at, as `docker ps --filter` writes
-	// them. Those with the same key are alternatives, different keys have all to match.
+	// Filters select containers, in the syntax of `docker ps --filter`. Filters with the
+	// same key are alternatives; filters with different keys must all match.
 	Filters []string `json:"filters,omitempty" max:"64" example:"[label=com.example.stage=production]"`
-	// Ports names the ports on which the proxies of containers answer; a label may
-	// choose some of them. Absent means all.
+	// Ports names the ports for proxies of containers; a label can select some of them.
+	// Absent means all.
 	Ports []string `json:"ports,omitempty" max:"1000" example:"[web, websecure]"`
 	// Hosts are the virtual hosts that labels may name: names, and `*.` and a name for
 	// everything below it. Absent means any that the configuration files leave free, but
@@ -55,11 +55,10 @@ type Docker struct {
 	Listen []netip.AddrPort `json:"listen,omitempty" max:"1000" example:"[\"0.0.0.0:5432\"]"`
 }
 
-// DockerTLS says how TLS is spoken to an engine.
+// DockerTLS are the TLS settings for an engine.
 type DockerTLS struct {
-	// CAFile is a PEM file with the certificates of the authorities that may have
-	// signed the engine's, in place of the system's. A relative path begins at the
-	// configuration file.
+	// CAFile is a PEM file with the certificate authorities to trust in place of the
+	// system's. A relative path begins at the configuration file.
 	CAFile string `json:"ca_file,omitempty" host:"admin" max:"4096" example:"docker-ca.pem"`
 	// CertFile is a PEM file with the certificate that is shown to the engine. A
 	// relative path begins at the configuration file.
@@ -71,7 +70,7 @@ type DockerTLS struct {
 	ServerName string `json:"server_name,omitempty" max:"253" example:"docker.internal"`
 }
 
-// discovery tells what is wrong with the providers.
+// discovery reports problems of the providers.
 func (ch *checker) discovery(at schema.Place) {
 	docker := at.Field("docker")
 	for _, name := range sortedNames(ch.c.Discovery.Docker) {
@@ -111,7 +110,7 @@ func (ch *checker) docker(d *Docker, at schema.Place) {
 	}
 }
 
-// checkEndpoint tells of an endpoint that is none, and of TLS settings that do not fit.
+// checkEndpoint reports an invalid endpoint, and TLS settings that do not fit it.
 func checkEndpoint(d *Docker, at schema.Place) {
 	const form = "write it as unix:///var/run/docker.sock, tcp://host:2375 or https://host:2376"
 	scheme, rest, ok := strings.Cut(d.Endpoint, "://")

@@ -381,17 +381,17 @@ proxies:
 		e    document.Edit
 		want string
 	}{
-		{document.Edit{Op: document.Set, Path: "proxies.a.active", Value: []byte("false")}, "it is below the anchor &a, which others use"},
-		{document.Edit{Op: document.Set, Path: "proxies.b.active", Value: []byte("false")}, "it stands at the anchor &a, which others use"},
-		{document.Edit{Op: document.Set, Path: "proxies.c.rate_limit.requests", Value: []byte("6")}, "rate_limit comes from a merge (<<), and others may have it from there too"},
-		{document.Edit{Op: document.Set, Path: "proxies.c.routes[0].path", Value: []byte(`"/x"`)}, "it stands at the anchor &routes, which others use"},
-		{document.Edit{Op: document.Remove, Path: "proxies.c.request_timeout"}, "request_timeout comes from a merge (<<), and others may have it from there too"},
-		{document.Edit{Op: document.Remove, Path: "proxies.a"}, "it is below the anchor &a, which others use"},
+		{document.Edit{Op: document.Set, Path: "proxies.a.active", Value: []byte("false")}, "it is part of the anchor &a, which other values use"},
+		{document.Edit{Op: document.Set, Path: "proxies.b.active", Value: []byte("false")}, "it is an alias of the anchor &a, which other values use"},
+		{document.Edit{Op: document.Set, Path: "proxies.c.rate_limit.requests", Value: []byte("6")}, "rate_limit comes from a merge (<<) that other values may use, too"},
+		{document.Edit{Op: document.Set, Path: "proxies.c.routes[0].path", Value: []byte(`"/x"`)}, "it is an alias of the anchor &routes, which other values use"},
+		{document.Edit{Op: document.Remove, Path: "proxies.c.request_timeout"}, "request_timeout comes from a merge (<<) that other values may use, too"},
+		{document.Edit{Op: document.Remove, Path: "proxies.a"}, "it is part of the anchor &a, which other values use"},
 		{document.Edit{Op: document.Set, Path: "proxies.d.routes[0].fixed_response.status", Value: []byte("201")}, "it has a tag"},
 		{document.Edit{Op: document.Remove, Path: "proxies.none"}, "there is nothing to remove"},
 		{document.Edit{Op: document.Rename, Path: "proxies.c", To: "a"}, `there is "a" already`},
 		{document.Edit{Op: document.Set, Path: "proxies.c.active", Value: []byte("{")}, "the value cannot be read: "},
-		{document.Edit{Op: document.Set, Path: "proxies.c.routes.path", Value: []byte("1")}, "the path leads into a value that has no such part"},
+		{document.Edit{Op: document.Set, Path: "proxies.c.routes.path", Value: []byte("1")}, "the path refers to a part that the value does not have"},
 		{document.Edit{Op: document.Set, Path: "", Value: []byte("1")}, "the path names no field"},
 	} {
 		if got, p := edit(text, v.e); p == nil || !strings.HasPrefix(p.What, v.want) {

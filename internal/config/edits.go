@@ -9,11 +9,10 @@ import (
 	"headgate/internal/setting/ipset"
 )
 
-// Edit returns the documents with edits made, one after the other, of which all or
-// none are. An edit goes to the document that has the object; a new object goes to
-// the one that its edit names, else the first. The problem says which edit cannot
-// be made, and why. Whether the result is a good configuration is for
-// LoadDocuments to say.
+// Edit returns the documents after all edits, made one after the other. An edit is made in
+// the document that has the object; a new object goes to the document that the edit names,
+// else the first. The problem describes which edit cannot be made, and why. The result is
+// validated by LoadDocuments.
 func (d Documents) Edit(edits ...document.Edit) (Documents, *Problem) {
 	read := make([]*document.Document, len(d.List))
 	for i, doc := range d.List {
@@ -54,8 +53,8 @@ func (d Documents) Edit(edits ...document.Edit) (Documents, *Problem) {
 // edit of a large file. Data of documents is never written to.
 func bytesOf(text string) []byte { return unsafe.Slice(unsafe.StringData(text), len(text)) }
 
-// Recall returns documents together with what c knows of their texts, so that edits of
-// them read no more than is new.
+// Recall returns documents with their parsed form in c, so that edits only parse what has
+// changed.
 func (c *Config) Recall(docs Documents) Documents {
 	docs.before = c.loaded
 	return docs
@@ -76,8 +75,8 @@ func choose(read []*document.Document, e document.Edit) (int, *Problem) {
 	return 0, &Problem{Field: e.Path, What: fmt.Sprintf("there is no document %q", e.Document), Remedy: "name one of the configuration's"}
 }
 
-// RenameEdits returns the edits that give an object another name, in its document
-// and wherever others name it.
+// RenameEdits returns the edits that rename an object, in its document and in all
+// references to it.
 func (c *Config) RenameEdits(kind, name, to string) []document.Edit {
 	value := fmt.Appendf(nil, "%q", to)
 	if kind == "lists" {

@@ -9,10 +9,10 @@ import (
 	"headgate/internal/schema"
 )
 
-// ETag returns the tag of an object of a kind: two objects have the same one if
-// they say the same, however that is written. Name is "" for the object of a single
-// kind. Of what ${…} stands for nothing goes into it but the text that a document
-// has. It is "" when there is no such object.
+// ETag returns the entity tag of an object of a kind: two objects have the same one if they
+// are equal, however they are written. Name is "" for the object of a single kind. It
+// depends on the text of ${…} references, not on their values. It is "" if there is no such
+// object.
 func (c *Config) ETag(kind, name string) string {
 	form, ok := c.Canonical(kind, name, false)
 	if !ok {
@@ -24,10 +24,10 @@ func (c *Config) ETag(kind, name string) string {
 	return tag(h)
 }
 
-// Canonical returns the canonical form of an object as JSON: what its document
-// says, without what has its default, and with ${…} in place of what that stands
-// for. Mask puts schema.Masked in the place of secrets, for all who may not know
-// them, and NAME_set: true beside each. It returns false when there is no such object.
+// Canonical returns the canonical form of an object as JSON: its document's settings
+// without defaults, and with ${…} in place of its value. Mask replaces secrets by
+// schema.Masked, for readers without access to them, and adds NAME_set: true for each. It
+// returns false if there is no such object.
 func (c *Config) Canonical(kind, name string, mask bool) (form []byte, ok bool) {
 	k := KindOf(kind)
 	if k == nil || k.Single != (name == "") {

@@ -17,18 +17,18 @@ import (
 const (
 	maxSecretFile = 64 * unit.KiB
 	maxExpanded   = 1 * unit.MiB
-	// minSecret is the length in bytes from which on what a file holds is masked.
-	// Shorter texts stand everywhere by chance, and are no secrets.
+	// minSecret is the minimum length in bytes of a file's content to mask. Shorter texts
+	// occur by chance, and are not secrets.
 	minSecret = 4
 )
 
-// expander puts values in the place of ${VAR}, ${VAR:-text} and ${file:/path}.
+// expander replaces ${VAR}, ${VAR:-text} and ${file:/path} by their values.
 type expander struct {
 	// dir is where relative paths of files begin; "" if they have no beginning.
 	dir    string
 	lookup func(name string) (string, bool)
 	read   func(path string) ([]byte, error)
-	// secrets are what files held, each with the ${file:…} that it stood for.
+	// secrets are the contents of files, each with its ${file:…} reference.
 	secrets map[string]string
 }
 
@@ -41,8 +41,8 @@ func newExpander(dir string) *expander {
 // variableName is the form of a variable's name.
 var variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
-// text returns s with every ${…} replaced once: what is put in is not looked at
-// again. $${ gives ${.
+// text returns s with every ${…} replaced once: replaced text is not expanded again. $${ is
+// replaced by ${.
 func (e *expander) text(s string) (string, *fault) {
 	var b strings.Builder
 	for {
@@ -72,7 +72,7 @@ func (e *expander) text(s string) (string, *fault) {
 	}
 }
 
-// reference returns what stands for ${reference}.
+// reference returns the value of ${reference}.
 func (e *expander) reference(reference string) (string, *fault) {
 	if path, ok := strings.CutPrefix(reference, "file:"); ok {
 		return e.file(path)
@@ -141,7 +141,7 @@ func readSecret(path string) ([]byte, error) {
 	return data, err
 }
 
-// plainPathError takes the path out of an error, where it stands already.
+// plainPathError removes the path from an error whose message already has it.
 func plainPathError(err error) error {
 	if e, ok := errors.AsType[*os.PathError](err); ok {
 		return e.Err

@@ -33,7 +33,7 @@ func TestFeaturesHaveNoDefaultsInTheSchema(t *testing.T) {
 			}
 		}
 	}
-	if f := schema.Defs["Policy"].Properties["request_timeout"]; !strings.Contains(f.Description, "where nobody sets it, it is 60s") {
+	if f := schema.Defs["Policy"].Properties["request_timeout"]; !strings.Contains(f.Description, "the default is 60s") {
 		t.Errorf("request_timeout of a policy: %q, want what absent means", f.Description)
 	}
 }

@@ -40,12 +40,12 @@ type Rewrite = rewrite.Config
 // nil is inherited: a route's from its proxy, a proxy's from the defaults. A
 // new feature is one field here.
 type Features struct {
-	// ClientIP says whom to believe about the client's address. Where nobody sets it,
-	// that is nobody: the client is who opened the connection.
+	// ClientIP configures which peers are trusted to report the client's address. By
+	// default none is: the client's address is that of the connection.
 	ClientIP *clientip.Config `json:"client_ip,omitempty"`
-	// IPFilter says which clients are let in, by address; others get 403.
+	// IPFilter allows clients by address; others get 403.
 	IPFilter *ipfilter.Config `json:"ip_filter,omitempty" label:"true"`
-	// RateLimit bounds how many requests each client may make; more get 429.
+	// RateLimit limits the requests of each client; more get 429.
 	RateLimit *ratelimit.Config `json:"rate_limit,omitempty" label:"true"`
 	// RedirectHTTPToHTTPS sends clients that come over plain HTTP to the HTTPS port
 	// of the same proxy: to 443, or with the port's number where it has another.
@@ -59,7 +59,7 @@ type Features struct {
 	// Redirects send clients from one path to another, or to another host.
 	Redirects redirects.Config `json:"redirects,omitempty" label:"true" max:"1000" object:"redirect rule,regex"`
 	// RequestBodyLimit is the largest request body; a larger one gets 413. 0 means no
-	// limit, and there is none where nobody sets it.
+	// limit, which is also the default.
 	RequestBodyLimit *bodylimit.Config `json:"request_body_limit,omitempty" label:"true" example:"10MiB"`
 	// RequestTimeout is the time until a server's response head, for each attempt;
 	// then 504. 0 switches it off. Bodies and upgraded connections have idle
@@ -67,11 +67,10 @@ type Features struct {
 	RequestTimeout *timeout.Config `json:"request_timeout,omitempty" label:"true" default:"60s" max:"24h" example:"30s"`
 	// Gate lets in only people who have signed in: see sign_in.
 	Gate *Gate `json:"gate,omitempty"`
-	// BasicAuth asks clients for a user name and a password; who has none gets
-	// 401.
+	// BasicAuth requires a user name and a password; other clients get 401.
 	BasicAuth *basicauth.Config `json:"basic_auth,omitempty" label:"true"`
-	// ForwardAuth asks an auth server about each request; who is not let in gets
-	// its answer.
+	// ForwardAuth queries an auth server about each request; clients that it rejects get
+	// its response.
 	ForwardAuth *forwardauth.Config `json:"forward_auth,omitempty"`
 	// Rewrite changes the path that a server gets.
 	Rewrite *rewrite.Config `json:"rewrite,omitempty" label:"true"`
@@ -87,13 +86,13 @@ type Features struct {
 	ErrorPages errorpages.Config `json:"error_pages,omitempty" label:"true" max:"200" object:"error page,file"`
 }
 
-// switchable is what every feature's settings can say of themselves.
+// switchable is implemented by all settings of features.
 type switchable interface{ Off() bool }
 
-// reader is what the settings of features say that read files.
+// reader is implemented by settings of features that read files.
 type reader interface{ Files() []file.Wanted }
 
-// readers returns where Features has settings that read files. Few have.
+// readers returns the fields of Features that read files.
 var readers = sync.OnceValue(func() (found [][]int) {
 	for _, f := range reflect.VisibleFields(reflect.TypeFor[Features]()) {
 		if f.Type.Implements(reflect.TypeFor[reader]()) {

@@ -12,18 +12,18 @@ import (
 	"headgate/internal/schema"
 )
 
-// guideOfPeers is the page that translates the words of other proxies.
+// guideOfPeers is the page that compares the terms of other proxies.
 const guideOfPeers = "docs/guides/coming-from.md"
 
-// nginx is the one whose configuration "headgate import" translates.
+// nginx is the source that "headgate import" translates.
 const nginx = "an nginx configuration"
 
-// maxForeign is how much of a file is looked at to tell whose configuration it is,
-// in bytes.
+// maxForeign limits how much of a file is searched to detect the proxy that it is for, in
+// bytes.
 const maxForeign = 64 << 10
 
-// peers are other proxies, with what shows that a file is one of theirs: all of the
-// patterns match. The first that does is taken.
+// peers are other proxies with patterns that identify their configuration: all patterns
+// must match. The first match is used.
 var peers = []struct {
 	name     string
 	patterns []*regexp.Regexp
@@ -48,15 +48,15 @@ var peers = []struct {
 	}},
 }
 
-// traefikKeys lead to what only Traefik's files have, which are YAML too.
+// traefikKeys are keys that only Traefik's files have, which are also YAML.
 var traefikKeys = [][]string{
 	{"entryPoints"}, {"providers", "docker"}, {"providers", "file"}, {"certificatesResolvers"},
 	{"http", "routers"}, {"http", "services"}, {"http", "middlewares"},
 	{"tcp", "routers"}, {"tcp", "services"}, {"udp", "routers"}, {"udp", "services"},
 }
 
-// foreign tells of a document that is the configuration of another proxy; nil if it
-// is none that is known. Doc is what was read of it, nil if it is not YAML.
+// foreign reports a document that is the configuration of another proxy; nil if it is not.
+// Doc is the parsed document, nil if it is not YAML.
 func (d *decoder) foreign(src Document, doc *document.Document) *schema.Problem {
 	name := ""
 	switch {
@@ -68,9 +68,9 @@ func (d *decoder) foreign(src Document, doc *document.Document) *schema.Problem 
 	if name == "" {
 		return nil
 	}
-	remedy := fmt.Sprintf("write it in headgate's words: %s has a table of both", guideOfPeers)
+	remedy := "see " + guideOfPeers
 	if name == nginx {
-		remedy = "translate it by headgate import nginx FILE, or " + remedy
+		remedy = "run headgate import nginx FILE, or " + remedy
 	}
 	return &schema.Problem{File: src.Name, Line: 1, Column: 1, What: fmt.Sprintf("this is %s, which headgate cannot read", name), Remedy: remedy}
 }
@@ -85,7 +85,7 @@ func (d *decoder) ours(root *yaml.Node) bool {
 	return false
 }
 
-// foreignText tells whose configuration a text is that is not a mapping.
+// foreignText returns the proxy of a configuration text that is not a mapping.
 func foreignText(text []byte) string {
 	for _, p := range peers {
 		if !slices.ContainsFunc(p.patterns, func(r *regexp.Regexp) bool { return !r.Match(text) }) {
@@ -95,7 +95,7 @@ func foreignText(text []byte) string {
 	return ""
 }
 
-// foreignTree tells whose configuration a mapping is.
+// foreignTree returns the proxy of a configuration that is a mapping.
 func foreignTree(root *yaml.Node) string {
 	has := func(path ...string) bool {
 		n := root

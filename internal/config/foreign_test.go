@@ -30,9 +30,9 @@ func TestConfigurationsOfOtherProxiesAreRecognised(t *testing.T) {
 			_, _, problems := Load(c.name, []byte(c.text))
 			imported := ""
 			if c.want == nginx {
-				imported = "translate it by headgate import nginx FILE, or "
+				imported = "run headgate import nginx FILE, or "
 			}
-			want := c.name + ":1:1: this is " + c.want + ", which headgate cannot read; " + imported + "write it in headgate's words: docs/guides/coming-from.md has a table of both"
+			want := c.name + ":1:1: this is " + c.want + ", which headgate cannot read; " + imported + "see docs/guides/coming-from.md"
 			if len(problems) != 1 || problems[0].Error() != want {
 				t.Errorf("problems of\n%s\n%v, want\n%s", c.text, problems, want)
 			}
@@ -60,17 +60,17 @@ func TestBrokenDocumentsOfOursAreNotForeign(t *testing.T) {
 func TestWordsOfOtherProxiesAreTranslated(t *testing.T) {
 	const head = "version: 1\nports: {web: {address: \"127.0.0.1:80\", protocol: http}}\n"
 	for _, c := range []struct{ text, want string }{
-		{"upstream: {a: 1}\n", "upstream: unknown key; it stands in a proxy: write proxies: {shop: {"},
-		{"hosts: {}\n", "hosts: unknown key; it stands in a proxy"},
+		{"upstream: {a: 1}\n", "upstream: unknown key; it is part of a proxy: write proxies: {shop: {"},
+		{"hosts: {}\n", "hosts: unknown key; it is part of a proxy"},
 		{"entryPoint: {}\n", `entryPoint: unknown key; write ports: {web: {address: "0.0.0.0:80", protocol: http}}`},
 		{"proxies: {a: {host: a, routes: [{fixed_response: {status: 200}}]}}\n", "proxies.a.host: unknown key; write virtual_hosts: [shop.example.com]"},
 		{"proxies: {a: {domain: a, routes: [{fixed_response: {status: 200}}]}}\n", "proxies.a.domain: unknown key; write virtual_hosts: [shop.example.com]"},
-		{"proxies: {a: {upstream: a, routes: [{fixed_response: {status: 200}}]}}\n", "proxies.a.upstream: unknown key; servers stand in a route: write routes: [{servers: ["},
-		{"proxies: {a: {location: a, routes: [{fixed_response: {status: 200}}]}}\n", "proxies.a.location: unknown key; paths stand in routes"},
+		{"proxies: {a: {upstream: a, routes: [{fixed_response: {status: 200}}]}}\n", "proxies.a.upstream: unknown key; servers are part of a route: write routes: [{servers: ["},
+		{"proxies: {a: {location: a, routes: [{fixed_response: {status: 200}}]}}\n", "proxies.a.location: unknown key; paths are part of routes"},
 		{"proxies: {a: {routes: [{location: /, fixed_response: {status: 200}}]}}\n", "proxies.a.routes[0].location: unknown key; write path: /api"},
 		{"proxies: {a: {routes: [{backend: b}]}}\n", `proxies.a.routes[0].backend: unknown key; write servers: [{url: "http://127.0.0.1:3000"}]`},
-		{"proxies: {a: {routes: [{host: a, fixed_response: {status: 200}}]}}\n", "proxies.a.routes[0].host: unknown key; hosts stand in the proxy around the route"},
-		{"proxies: {a: {routes: [{acme: a, fixed_response: {status: 200}}]}}\n", "proxies.a.routes[0].acme: unknown key; acme stands in a proxy"},
+		{"proxies: {a: {routes: [{host: a, fixed_response: {status: 200}}]}}\n", "proxies.a.routes[0].host: unknown key; hosts are part of the proxy, not of the route"},
+		{"proxies: {a: {routes: [{acme: a, fixed_response: {status: 200}}]}}\n", "proxies.a.routes[0].acme: unknown key; acme is part of a proxy"},
 		{"proxies: {a: {routes: [{servers: [{host: a, url: \"http://a\"}]}]}}\n", `proxies.a.routes[0].servers[0].host: unknown key; write url: "http://127.0.0.1:3000"`},
 		{"tcp_proxies: {a: {address: \"127.0.0.1:1\", servers: [{url: a, address: \"127.0.0.1:2\"}]}}\n", `tcp_proxies.a.servers[0].url: unknown key; write address: "127.0.0.1:5432"`},
 		// A word that only looks like one is spelled as before.

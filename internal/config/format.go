@@ -48,13 +48,13 @@ func Format(data []byte) ([]byte, []Problem) {
 			return nil, []Problem{unformattable("a comment would be lost")}
 		}
 	}
-	return nil, []Problem{unformattable("a comment stands where it cannot be kept in place")}
+	return nil, []Problem{unformattable("a comment cannot be kept in its place")}
 }
 
 // unformattable is the problem of a file that means something and cannot be
 // written in its canonical form.
 func unformattable(what string) Problem {
-	return Problem{What: "the file cannot be formatted: " + what, Remedy: "put comments on lines of their own, above what they are about"}
+	return Problem{What: "the file cannot be formatted: " + what, Remedy: "put comments on separate lines, above the setting that they describe"}
 }
 
 // formatOnce writes a document whose text is source.
@@ -88,9 +88,8 @@ func formatOnce(doc *yaml.Node, source []byte) (out []byte, p *Problem) {
 	return out, nil
 }
 
-// unfold turns objects and lists in braces and brackets that go over several
-// lines into blocks, and takes the quotes off their keys. It returns the last
-// line on which something of n stands.
+// unfold converts objects and lists in flow style that span several lines into block style,
+// and removes the quotes from their keys. It returns the last line of n.
 func unfold(n *yaml.Node) int {
 	last := n.Line
 	for _, child := range n.Content {
@@ -110,8 +109,8 @@ func unfold(n *yaml.Node) int {
 	return last
 }
 
-// hasAnchors reports whether an order of fields matters to the tree: what an
-// alias stands for must come before it.
+// hasAnchors reports whether the tree has anchors, which must precede their aliases, so
+// that the order of fields matters.
 func hasAnchors(n *yaml.Node) bool {
 	return n.Anchor != "" || n.Kind == yaml.AliasNode || slices.ContainsFunc(n.Content, hasAnchors)
 }
@@ -155,8 +154,7 @@ func orderFields(n *yaml.Node, o *schema.Object) {
 	}
 }
 
-// sameMeaning reports whether two trees say the same, comments and the style of
-// their text aside.
+// sameMeaning reports whether two trees are equal except for comments and style.
 func sameMeaning(a, b *yaml.Node) bool {
 	if a.Kind != b.Kind || a.Value != b.Value || a.Anchor != b.Anchor || len(a.Content) != len(b.Content) {
 		return false

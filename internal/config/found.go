@@ -13,7 +13,7 @@ import (
 	"headgate/internal/setting/unit"
 )
 
-// found names what stands at n, for a message.
+// found describes the value at n, for a message.
 func found(n *yaml.Node) string {
 	switch {
 	case !document.PlainTag(n):
@@ -72,7 +72,7 @@ func expected(t *schema.Type) string {
 	return "a string"
 }
 
-// wrongType tells of a scalar that does not look like what type t wants.
+// wrongType reports a scalar that does not have the form of type t.
 func wrongType(n *yaml.Node, t *schema.Type) *fault {
 	switch l := document.LookOf(n); {
 	case t.Kind == schema.Text && l != document.LooksText:
@@ -94,8 +94,8 @@ func wrongType(n *yaml.Node, t *schema.Type) *fault {
 	return nil
 }
 
-// asObject returns how a scalar in the place of an object is written, if that can
-// be told: a switch, or the one field that has to be there.
+// asObject returns how to write a scalar as the object that is expected here, if it is
+// clear: as a switch, or as the single required field.
 func asObject(n *yaml.Node, o *schema.Object) string {
 	if n.Kind != yaml.ScalarNode || o == model().config {
 		return ""

@@ -125,7 +125,7 @@ func (ch *checker) aloneAt(p *Proxy, host string, at schema.Place) {
 
 // needsHTTPS reports a proxy that people cannot reach over https.
 func (ch *checker) needsHTTPS(p *Proxy, at schema.Place, what string) {
-	if !p.Active || len(ch.c.SecurePorts(p)) > 0 || trustsSomebody(p.ClientIP) || at.Root().Field("ports").Reported() || at.Field("ports").Reported() {
+	if !p.Active || len(ch.c.SecurePorts(p)) > 0 || trustsProxies(p.ClientIP) || at.Root().Field("ports").Reported() || at.Field("ports").Reported() {
 		return
 	}
 	at.Problemf("add a port with protocol: https, or name under client_ip who terminates TLS in front", "%s works over https only, and no active port of the proxy speaks it", what)

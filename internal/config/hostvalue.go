@@ -13,19 +13,19 @@ import (
 // variable of the process, a command. Whoever may change an object need not be the one
 // to set it.
 type HostValue struct {
-	// Path is where it stands: "proxies.shop.routes[0].servers[0].url".
+	// Path is the path of the field: "proxies.shop.routes[0].servers[0].url".
 	Path string
-	// Text is the value as a document has it.
+	// Text is the value in the document.
 	Text string
-	// Disk is whether nothing but the document itself may set it.
+	// Disk is whether it can only be set by editing the file.
 	Disk bool
 
 	field string
 }
 
-// NewHostValues returns the host values of after that before has not: in objects that
-// are the same in both nothing is looked for, and a value that only moved within the
-// objects of its kind is not new, unless what it stands in became something else.
+// NewHostValues returns the host values in after that are not in before. Objects that are
+// unchanged are skipped, and a value that only moved within the objects of its kind is not
+// new, unless the object around it changed its purpose.
 func NewHostValues(before, after *Config) []HostValue {
 	var out []HostValue
 	for _, k := range Kinds() {
@@ -68,8 +68,8 @@ func (c *Config) hostValues(k *Kind, names []string) []HostValue {
 type hostWalk struct {
 	config *Config
 	found  []HostValue
-	// choice is what the object that is walked says that it is, such as the direction of
-	// a header rule: there a value of a request must not become one of a response.
+	// choice is the discriminator of the current object, such as the direction of a header
+	// rule: a value for requests must not become one for responses.
 	choice string
 }
 
@@ -128,7 +128,7 @@ func isSocket(text string) bool {
 	return len(scheme) < len(text) && strings.EqualFold(scheme, "unix")
 }
 
-// Writes reports whether a text with ${…} in it stands somewhere in the documents.
+// Writes reports whether a text with ${…} occurs in the documents.
 func (c *Config) Writes(text string) bool {
 	for _, have := range c.expanded {
 		if have == text {

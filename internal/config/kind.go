@@ -13,10 +13,9 @@ import (
 type Object struct {
 	// Name is the object's name in the configuration.
 	Name string `json:"-"`
-	// Description is a text for people: what the object is for, who asked for it.
+	// Description is a text for people, such as the purpose of the object.
 	Description string `json:"description,omitempty" label:"true" max:"1024" example:"the shop, and its API for partners"`
-	// Tags are words to find objects by. They change nothing of what the object
-	// does.
+	// Tags are keywords to find objects with. They have no effect.
 	Tags []string `json:"tags,omitempty" label:"true" max:"32" example:"[team-a, public]"`
 }
 
@@ -35,7 +34,7 @@ type Kind struct {
 	Name string
 	// Noun is what people call one object: "TCP proxy".
 	Noun string
-	// Label is the word for one in the log, in metrics and in addresses of pages:
+	// Label is the name of the kind in the log, in metrics and in URLs of pages:
 	// "tcp_proxy".
 	Label string
 	// Single is whether there is one object of the kind, without a name.
@@ -46,11 +45,11 @@ type Kind struct {
 	find    func(c *Config, name string) Named
 	count   func(c *Config) int
 	check   func(k *checker, name string, at schema.Place)
-	// carry takes an object as its document says it from one configuration over to
-	// another. It returns false if there is none.
+	// carry copies an object of the documents from one configuration to another. It returns
+	// false if there is none.
 	carry func(from, to *Config, name string) bool
-	// changed calls visit for the objects that two configurations do not share, as
-	// their documents say them; one of the two is nil for what only the other has.
+	// changed calls visit for the objects of the documents that two configurations do not
+	// share; the missing one of an added or removed object is nil.
 	changed func(before, after *Config, visit func(name string, was, is Named))
 }
 
@@ -104,8 +103,8 @@ func (k *Kind) Names(c *Config) []string {
 	return names
 }
 
-// Find returns the object of the kind with this name as its document says it, or
-// nil. A kind with a single object has none by name.
+// Find returns the object of the documents with this name, or nil. It returns nil for a
+// kind with a single object.
 func (k *Kind) Find(c *Config, name string) Named {
 	if k.Single {
 		return nil
@@ -242,7 +241,7 @@ func (ch *checker) checkKinds() {
 	ch.noteNoPort()
 }
 
-// noteNoPort tells of proxies that nobody can reach, as there is no port.
+// noteNoPort reports that proxies are not reachable because there is no port.
 func (ch *checker) noteNoPort() {
 	if len(ch.c.Ports) > 0 || len(ch.c.Proxies) == 0 {
 		return

@@ -13,19 +13,19 @@ import (
 	"headgate/internal/schema"
 )
 
-// The bounds of what labels may say of one object.
+// The limits of the labels of one object.
 const (
-	// MaxLabels is how many labels an object and its servers may have.
+	// MaxLabels is the maximum number of labels of an object and its servers.
 	MaxLabels = 2000
 	// MaxLabelSize is the longest name or value of one, in bytes.
 	MaxLabelSize = 16 << 10
 	// maxLabelIndex is the largest index into a list.
 	maxLabelIndex = 499
-	// maxLabelProblems is how many problems are told of one object.
+	// maxLabelProblems limits the problems of one object.
 	maxLabelProblems = 20
 )
 
-// LabelFault is the kind of what is wrong with a label.
+// LabelFault is a kind of problem with a label.
 type LabelFault string
 
 // The kinds of faults.
@@ -36,21 +36,21 @@ const (
 	LabelForbidden LabelFault = "forbidden"
 	// LabelValue is of a value that is not possible.
 	LabelValue LabelFault = "value"
-	// LabelReference is of a name that stands for nothing.
+	// LabelReference is a reference to an object that does not exist.
 	LabelReference LabelFault = "reference"
 )
 
-// LabelProblem is what is wrong with a discovered object.
+// LabelProblem is a problem with a discovered object.
 type LabelProblem struct {
 	// Problem has no place in a file.
 	Problem
 	// Fault is its kind.
 	Fault LabelFault
-	// Label is the label that it is about, nil if it is about the object as a whole.
+	// Label is the label with the problem, nil if it concerns the whole object.
 	Label *Label
 }
 
-// Found is a discovered object as the configuration's decoder understands its labels.
+// Found is a discovered object with its decoded labels.
 // It is not changed.
 type Found struct {
 	// Discovered is what it was made of.
@@ -65,13 +65,12 @@ type Found struct {
 	read Named
 }
 
-// Read returns what could be read of the object, also where something is wrong with its
-// labels; nil if that is nothing. What could not be read is as if nobody had said it.
+// Read returns the decoded object, without the labels that have problems; nil if nothing
+// could be decoded.
 func (f *Found) Read() Named { return f.read }
 
-// Find reads the labels of an object. Ports are those that a proxy answers on which names
-// none. Whether what it says goes together with the rest of a configuration is for an
-// Adder to say.
+// Find decodes the labels of an object. Ports are the ports of a proxy that specifies none.
+// Whether the result is consistent with the rest of a configuration is checked by an Adder.
 func Find(d *Discovered, ports []string) *Found {
 	f := &Found{Discovered: d, places: labelPlaces{prefix: len(schema.JoinPath(d.Kind, d.Name)), by: map[string]int{}}}
 	report := schema.NewReport("", &f.places)
@@ -88,7 +87,7 @@ func Find(d *Discovered, ports []string) *Found {
 	}
 	switch {
 	case said > MaxLabels:
-		at.Problemf("say less by labels", "%d labels, more than the maximum of %d", said, MaxLabels)
+		at.Problemf("remove some of the labels", "%d labels, more than the maximum of %d", said, MaxLabels)
 	case d.Kind != "proxies" && len(d.Servers) == 0:
 		at.Problem("it has no server that can take connections", "")
 	}
@@ -97,7 +96,7 @@ func Find(d *Discovered, ports []string) *Found {
 	}
 	t := labelTree{found: f, decoder: &decoder{model: model().config, labels: true}, at: at}
 	root := t.read(kind.Schema(), d, ports)
-	// What could be read is decoded too, so that all that is wrong is told at once.
+	// Decode the valid part too, to report all problems at once.
 	v := reflect.New(kind.Schema().Go)
 	t.decoder.object(root, kind.Schema(), v.Elem(), at)
 	f.addReport(report)
@@ -112,8 +111,8 @@ func Find(d *Discovered, ports []string) *Found {
 	return f
 }
 
-// addReport takes over what a report has, with the labels that it is about. What is about a
-// field that has a problem already, or below it, only follows from that.
+// addReport adds the problems of a report, with their labels. Problems of a field that
+// already has one, or below it, are omitted as consequences.
 func (f *Found) addReport(report *schema.Report) {
 	before := f.Problems
 	for _, p := range report.Problems() {
@@ -147,8 +146,8 @@ func (f *Found) problem(p Problem, fault LabelFault) LabelProblem {
 	return LabelProblem{Problem: p, Fault: fault, Label: label}
 }
 
-// LabelOf returns the label that says the field with this path, such as
-// "proxies.shop.routes[0].path", or the one around it; nil if none does.
+// LabelOf returns the label that sets the field with this path, such as
+// "proxies.shop.routes[0].path", or the object around it; nil if there is none.
 func (f *Found) LabelOf(path string) *Label {
 	if line, _ := f.places.Position(path); line > 0 {
 		return f.places.labels[line-1]
@@ -156,14 +155,14 @@ func (f *Found) LabelOf(path string) *Label {
 	return nil
 }
 
-// labelPlaces knows which label says a field. It counts labels as lines.
+// labelPlaces maps fields to labels. It counts labels as lines.
 type labelPlaces struct {
 	labels []*Label
 	by     map[string]int // line by the path in the object
 	prefix int            // of paths, which names the object
 }
 
-// Position returns the line of the label that says a field, or that around it.
+// Position returns the line of the label that sets a field, or the object around it.
 func (p *labelPlaces) Position(path string) (line, column int) {
 	if len(path) <= p.prefix {
 		return 0, 0
@@ -189,9 +188,9 @@ type labelTree struct {
 	unserved []int
 }
 
-// branch is one value on the way: what was said of it, and what is below it.
+// branch is one level of the tree: its value, and the branches below it.
 type branch struct {
-	line   int // of the label that says it, or the first below it
+	line   int // of the label that sets it, or the first below it
 	value  *string
 	fields map[string]*branch
 	list   map[int]*branch
@@ -247,7 +246,7 @@ func (t *labelTree) servers(elem *schema.Type, servers []DiscoveredServer, addre
 	return list
 }
 
-// branch reads labels into what they say of an object.
+// branch parses labels into a tree for an object.
 func (t *labelTree) branch(o *schema.Object, labels []Label, path string) *branch {
 	root := &branch{}
 	sorted := make([]*Label, len(labels))
@@ -307,14 +306,14 @@ func (t *labelTree) label(o *schema.Object, at *branch, l *Label, path string) {
 		}
 	}
 	if at.value != nil && *at.value != l.Value {
-		problem(LabelValue, path+" is said twice with different values", "remove one of the labels")
+		problem(LabelValue, path+" is set twice with different values", "remove one of the labels")
 		return
 	}
 	at.value, at.line = &l.Value, line
 	t.found.places.by[path] = line
 }
 
-// unknown tells of a field that is not there.
+// unknown reports an unknown field.
 func (t *labelTree) unknown(o *schema.Object, name, path string, line int) {
 	report := schema.NewReport("", nil)
 	t.decoder.unknown(&yaml.Node{Value: shorten(name), Line: line}, o, report.Root())
@@ -345,7 +344,7 @@ func (b *branch) element(i int) *branch {
 	return b.list[i]
 }
 
-// node returns what was said of a value of a type.
+// node returns the YAML node for a value of a type.
 func (t *labelTree) node(typ *schema.Type, b *branch, path string) *yaml.Node {
 	problem := func(what, remedy string) *yaml.Node {
 		t.found.add(Problem{Line: b.line, Object: t.at.Object(), Field: t.at.Path() + "." + path, What: what, Remedy: remedy}, LabelValue)
@@ -353,7 +352,7 @@ func (t *labelTree) node(typ *schema.Type, b *branch, path string) *yaml.Node {
 	}
 	switch {
 	case typ.Kind == schema.List && b.value != nil && len(b.list) > 0:
-		return problem(path+" is said as a whole and by element", "write all elements with commas, or each with its number")
+		return problem(path+" is set both as a whole and by element", "write all elements with commas, or each with its number")
 	case typ.Kind == schema.List && b.value != nil:
 		n := &yaml.Node{Kind: yaml.SequenceNode, Line: b.line, Column: 1}
 		if typ.Elem.Kind == schema.Struct {
@@ -378,12 +377,12 @@ func (t *labelTree) node(typ *schema.Type, b *branch, path string) *yaml.Node {
 	case typ.Kind == schema.Struct:
 		return t.object(typ.Object, b, path, problem)
 	case b.value == nil:
-		return &yaml.Node{Kind: yaml.MappingNode} // a field was looked for in it, which was told
+		return &yaml.Node{Kind: yaml.MappingNode} // reported as an unknown field
 	}
 	return scalar(typ, *b.value, b.line)
 }
 
-// object returns what was said of an object: its fields, or true for its defaults.
+// object returns the YAML node of an object: its fields, or true for its defaults.
 func (t *labelTree) object(o *schema.Object, b *branch, path string, problem func(what, remedy string) *yaml.Node) *yaml.Node {
 	n := &yaml.Node{Kind: yaml.MappingNode, Line: b.line, Column: 1}
 	if b.value != nil {
@@ -406,7 +405,7 @@ func (t *labelTree) object(o *schema.Object, b *branch, path string, problem fun
 	return n
 }
 
-// scalar returns a value as it would stand in a document.
+// scalar returns a value as it would be written in a document.
 func scalar(typ *schema.Type, text string, line int) *yaml.Node {
 	n := &yaml.Node{Kind: yaml.ScalarNode, Value: text, Line: line, Column: 1}
 	if typ.Kind == schema.Text {
@@ -418,7 +417,7 @@ func scalar(typ *schema.Type, text string, line int) *yaml.Node {
 		n.Value = strings.ToLower(n.Value)
 	}
 	if document.IsNull(n) {
-		n.Style = yaml.DoubleQuotedStyle // a label that says nothing is wrong, not absent
+		n.Style = yaml.DoubleQuotedStyle // a label with an empty value is wrong, not absent
 	}
 	return n
 }

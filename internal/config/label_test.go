@@ -179,7 +179,7 @@ func TestAllProblemsOfLabelsAreToldAtOnce(t *testing.T) {
 
 func TestLabelsThatSayTheSameFieldTwice(t *testing.T) {
 	f := Find(discovered("proxies", "shop", "virtual_hosts=a.example", "Virtual_Hosts=b.example"), nil)
-	if len(f.Problems) != 1 || !strings.Contains(f.Problems[0].What, "virtual_hosts is said twice") {
+	if len(f.Problems) != 1 || !strings.Contains(f.Problems[0].What, "virtual_hosts is set twice") {
 		t.Error(f.Problems)
 	}
 	if f := Find(discovered("proxies", "shop", "virtual_hosts=a.example", "Virtual_Hosts=a.example"), nil); len(f.Problems) != 0 {

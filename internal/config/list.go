@@ -95,7 +95,7 @@ type referring struct {
 	route      int    // of a proxy; -1 for the object's own
 	feature    string // "" for the object itself
 	lists      []ipset.Referrer
-	key        *ratelimit.Config // tells clients apart by a database; nil does not
+	key        *ratelimit.Config // identifies clients with a database, or nil
 }
 
 // path returns where a list of r is.
@@ -201,7 +201,7 @@ func (ch *checker) checkReferences() {
 	})
 }
 
-// missing says what a reference lacks, and what to do.
+// missing returns what a reference lacks, and how to fix it.
 func (c *Config) missing(ref ipset.Reference) (what, remedy string) {
 	switch ref.Kind {
 	case ipset.ToList:

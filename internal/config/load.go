@@ -15,23 +15,23 @@ const MaxFileSize = document.MaxSize
 // MaxDocuments is how many documents a configuration may have.
 const MaxDocuments = 200
 
-// Document is one file of a configuration, or what stands for one.
+// Document is one file of a configuration, or a text in place of one.
 type Document struct {
-	// Name is how problems and origins call it.
+	// Name is its name in problems and origins.
 	Name string
-	// Data is what it says: YAML, or JSON, which is YAML. Nobody writes to it.
+	// Data is its content: YAML or JSON. It must not be modified.
 	Data []byte
 }
 
-// Documents is a configuration as it is written.
+// Documents are the files of a configuration.
 type Documents struct {
 	// Dir is the folder where relative paths in the documents begin.
 	Dir string
-	// List are the documents. An object stands in one of them.
+	// List are the documents. Each object is defined in one of them.
 	List []Document
 
 	before *Loaded              // see Config.Recall
-	read   []*document.Document // the documents of the list as Edit has read them, on top of before
+	read   []*document.Document // the documents of the list as parsed by Edit
 }
 
 // readAs returns a document of the list as it was read on top of what was loaded before,
@@ -46,32 +46,29 @@ func (d *Documents) readAs(i int, before *Loaded) *document.Document {
 	return nil
 }
 
-// Load reads a configuration that is one file: YAML, or JSON, which is YAML. Name
-// is how the file is called in problems; data is its content and is not kept. All
-// problems come back at once, in the order of the file, with the result of
-// Check among them; the Config is nil when there are any.
+// Load reads a configuration from one file of YAML or JSON. Name is the name of the file in
+// problems; data is its content and is not kept. All problems are returned at once, in the
+// order of the file, including the result of Check; the Config is nil if there are any.
 //
-// In values, ${VAR} stands for an environment variable, ${VAR:-text} for the
-// same with a text to use when it is unset or empty, and ${file:/path} for what
-// a file holds, without its last line end; a relative path begins in the folder of
-// the documents, if that is known. $${ stands for ${. The regex and the
-// replacement of a rewrite have a use of their own for the dollar sign and are
-// taken as they are. What is put in can be part of a value; it never changes
+// In values, ${VAR} is replaced by an environment variable, ${VAR:-text} by a variable or a
+// text if it is unset or empty, and ${file:/path} by the content of a file, without its
+// last line end; a relative path begins in the directory of the documents, if that is
+// known. $${ is replaced by ${. The regex and the replacement of a rewrite are not
+// expanded, because the dollar sign has a meaning in them. An expanded value never changes
 // the structure.
 //
-// Keys of the outermost object that begin with x- are ignored: a place for
-// anchors.
+// Top-level keys that begin with x- are ignored, and can be used for anchors.
 func Load(name string, data []byte) (*Config, *Loaded, []Problem) {
 	return LoadDocuments(Documents{List: []Document{{Name: name, Data: data}}}, nil)
 }
 
-// LoadDocuments is Load for a configuration of several documents, each of which is
-// a whole file with a version. The same object in two of them is a problem that
-// names both places. Problems come in the order of the documents.
+// LoadDocuments is Load for several documents, each of which is a complete file with a
+// version. A problem is reported for an object that is defined in two of them, with both
+// places. Problems are in the order of the documents.
 //
-// Before is the configuration that was loaded last, or nil. Objects that say what they said then are
-// the same objects again, by pointer, wherever they moved to; in plain files those
-// whose text did not change are not even parsed.
+// Before is the previously loaded configuration, or nil. Objects that have not changed are
+// the same pointers as there, even if they moved to another document; in plain files,
+// objects whose text has not changed are not parsed.
 func LoadDocuments(docs Documents, before *Config) (*Config, *Loaded, []Problem) {
 	l := loader{expand: newExpander(docs.Dir)}
 	if before != nil {
@@ -80,27 +77,25 @@ func LoadDocuments(docs Documents, before *Config) (*Config, *Loaded, []Problem)
 	return l.load(docs)
 }
 
-// Loaded is what is known of a configuration beside what it says: its documents
-// and where each object stands in them. It is not changed and may be used by
-// several goroutines at once.
+// Loaded is additional information about a configuration: its documents and the position of
+// each object. It is immutable.
 type Loaded struct {
 	config *Config
 	docs   []*document.Document
 	notes  []Problem
 
-	// is tells this loading from others; since is that of the one before, nil for none,
-	// and renewed are the proxies that are not the same as then. See ProxiesSince.
+	// is identifies this load, since the previous one, nil for none; renewed are the
+	// proxies that differ from it. See ProxiesSince.
 	is, since *lineage
 	renewed   []string
-	few       few
+	special   special
 }
 
-// Notes returns what an operator should know of a configuration that Load had no
-// problem with.
+// Notes returns what an operator should know about a valid configuration.
 func (l *Loaded) Notes() []Problem { return l.notes }
 
-// Report returns an empty report whose problems carry the documents' names and the
-// places of their fields. It is for checks after Load, as of plan.Compile.
+// Report returns an empty report that locates problems in the documents. It is for checks
+// after Load, such as plan.Compile.
 func (l *Loaded) Report() *schema.Report {
 	name := ""
 	if len(l.docs) > 0 {
@@ -166,7 +161,7 @@ func (l *Loaded) named(name string) *document.Document {
 	return nil
 }
 
-// document returns the document that a path leads to; the first, if none has it.
+// document returns the document that has a path; the first, if none has it.
 func (l *Loaded) document(path string) *document.Document {
 	if len(l.docs) == 0 {
 		return nil
@@ -202,7 +197,7 @@ func (l loader) load(docs Documents) (*Config, *Loaded, []Problem) {
 	}
 	all := c.resolve(before, d.proxies, !d.cloned)
 	out.compare(l.before, d.proxies, all)
-	out.few = fewOf(c, before)
+	out.special = specialOf(c, before)
 	if !unread { // else every reference into the document would be a problem
 		l.check(c, report)
 	}
@@ -243,8 +238,8 @@ func (l loader) read(docs Documents, out *Loaded, d *decoder, report *schema.Rep
 	return unread
 }
 
-// check looks at what the objects say together. Where nothing changed that proxies
-// refer to, those that were carried over are as good as they were.
+// check validates the objects together. Unchanged proxies are not validated again if
+// nothing that proxies refer to has changed.
 func (l loader) check(c *Config, report *schema.Report) {
 	ch := newChecker(c, report)
 	if l.before != nil && len(l.before.notes) < schema.MaxNotes && sameAround(l.before.config, c) {
@@ -265,7 +260,7 @@ func (l loader) check(c *Config, report *schema.Report) {
 	ch.checkKinds()
 }
 
-// proxyOf returns the proxy that a path leads into, or nil.
+// proxyOf returns the proxy of a path, or nil.
 func proxyOf(c *Config, path string) *Proxy {
 	first, rest := document.CutStep(path)
 	if first.Name != "proxies" || rest == "" {
@@ -318,8 +313,8 @@ func (d *decoder) whole(doc *document.Document, at schema.Place) {
 	}
 }
 
-// first reports whether no document before has the object of a section, or the single
-// one for which name is "", and tells of it otherwise.
+// first reports whether no previous document defines an object of a section, or the single
+// object for which name is ""; otherwise it adds a problem.
 func (d *decoder) first(section, name string, line, column int, at schema.Place) bool {
 	if d.alone {
 		return true
@@ -329,7 +324,7 @@ func (d *decoder) first(section, name string, line, column int, at schema.Place)
 		if name != "" {
 			at = at.Field(name)
 		}
-		at.ProblemAt(line, column, fmt.Sprintf("stands in %s:%d:%d too", by.doc.Name(), by.line, by.column), "remove one of them, or choose another name")
+		at.ProblemAt(line, column, fmt.Sprintf("is also defined in %s:%d:%d", by.doc.Name(), by.line, by.column), "remove one of them, or choose another name")
 		return false
 	}
 	if d.placed == nil {
@@ -339,7 +334,7 @@ func (d *decoder) first(section, name string, line, column int, at schema.Place)
 	return true
 }
 
-// placed is where an object stands.
+// placed is the position of an object.
 type placed struct {
 	doc          *document.Document
 	line, column int

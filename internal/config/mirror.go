@@ -26,7 +26,7 @@ type Mirror struct {
 	Timeout unit.Duration `json:"timeout" default:"10s" min:"10ms" max:"10m"`
 }
 
-// Check tells what is wrong with the settings, which stand at at.
+// Check reports problems of the settings, which are at at.
 func (m *Mirror) Check(at schema.Place) {
 	if len(m.Servers) > 0 {
 		checkServers(m.Servers, at.Field("servers"))

@@ -11,7 +11,7 @@ import (
 // Problem is one thing an operator has to mend in a configuration.
 type Problem = schema.Problem
 
-// descriptions are what the types of this package say of themselves.
+// descriptions describes the types of this package.
 type descriptions struct {
 	config, port, proxy, route, server, features, streamFeatures *schema.Object
 }

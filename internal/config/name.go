@@ -5,8 +5,8 @@ import "fmt"
 // maxName is the longest name of an object.
 const maxName = 128
 
-// checkName checks the name of a port or proxy, which stands in logs, metrics
-// and addresses of the API.
+// checkName validates the name of a port or proxy, which is used in logs, metrics and URLs
+// of the API.
 func checkName(name string) *fault {
 	const remedy = "use letters, digits, dots, hyphens and underscores, a letter or digit first"
 	switch {

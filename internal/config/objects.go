@@ -1,18 +1,16 @@
-// Package config holds the objects of a configuration and reads them from YAML:
-// Load turns documents into a Config and tells every problem in them at once, with
-// its place; Format writes a file in its canonical form.
+// Package config defines the objects of a configuration and reads them from YAML: Load
+// parses documents into a Config and reports all problems at once, with their positions;
+// Format writes a file in its canonical form.
 //
-// The objects stand in objects.go, port.go, proxy.go, route.go, stream.go and
-// mirror.go, and what proxies and routes share of them in features.go. kind.go is
-// the one table of their kinds: whoever does something for objects of every kind
-// (checks, the API, the log) goes through Kinds. Compare (difference.go) tells what
-// one configuration has otherwise than another, as data. load.go is
-// the way of documents, whose YAML package document reads:
-// expand.go fills in variables, decode.go makes objects, check.go and
-// check_stream.go look at what they say together. model.go describes the types,
-// format.go writes the canonical form.
+// The objects are in objects.go, port.go, proxy.go, route.go, stream.go and mirror.go, and
+// the settings that proxies and routes share in features.go. kind.go is the table of their
+// kinds: code for objects of every kind (checks, the API, the log) uses Kinds. Compare
+// (difference.go) returns the differences of two configurations as data. load.go reads
+// documents, whose YAML package document parses: expand.go expands variables, decode.go
+// creates objects, check.go and check_stream.go validate them together. model.go describes
+// the types, format.go writes the canonical form.
 //
-// It does not know what a configuration does: internal/plan compiles it.
+// The package does not implement the settings: internal/plan compiles them.
 package config
 
 import (
@@ -59,20 +57,19 @@ type Config struct {
 	// ACME are the entries by which certificates come by themselves, by name.
 	// Proxies name theirs with acme.
 	ACME map[string]*ACME `json:"acme,omitempty" max:"100" object:"ACME entry"`
-	// Discovery says where proxies are found that no document names.
+	// Discovery configures the providers that proxies are discovered from.
 	Discovery Discovery `json:"discovery"`
-	// Webhooks are where events are sent on to, by name.
+	// Webhooks are URLs that events are sent to, by name.
 	Webhooks map[string]*Webhook `json:"webhooks,omitempty" max:"100" object:"webhook"`
 	// Notices are messages to people about events, by name.
 	Notices map[string]*Notice `json:"notices,omitempty" max:"100" object:"notice"`
-	// AccessLog says where and how requests are logged.
+	// AccessLog configures the access log.
 	AccessLog AccessLog `json:"access_log"`
-	// Tracing says whether requests are traced, and where spans are sent.
+	// Tracing configures which requests are traced, and where spans are sent.
 	Tracing tracing.Config `json:"tracing"`
-	// Upstreams holds what is common to the connections to all servers.
+	// Upstreams configures the connections to all servers.
 	Upstreams Upstreams `json:"upstreams"`
-	// CDNNetworks says how the networks of CDNs that client_ip names are kept up to
-	// date.
+	// CDNNetworks configures the updates of the networks of CDNs in client_ip.
 	CDNNetworks clientip.Refresh `json:"cdn_networks"`
 	// Admin is the listener for operators: the API, the console, /metrics, /status and
 	// the health pages.
@@ -83,13 +80,13 @@ type Config struct {
 
 	// loaded is what it was made of, nil for one that a program made.
 	loaded *Loaded
-	// documents is the configuration that the documents alone say, nil if this is it;
-	// found are the objects beside, by kind and name.
+	// documents is the configuration of the documents alone, nil if this is it; found are
+	// the discovered objects, by kind and name.
 	documents *Config
 	found     map[[2]string]*Found
 	// expanded are the texts with ${…} in them, by the path of their field.
 	expanded map[string]string
-	// secrets are what ${file:…} stood for, each with the text that names the file.
+	// secrets are the values of ${file:…}, each with its reference.
 	secrets map[string]string
 }
 
@@ -116,27 +113,24 @@ type Admin struct {
 	// Address is the IP address and port number to listen on. An empty string
 	// switches the listener off. On an address that is not loopback it speaks TLS.
 	Address netip.AddrPort `json:"address" default:"127.0.0.1:9080"`
-	// Certificate names the certificate for clients that ask for no name or for one
-	// that no certificate has; with one the listener speaks TLS on loopback too.
-	// Absent, they get a self-signed one, whose fingerprint the log tells.
+	// Certificate names the certificate for clients that send no server name, or one that
+	// no certificate has; with one the listener uses TLS on loopback, too. By default it is
+	// self-signed, and the log has its fingerprint.
 	Certificate string `json:"certificate,omitempty" max:"128" example:"main"`
-	// Hosts are names that the listener answers to, beside localhost and IP addresses.
-	// A page in a browser cannot reach it by any other name.
+	// Hosts are the names that clients can use for the listener, besides localhost and IP
+	// addresses. Requests with other names are rejected.
 	Hosts []string `json:"hosts,omitempty" max:"32" example:"[gate.example.com]"`
 	// TrustedProxies are the networks of proxies in front of the listener whose
-	// x-forwarded-for is believed: sign-ins are bounded, audited and allowed by the
-	// address that it names.
+	// x-forwarded-for is trusted. The client's address limits, audits and allows sign-ins.
 	TrustedProxies []string `json:"trusted_proxies,omitempty" max:"64" example:"[127.0.0.1]"`
-	// UpgradeDrain is how long the process that an upgrade has replaced keeps connections
-	// that do not end by themselves, such as WebSockets and connections through TCP
-	// proxies.
+	// UpgradeDrain is how long a process that was replaced by an upgrade keeps long-lived
+	// connections, such as WebSockets and connections through TCP proxies.
 	UpgradeDrain unit.Duration `json:"upgrade_drain" default:"1h" min:"0s" max:"24h"`
 	// OIDC lets operators sign in through a provider that speaks OpenID Connect.
 	// Users of headgate itself can always sign in.
 	OIDC *OIDC `json:"oidc,omitempty"`
-	// UpdateCheck is whether headgate looks once a day where its releases are published
-	// whether there is a newer one. The log and the console then say so; nothing is
-	// installed. Nothing but the version in use is sent.
+	// UpdateCheck is whether headgate checks once a day for a newer release. The log and
+	// the console report it; nothing is installed. Only the version in use is sent.
 	UpdateCheck bool `json:"update_check" default:"false"`
 }
 
@@ -154,7 +148,7 @@ const (
 	LogCombined LogFormat = "combined"
 )
 
-// AccessLog says where and how requests are logged.
+// AccessLog configures how and where requests are logged.
 type AccessLog struct {
 	// Enabled is whether requests are logged.
 	Enabled bool `json:"enabled" default:"true"`
@@ -183,11 +177,11 @@ type AccessLog struct {
 	Recent Recent `json:"recent"`
 }
 
-// Recent says how much is kept in memory of the last requests, for the API's
-// logs/access and its live stream. It does not depend on access_log.enabled; a proxy
-// whose own access_log is switched off is left out of both.
+// Recent configures the last requests that are kept in memory, for logs/access of the API
+// and its live stream. It does not depend on access_log.enabled; proxies with a disabled
+// access_log are not included.
 type Recent struct {
-	// Enabled is whether the last requests are kept. Switched off, they cost nothing.
+	// Enabled is whether the last requests are kept. Disabled, it has no cost.
 	Enabled bool `json:"enabled" default:"true"`
 	// MemoryLimit is the memory for them. It is taken as it is used. When it is full
 	// the oldest are forgotten; requests that failed or were slow stay longer.
@@ -208,13 +202,12 @@ type Upstreams struct {
 	// HeaderSize is the largest response head, in bytes. A larger one is answered
 	// with 502.
 	HeaderSize unit.Size `json:"header_size" was:"head_size" default:"64KiB" min:"1KiB" max:"16MiB"`
-	// ResolveInterval is how often the names of servers are looked up again.
-	// Where a name server says that an answer holds for a shorter time, that is
-	// heeded, down to a second. While a name cannot be looked up its last
-	// addresses are used.
+	// ResolveInterval is how often the names of servers are resolved again. A shorter TTL
+	// from a name server is used instead, down to a second. While a name cannot be
+	// resolved, its last addresses are used.
 	ResolveInterval unit.Duration `json:"resolve_interval" default:"30s" min:"1s" max:"24h"`
-	// Resolvers are the name servers that are asked for the names of servers, by
-	// address, in this order; with a port when it is not 53. Absent means those
-	// of the system. The system's list of hosts comes first in any case.
+	// Resolvers are the name servers that resolve the names of servers, in this order: an
+	// address, with a port if it is not 53. Absent means those of the system. The hosts
+	// file of the system always takes precedence.
 	Resolvers []string `json:"resolvers,omitempty" max:"8" example:"127.0.0.11"`
 }

@@ -12,8 +12,8 @@ import (
 	"headgate/internal/setting/ipset"
 )
 
-// Webhook is an address that events are sent on to. Messages are signed as the
-// Standard Webhooks say. What is not taken is sent again for a day.
+// Webhook is a URL that events are sent to, with signatures as in Standard Webhooks.
+// Undelivered messages are sent again for a day.
 type Webhook struct {
 	Object
 	// URL is where messages are sent by POST. Redirects are not followed; addresses of
@@ -47,28 +47,29 @@ type OIDC struct {
 	// RedirectURL is the page of this headgate that the provider sends people back to.
 	// It has to be registered there.
 	RedirectURL string `json:"redirect_url" required:"true" max:"2048" example:"https://gate.example.com/signed-in"`
-	// Scopes are asked for beside openid. Absent means profile and email.
+	// Scopes are requested in addition to openid. Absent means profile and email.
 	Scopes []string `json:"scopes,omitempty" max:"16" example:"[profile, email, groups]"`
-	// NameClaim is the claim that people are called by. Absent means
-	// preferred_username, email or sub, the first that is there.
+	// NameClaim is the claim with the name of the user. Absent means the first present of
+	// preferred_username, email and sub.
 	NameClaim string `json:"name_claim,omitempty" max:"64" example:"email"`
-	// Roles say who gets which role. Of several that match the highest counts; who
-	// matches none is refused.
+	// Roles assign roles to users. If several match, the highest applies; a user that
+	// matches none is rejected.
 	Roles []OIDCRole `json:"roles" required:"true" min:"1" max:"64"`
 }
 
-// OIDCRole gives a role to everybody with a claim.
+// OIDCRole assigns a role to all users with a claim.
 type OIDCRole struct {
-	// Claim is the name of the claim; a dot leads into an object (realm_access.roles).
+	// Claim is the name of the claim; a dot selects a member of an object
+	// (realm_access.roles).
 	Claim string `json:"claim" required:"true" max:"64" example:"groups"`
-	// Value is what the claim is, or has in its list. Absent means any value but
-	// false.
+	// Value is the value of the claim, or an element of its list. Absent means any value
+	// except false.
 	Value string `json:"value,omitempty" max:"256" example:"ops"`
 	// Role is what they get.
 	Role string `json:"role" required:"true" enum:"admin,editor,viewer" example:"editor"`
 }
 
-// webhook tells of an address that is none, and of events that do not exist.
+// webhook reports an invalid URL, and event types that do not exist.
 func (ch *checker) webhook(w *Webhook, at schema.Place) {
 	checkURL(w.URL, at.Field("url"), true)
 	for i, pattern := range w.Events {
@@ -78,18 +79,18 @@ func (ch *checker) webhook(w *Webhook, at schema.Place) {
 	}
 }
 
-// checkURL tells of a text that is no URL to ask. Plain is whether http will do; it
-// does anyway on this machine.
+// checkURL reports a text that is not a valid URL for requests. Plain allows http, which is
+// always allowed for this machine.
 func checkURL(text string, at schema.Place, plain bool) {
 	if text == "" {
-		return // it is required, which was told
+		return // a missing value was reported
 	}
 	u, err := url.Parse(text)
 	switch {
 	case err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http":
 		at.Problem("the URL cannot be used", "write it as https://host/path")
 	case u.User != nil:
-		at.Problem("the URL has a user in it", "remove it: it would be shown to everybody who may see the address")
+		at.Problem("the URL has a user in it", "remove it: everyone who can see the URL would see it")
 	case u.Fragment != "":
 		at.Problem("the URL has a fragment", "remove the # and what follows it")
 	case u.Scheme == "http" && !plain && !onThisMachine(u.Hostname()):
@@ -102,8 +103,8 @@ func onThisMachine(host string) bool {
 	return host == "localhost" || err == nil && a.Unmap().IsLoopback()
 }
 
-// admin tells what is wrong with the admin listener's certificate, names and proxies,
-// and its sign-in provider.
+// admin reports problems of the admin listener's certificate, names and proxies, and of its
+// sign-in provider.
 func (ch *checker) admin(at schema.Place) {
 	checkCertificate(ch.c, ch.c.Admin.Certificate, at.Field("certificate"))
 	ipset.Check(ch.c.Admin.TrustedProxies, at.Field("trusted_proxies"))

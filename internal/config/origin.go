@@ -17,17 +17,17 @@ const (
 type Origin struct {
 	// Via is the way by which it came.
 	Via Via `json:"via"`
-	// Document is the name of the document that it stands in.
+	// Document is the name of the document that defines it.
 	Document string `json:"document,omitempty"`
-	// Line is where its name stands there, from 1.
+	// Line is the line of its name, from 1.
 	Line int `json:"line,omitempty"`
 	// Column is the column of its name, from 1.
 	Column int `json:"column,omitempty"`
 	// Provider is the entry of discovery that found it: "local".
 	Provider string `json:"provider,omitempty"`
-	// Container is the name of the container whose labels say it.
+	// Container is the name of the container whose labels define it.
 	Container string `json:"container,omitempty"`
-	// Label is the label that says it.
+	// Label is the label that defines it.
 	Label string `json:"label,omitempty"`
 }
 

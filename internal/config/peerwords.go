@@ -5,22 +5,22 @@ import (
 	"strings"
 )
 
-// What is written for the words of other proxies.
+// The remedies for settings of other proxies.
 const (
 	forHosts  = "write virtual_hosts: [shop.example.com]"
 	forServer = "write servers: [{url: \"http://127.0.0.1:3000\"}]"
 	forPath   = "write path: /api"
 	forListen = "write address: \"0.0.0.0:80\""
-	inRoute   = "servers stand in a route: write routes: [{servers: [{url: \"http://127.0.0.1:3000\"}]}]"
-	inRoutes  = "paths stand in routes: write routes: [{path: /api, servers: […]}]"
-	inProxy   = "it stands in a proxy: write proxies: {shop: {virtual_hosts: [shop.example.com], routes: […]}}"
-	inHosts   = "hosts stand in the proxy around the route: write virtual_hosts: [shop.example.com] there"
+	inRoute   = "servers are part of a route: write routes: [{servers: [{url: \"http://127.0.0.1:3000\"}]}]"
+	inRoutes  = "paths are part of routes: write routes: [{path: /api, servers: […]}]"
+	inProxy   = "it is part of a proxy: write proxies: {shop: {virtual_hosts: [shop.example.com], routes: […]}}"
+	inHosts   = "hosts are part of the proxy, not of the route: write virtual_hosts: [shop.example.com] there"
 	inPorts   = "write ports: {web: {address: \"0.0.0.0:80\", protocol: http}}"
-	byPorts   = "write ports: [web], the name of a port under the outermost ports"
-	byTLS     = "a port speaks TLS with protocol: https, and certificates stand at the outermost level; certificates by ACME come with acme"
+	byPorts   = "write ports: [web], the name of a port in the top-level ports"
+	byTLS     = "set protocol: https at the port, and define certificates at the top level; for certificates from an authority, use acme"
 	forURL    = "write url: \"http://127.0.0.1:3000\""
 	forStream = "write address: \"127.0.0.1:5432\""
-	forACME   = "acme stands in a proxy, which names an entry of the outermost acme"
+	forACME   = "acme is part of a proxy, and names an entry of the top-level acme"
 )
 
 // peerWords are what operators who know other proxies write, by the object in which
@@ -69,12 +69,12 @@ var peerWords = map[reflect.Type][]peerWord{
 	},
 }
 
-// peerWord are words with one meaning, separated by blanks, and what is written for
-// them.
+// peerWord are settings of other proxies with one meaning, separated by spaces, and the
+// remedy for them.
 type peerWord struct{ words, remedy string }
 
-// forPeerWord returns what is written in an object for a word of other proxies, ""
-// if the word is none.
+// forPeerWord returns the remedy for a setting of other proxies in an object, "" if it is
+// none.
 func forPeerWord(object reflect.Type, word string) string {
 	word = strings.ReplaceAll(strings.ToLower(word), "-", "_")
 	for _, p := range peerWords[object] {

@@ -10,12 +10,12 @@ import (
 	"headgate/internal/schema"
 )
 
-// Policy is a set of features with a name. Proxies and routes that use it act as if
-// the features stood with them, each for itself: a rate limit is counted for each
-// of them alone. A policy uses no other.
+// Policy is a named set of features. Each proxy or route that uses it behaves as if the
+// features were set there: a rate limit counts separately for each of them. A policy cannot
+// use other policies.
 type Policy struct {
 	Object
-	// Features of whoever uses the policy.
+	// Features for the proxies and routes that use the policy.
 	Features
 }
 
@@ -26,11 +26,11 @@ type Defaults struct {
 	Features
 }
 
-// Written returns the proxy as its document says it. The proxy itself has the
-// features that policies and defaults give it, too.
+// Written returns the proxy as defined in its document. The proxy itself also has the
+// features of policies and defaults.
 func (p *Proxy) Written() *Proxy { return cmp.Or(p.written, p) }
 
-// asWritten returns an object as its document says it.
+// asWritten returns an object as defined in its document.
 func asWritten(o Named) Named {
 	if p, ok := o.(*Proxy); ok {
 		return p.Written()
@@ -38,10 +38,10 @@ func asWritten(o Named) Named {
 	return o
 }
 
-// resolve gives every proxy and route the features of the policies that it uses, and
-// every proxy the defaults. Those of before, which may be nil, are taken over where nothing
-// changed. Read are the names of the proxies that were read, unless it is all of them: the
-// others are those of before. It returns whether these had to be resolved, too.
+// resolve adds to every proxy and route the features of its policies, and to every proxy
+// the defaults. Results in before, which may be nil, are reused where nothing changed. Read
+// are the names of the decoded proxies, unless all were: the others are those of before. It
+// returns whether these had to be resolved, too.
 func (c *Config) resolve(before *Config, read []string, all bool) bool {
 	same := c.sameFeatures(before)
 	if !same || all {
@@ -126,11 +126,11 @@ func (c *Config) policies(use []string) []*Features {
 	return out
 }
 
-// keepsState are the features that remember something of requests. Whoever has them
-// from a policy has memory of its own; all others are shared as they are.
+// keepsState are the features with state about requests. Each user of a policy gets its own
+// state for them; other features are shared.
 var keepsState = []string{"rate_limit", "basic_auth", "forward_auth", "cache"}
 
-// ofItsOwn returns settings as one more user has them.
+// ofItsOwn returns a copy of settings for one more user.
 func ofItsOwn(f *schema.Field, v reflect.Value) reflect.Value {
 	if !slices.Contains(keepsState, f.Name) {
 		return v
@@ -147,14 +147,14 @@ type FeatureOrigin struct {
 	// Level is "route", "proxy" or "defaults": where the feature is written, or
 	// where the policy is used.
 	Level string `json:"level"`
-	// Policy is the policy that has it, "" if it stands at the level itself.
+	// Policy is the policy that has it, "" if it is set at the level itself.
 	Policy string `json:"policy,omitempty"`
-	// Place is where that stands: "shop.yaml:12:3", the place of the object. It is ""
-	// when no document has it.
+	// Place is the position of the object that sets it: "shop.yaml:12:3". It is "" if no
+	// document has it.
 	Place string `json:"place,omitempty"`
 }
 
-// String returns the origin in words: "policy staff, used by the route".
+// String returns a description of the origin: "policy staff, used by the route".
 func (o FeatureOrigin) String() string {
 	switch {
 	case o.Policy != "":
@@ -217,13 +217,13 @@ type Reference struct {
 	Kind string `json:"kind"`
 	// Name is the name of that object.
 	Name string `json:"name"`
-	// Path is the field in which the name stands: "proxies.shop.routes[0].use[1]".
+	// Path is the field with the name: "proxies.shop.routes[0].use[1]".
 	Path string `json:"path"`
 }
 
-// Users returns where the object of a kind with this name is named by others, in
-// their order: an object with users cannot be removed, and a renamed one has to be
-// renamed there, too. For a policy these are the proxies that it affects.
+// Users returns the references of other objects to the object of a kind with this name, in
+// order: an object with users cannot be removed, and renaming it changes its references.
+// For a policy these are the affected proxies.
 func (c *Config) Users(kind, name string) []Reference {
 	var out []Reference
 	add := func(kind, of, path string, names ...string) {
@@ -270,13 +270,13 @@ func (c *Config) Users(kind, name string) []Reference {
 	return out
 }
 
-// policy tells what is wrong with the features of a policy.
+// policy reports problems of the features of a policy.
 func (ch *checker) policy(p *Policy, at schema.Place) {
 	ch.features(&p.Features, at)
 	checkFetched(ch.c, p.ClientIP, at)
 }
 
-// defaults tells what is wrong with the features of all proxies.
+// defaults reports problems of the features of all proxies.
 func (ch *checker) defaults(at schema.Place) {
 	ch.features(&ch.c.Defaults.Features, at)
 	checkFetched(ch.c, ch.c.Defaults.ClientIP, at)

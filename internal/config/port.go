@@ -20,22 +20,22 @@ const (
 // needs no restart.
 type Port struct {
 	Object
-	// Address is the IP address and port number to listen on. IPv6 stands in
-	// brackets; "[::]:80" takes IPv4 too. Two active ports of the same
-	// transport cannot have the same address.
+	// Address is the IP address and port number to listen on. IPv6 addresses are in
+	// brackets; "[::]:80" includes IPv4. Two active ports of the same transport cannot have
+	// the same address.
 	Address netip.AddrPort `json:"address" required:"true" example:"0.0.0.0:80"`
-	// Protocol is what clients speak on the port: `http`; `https` for TLS with
-	// HTTP/2 and HTTP/1.1, whichever the client prefers; or `http3` for HTTP/3 over
-	// QUIC, which takes UDP. An http3 port may have the address of an https port,
-	// whose responses then tell clients of it (Alt-Svc).
+	// Protocol is the protocol of the port: `http`; `https` for TLS with HTTP/2 and
+	// HTTP/1.1, as the client prefers; or `http3` for HTTP/3 over QUIC, which uses UDP. An
+	// http3 port can have the address of an https port, which then announces it to clients
+	// (Alt-Svc).
 	Protocol Protocol `json:"protocol" required:"true" enum:"http,https,http3" example:"http"`
-	// H2C is whether an http port also takes HTTP/2 from clients that begin with
-	// it without asking (prior knowledge).
+	// H2C is whether an http port also accepts HTTP/2 without negotiation (prior
+	// knowledge).
 	H2C bool `json:"h2c" default:"false"`
-	// TLS says how an https or http3 port speaks TLS.
+	// TLS are the TLS settings of an https or http3 port.
 	TLS TLS `json:"tls"`
-	// ProxyProtocol says which peers begin their connections with a header that
-	// tells whose connection it is. Absent means none.
+	// ProxyProtocol configures which peers send a PROXY protocol header at the beginning of
+	// a connection. Absent means none.
 	ProxyProtocol *ProxyProtocol `json:"proxy_protocol,omitempty"`
 	// Active is whether the port is opened. An inactive port keeps its settings
 	// and its place in the lists that name it.
@@ -51,23 +51,21 @@ type Port struct {
 	Limits Limits `json:"limits"`
 }
 
-// ProxyProtocol says who may tell by a PROXY header, version 1 or 2, whose
-// connection it passes on: load balancers in front. The address in the header
-// then is the client's for everything that looks at addresses.
+// ProxyProtocol configures the load balancers in front that send the client's address in a
+// PROXY protocol header, version 1 or 2. The address in the header becomes the client's
+// address for all features.
 type ProxyProtocol struct {
-	// Trusted are the addresses and networks of the peers that send a header.
-	// They have to: a connection of theirs that does not begin with one is
-	// closed. A header of anybody else is not looked at, and makes a request
-	// that is none.
+	// Trusted are the addresses and networks of the peers that send a header. The header is
+	// required: a connection from them without one is closed. A header from other peers is
+	// not parsed, and makes the request malformed.
 	Trusted []string `json:"trusted" required:"true" min:"1" max:"10000" example:"[192.0.2.0/24]"`
 	// Timeout is the time for the header to arrive. Then the connection is closed.
 	Timeout unit.Duration `json:"timeout" default:"5s" min:"100ms" max:"1m"`
 }
 
-// TLS says how an https or http3 port speaks TLS.
+// TLS are the TLS settings of an https or http3 port.
 type TLS struct {
-	// MinVersion is the oldest version of TLS that is spoken. HTTP/3 has TLS 1.3
-	// in any case.
+	// MinVersion is the minimum version of TLS. HTTP/3 always uses TLS 1.3.
 	MinVersion TLSVersion `json:"min_version" default:"1.2" enum:"1.2,1.3"`
 	// ClientAuth is whether clients show a certificate of their own: `off`;
 	// `optional`, which checks one that is shown; `required`, which refuses
@@ -103,12 +101,12 @@ const (
 
 // Limits bound what one client may send to a port and how long it may take.
 type Limits struct {
-	// HeaderTimeout is the time for a whole request head to arrive, from its
-	// first byte (or from the connection's begin, which on Linux is a second
-	// late for a client that says nothing). Then 408 and close.
+	// HeaderTimeout is the time for a whole request head to arrive, from its first byte, or
+	// from the beginning of the connection, which Linux reports after a second if the
+	// client sends nothing. Then headgate responds with 408 and closes the connection.
 	HeaderTimeout unit.Duration `json:"header_timeout" was:"head_timeout" default:"30s" min:"100ms" max:"1h"`
-	// BodyIdleTimeout is the longest pause in a request body before the
-	// connection is cut.
+	// BodyIdleTimeout is the longest pause in a request body before the connection is
+	// closed.
 	BodyIdleTimeout unit.Duration `json:"body_idle_timeout" default:"60s" min:"100ms" max:"24h"`
 	// MinBodyRate is how many bytes a second a client has to send of a request body.
 	// headgate waits for it as long as body_idle_timeout in all, and for what it sent
@@ -145,9 +143,9 @@ type Limits struct {
 	// newcomer always something; what is more is refused (over HTTP/1.1 with 503), and
 	// clients send it again. 0 is no bound.
 	MaxMemory unit.Size `json:"max_memory" default:"1GiB" min:"0" max:"1TiB"`
-	// MaxMemoryPerClient is the same for one client address (IPv6 by /64). Raise it
-	// where a load balancer or CDN in front has few addresses and many clients. 0 is
-	// no bound but max_memory.
+	// MaxMemoryPerClient is the same limit for one client address (IPv6: for a /64).
+	// Increase it if a load balancer or CDN in front has few addresses and many clients. 0
+	// means no limit except max_memory.
 	MaxMemoryPerClient unit.Size `json:"max_memory_per_client" default:"128MiB" min:"0" max:"1TiB"`
 	// MaxConnections is the largest number of open connections of the port; a new one
 	// takes the place of one without a request, or waits in the system's queue. 0 means

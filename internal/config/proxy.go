@@ -28,21 +28,20 @@ const (
 // Proxy is a set of virtual hosts and the routes that answer for them.
 type Proxy struct {
 	Object
-	// VirtualHosts are the host names the proxy answers for: an exact name
-	// ("shop.example.com"), a wildcard for one label ("*.example.com"), or an
-	// RE2 expression from ~^ to $ ("~^shop[0-9]+\.example\.com$"). Exact names
-	// win over wildcards, wildcards over expressions. Empty means every host
-	// that no other proxy names. Names are compared in lower case and in their
-	// ASCII form; no port stands in them.
+	// VirtualHosts are the host names of the proxy: an exact name ("shop.example.com"), a
+	// wildcard for one label ("*.example.com"), or an RE2 expression from ~^ to $
+	// ("~^shop[0-9]+\.example\.com$"). Exact names take precedence over wildcards,
+	// wildcards over expressions. Empty means every host that no other proxy has. Names are
+	// compared in lower case and in their ASCII form, without a port.
 	VirtualHosts []string `json:"virtual_hosts,omitempty" label:"true" max:"1000" example:"shop.example.com"`
-	// Ports names the ports the proxy answers on. Empty means all.
+	// Ports names the ports of the proxy. Empty means all.
 	Ports []string `json:"ports,omitempty" label:"true" max:"1000" example:"web"`
 	// Active is whether the proxy takes requests. An inactive proxy is checked
 	// and otherwise ignored.
 	Active bool `json:"active" label:"true" default:"true"`
-	// ShareHosts is whether containers may add paths to the hosts of the proxy by their
-	// labels, and take hosts that its wildcards and expressions stand for. Otherwise
-	// the proxy keeps them all to itself. Paths that it has itself it keeps anyway.
+	// ShareHosts is whether container labels can add paths to the hosts of the proxy, and
+	// use hosts that match its wildcards and expressions. Paths of the proxy itself always
+	// take precedence.
 	ShareHosts bool `json:"share_hosts" default:"false"`
 	// HostHeader is the Host that servers get: `preserve` for what the client
 	// sent, `upstream` for the host and port of the server's URL, or a fixed
@@ -63,9 +62,9 @@ type Proxy struct {
 	// AccessLog changes the access log for this proxy. Absent means as
 	// configured for all.
 	AccessLog *ProxyLog `json:"access_log,omitempty"`
-	// Use names policies, whose features hold as if they stood here. Of two that set
-	// the same feature the later one holds, and a feature that is set here itself
-	// holds before all of them.
+	// Use names policies, whose features apply as if they were set here. If two set the
+	// same feature, the later one applies; features that are set here take precedence over
+	// policies.
 	Use []string `json:"use,omitempty" label:"true" max:"32" example:"staff"`
 	// Features that every route of the proxy inherits.
 	Features
@@ -73,7 +72,7 @@ type Proxy struct {
 	// order does not matter: the longest path wins.
 	Routes []*Route `json:"routes" label:"true" required:"true" max:"500" order:"no" object:"route,path" example:"[{servers: [{url: http://127.0.0.1:3000}]}]"`
 
-	// written is the proxy as its document says it, nil if that is the same.
+	// written is the proxy as defined in its document, nil if that is the same.
 	written *Proxy
 }
 

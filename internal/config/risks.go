@@ -10,16 +10,16 @@ import (
 	"headgate/internal/schema"
 )
 
-// What is said of a server whose certificate nobody looks at.
+// The note for a server whose certificate is not verified.
 const (
 	notVerified       = "server certificate is not verified, traffic can be intercepted"
-	notVerifiedRemedy = "name its authority by tls.ca_file, and remove insecure_skip_verify"
+	notVerifiedRemedy = "set its authority in tls.ca_file, and remove insecure_skip_verify"
 )
 
 // peerVariable finds variables of nginx in a value, and of HAProxy and Apache.
 var peerVariable = regexp.MustCompile(`\$\{?([a-z][a-z_]*)\}?|%\[[a-z][^\]]*\]|%\{[A-Z_]+\}`)
 
-// peerVariables are nginx's variables by what stands for them here; "" is nothing.
+// peerVariables are nginx's variables with the equivalent ones; "" means none.
 var peerVariables = map[string]string{
 	"remote_addr": "{client_ip}", "realip_remote_addr": "{client_ip}", "binary_remote_addr": "{client_ip}",
 	"host": "{host}", "server_name": "{host}", "http_host": "{authority}", "scheme": "{scheme}",
@@ -31,7 +31,7 @@ var peerVariables = map[string]string{
 	"http_origin": "", "ssl_protocol": "", "ssl_cipher": "", "upstream_addr": "", "upstream_cache_status": "", "time_local": "", "request_time": "",
 }
 
-// notePeerVariable notes a variable of another proxy, which is sent as it stands.
+// notePeerVariable reports a variable of another proxy, which is not expanded.
 func notePeerVariable(text string, at schema.Place) {
 	for _, m := range peerVariable.FindAllStringSubmatch(text, -1) {
 		ours, known := peerVariables[m[1]]
@@ -45,15 +45,15 @@ func notePeerVariable(text string, at schema.Place) {
 		case m[1] == "http_upgrade" || m[1] == "connection_upgrade":
 			ours = "remove the rule: WebSocket works without it"
 		default:
-			ours = "write what is meant; variables are names in braces, like {client_ip}"
+			ours = "use a variable of headgate, such as {client_ip}"
 		}
-		at.Note(fmt.Sprintf("%s is no variable here and is sent as it stands", m[0]), ours)
+		at.Note(fmt.Sprintf("%s is not a variable in headgate and is sent unchanged", m[0]), ours)
 		return
 	}
 }
 
-// noteSecrets notes header rules in which a secret stands: whoever may read the document
-// reads it.
+// noteSecrets reports header rules that contain a secret, which everyone can read who can
+// read the file.
 func (ch *checker) noteSecrets(rules headers.Config, at schema.Place) {
 	for i := range rules {
 		if !rules[i].Hides("value") {
@@ -87,8 +87,8 @@ func noteRoute(r *Route, at schema.Place) {
 	}
 }
 
-// noteAmbiguous notes a route that takes ambiguous paths beside one that lets in
-// fewer clients.
+// noteAmbiguous reports a route that allows ambiguous paths next to one that is restricted
+// to some clients.
 func noteAmbiguous(p *Proxy, r *Route, at schema.Place) {
 	here := p.Effective(r)
 	for _, other := range p.Routes {

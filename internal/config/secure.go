@@ -27,10 +27,10 @@ func (c *Config) SecurePorts(p *Proxy) []*Port {
 	return all
 }
 
-// SecurePort returns the port number that clients of an http port are sent to for
-// HTTPS: of the port that stands to it as 443 to 80 and 8443 to 8080; else 443;
-// else that of the first https port. It is 443 where the proxy has no https port,
-// since somebody in front speaks TLS then.
+// SecurePort returns the port number that clients of an http port are redirected to for
+// HTTPS: that of the https port whose number corresponds to it as 443 to 80 and 8443 to
+// 8080; else 443; else that of the first https port. It is 443 if the proxy has no https
+// port: then a proxy in front terminates TLS.
 func (c *Config) SecurePort(p *Proxy, from *Port) int {
 	const apart = UsualHTTPS - 80
 	number := 0
@@ -45,13 +45,13 @@ func (c *Config) SecurePort(p *Proxy, from *Port) int {
 	return cmp.Or(number, UsualHTTPS)
 }
 
-// checkToHTTPS tells of a redirect to HTTPS that leads nowhere: no port of the
-// proxy speaks it, and nobody is named that could do so in front.
+// checkToHTTPS reports a redirect to HTTPS that cannot work: the proxy has no https port,
+// and no trusted proxy in front that could terminate TLS.
 func checkToHTTPS(c *Config, p *Proxy, at schema.Place) {
 	if len(c.SecurePorts(p)) > 0 || at.Root().Field("ports").Reported() || at.Field("ports").Reported() {
 		return
 	}
-	inFront := trustsSomebody(p.ClientIP)
+	inFront := trustsProxies(p.ClientIP)
 	tell := func(set *unit.Switch, at schema.Place) {
 		if set != nil && *set == unit.On {
 			at.Field("redirect_http_to_https").Problem("no active port of the proxy speaks https",
@@ -59,7 +59,7 @@ func checkToHTTPS(c *Config, p *Proxy, at schema.Place) {
 		}
 	}
 	for i, r := range p.Routes {
-		trusted := trustsSomebody(p.Effective(r).ClientIP)
+		trusted := trustsProxies(p.Effective(r).ClientIP)
 		inFront = inFront || trusted
 		if !trusted {
 			tell(r.RedirectHTTPToHTTPS, at.Field("routes").Index(i).Called("route", r.Label()))
@@ -70,14 +70,14 @@ func checkToHTTPS(c *Config, p *Proxy, at schema.Place) {
 	}
 }
 
-// trustsSomebody reports whether settings name anyone in front.
-func trustsSomebody(c *clientip.Config) bool {
+// trustsProxies reports whether settings trust a proxy in front.
+func trustsProxies(c *clientip.Config) bool {
 	return c != nil && c.Enabled && (len(c.CDN) > 0 || len(c.Trusted) > 0)
 }
 
-// noteOpenPasswords tells of passwords that anyone on the way can read: a proxy asks
-// for them on a port without TLS, sends nobody to HTTPS, and names nobody who speaks
-// TLS in front.
+// noteOpenPasswords reports passwords that are sent in plain text: a proxy requires them on
+// a port without TLS, does not redirect to HTTPS, and trusts no proxy in front that
+// terminates TLS.
 func noteOpenPasswords(c *Config, p *Proxy, at schema.Place) {
 	open := ""
 	for _, name := range slices.Sorted(maps.Keys(c.Ports)) {
@@ -96,7 +96,7 @@ func noteOpenPasswords(c *Config, p *Proxy, at schema.Place) {
 	inherited := false
 	for i, r := range p.Routes {
 		f := p.Effective(r)
-		if f.BasicAuth == nil || f.RedirectHTTPToHTTPS != nil || trustsSomebody(f.ClientIP) {
+		if f.BasicAuth == nil || f.RedirectHTTPToHTTPS != nil || trustsProxies(f.ClientIP) {
 			continue
 		}
 		if r.BasicAuth == nil {
@@ -110,11 +110,11 @@ func noteOpenPasswords(c *Config, p *Proxy, at schema.Place) {
 	}
 }
 
-// noteUnknownUsers tells of rate limits by user where nobody signs in: all clients
-// are counted by their addresses then.
+// noteUnknownUsers reports rate limits by user without authentication: all clients are then
+// counted by address.
 func noteUnknownUsers(p *Proxy, at schema.Place) {
-	const what = "nobody signs in here, so clients are counted by address"
-	const remedy = "add basic_auth or forward_auth, or take another key"
+	const what = "there is no authentication here, so clients are counted by address"
+	const remedy = "add basic_auth or forward_auth, or use another key"
 	inherited := false
 	for i, r := range p.Routes {
 		f := p.Effective(r)

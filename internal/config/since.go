@@ -5,12 +5,12 @@ import (
 	"slices"
 )
 
-// lineage tells one loading of documents from others, without keeping anything of it.
+// lineage identifies one load of documents, without keeping it in memory.
 type lineage struct{ _ byte }
 
-// ProxiesSince returns the names of the proxies that are not those of before, by pointer: added,
-// changed or removed, sorted. It returns false where c was not loaded right after before:
-// then nobody knows without a look at all of them.
+// ProxiesSince returns the names of the proxies that differ from those of before, by
+// pointer: added, changed or removed, sorted. It returns false if c was not loaded directly
+// after before: then all proxies have to be compared.
 func (c *Config) ProxiesSince(before *Config) (proxies []string, ok bool) {
 	if !c.asLoaded() || !before.asLoaded() || c.loaded.since != before.loaded.is {
 		return nil, false
@@ -47,16 +47,17 @@ func (l *Loaded) compare(before *Loaded, read []string, all bool) {
 	slices.Sort(l.renewed)
 }
 
-// few are names of proxies, sorted, that have what most have not, so that nobody has to
-// look for them among all.
-type few struct {
+// special are names of proxies with rare settings, sorted, so that they need not be
+// searched among all.
+type special struct {
 	pinning []string // to servers, by a cookie
 	logging []string // in a log, or a way, of their own
 }
 
-// fewOf returns the few of a configuration; those of before are known, which may be nil.
-func fewOf(c, before *Config) few {
-	var out few
+// specialOf returns the special proxies of a configuration; before, which may be nil, has
+// its own already.
+func specialOf(c, before *Config) special {
+	var out special
 	names, ok := c.ProxiesSince(before)
 	if !ok {
 		for name, p := range c.Proxies {
@@ -65,8 +66,8 @@ func fewOf(c, before *Config) few {
 		out.sort()
 		return out
 	}
-	known := before.loaded.few
-	out = few{without(known.pinning, names), without(known.logging, names)}
+	known := before.loaded.special
+	out = special{without(known.pinning, names), without(known.logging, names)}
 	for _, name := range names {
 		if p := c.Proxies[name]; p != nil {
 			out.add(name, p)
@@ -76,7 +77,7 @@ func fewOf(c, before *Config) few {
 	return out
 }
 
-func (f *few) add(name string, p *Proxy) {
+func (f *special) add(name string, p *Proxy) {
 	if pinsClients(p) {
 		f.pinning = append(f.pinning, name)
 	}
@@ -85,12 +86,12 @@ func (f *few) add(name string, p *Proxy) {
 	}
 }
 
-func (f *few) sort() {
+func (f *special) sort() {
 	slices.Sort(f.pinning)
 	slices.Sort(f.logging)
 }
 
-// without returns names that are not among others. Both are sorted.
+// without returns the names that are not in others. Both are sorted.
 func without(names, others []string) []string {
 	return slices.DeleteFunc(slices.Clone(names), func(name string) bool {
 		_, found := slices.BinarySearch(others, name)
@@ -98,11 +99,11 @@ func without(names, others []string) []string {
 	})
 }
 
-// fewest returns the few of a configuration, which are known if documents were loaded
-// into it.
-func (c *Config) fewest() few {
+// special returns the special proxies of a configuration, which are computed already if
+// documents were loaded into it.
+func (c *Config) special() special {
 	if c.asLoaded() {
-		return c.loaded.few
+		return c.loaded.special
 	}
-	return fewOf(c, nil)
+	return specialOf(c, nil)
 }

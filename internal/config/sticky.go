@@ -6,8 +6,8 @@ import (
 	"headgate/internal/schema"
 )
 
-// pin is where browsers keep a sticky cookie: by its name, the path of its route and
-// the host. Ports are not told apart (RFC 6265, section 8.5).
+// pin is the identity of a sticky cookie in browsers: its name, the path of its route and
+// the host. Cookies do not depend on the port (RFC 6265, section 8.5).
 type pin struct{ host, path, cookie string }
 
 // pinned is a route that sets a sticky cookie.
@@ -21,10 +21,10 @@ func (p pinned) route() *Route { return p.proxy.Routes[p.index] }
 // pins are the routes with sticky cookies, those of all proxies. Nil is none.
 type pins map[pin][]pinned
 
-// add adds the routes of a proxy. told, unless it is nil, hears of each that sets the
-// cookie of another one for other servers: its clients would lose the server that they
-// are pinned to. It returns where something was added.
-func (all *pins) add(p *Proxy, told func(i int, before pinned)) (added []pin) {
+// add adds the routes of a proxy. Unless it is nil, report is called for each route that
+// sets the cookie of another one for different servers: its clients would lose the server
+// that they are assigned to. It returns the added cookies.
+func (all *pins) add(p *Proxy, report func(i int, before pinned)) (added []pin) {
 	if !p.Active {
 		return nil
 	}
@@ -40,8 +40,8 @@ func (all *pins) add(p *Proxy, told func(i int, before pinned)) (added []pin) {
 		for _, host := range hosts {
 			at, now := pin{host, r.Prefix(), r.StickyCookie.Name}, pinned{p, i}
 			for _, before := range (*all)[at] {
-				if told != nil && !refused && !sameServers(r, before.route()) {
-					told(i, before)
+				if report != nil && !refused && !sameServers(r, before.route()) {
+					report(i, before)
 					refused = true
 				}
 			}
@@ -77,16 +77,16 @@ func pinHosts(p *Proxy) []string {
 	return out
 }
 
-// sticky tells of routes of all proxies that take the sticky cookies of each other.
+// sticky reports routes of all proxies that overwrite each other's sticky cookies.
 func (ch *checker) sticky(root schema.Place) {
-	for _, name := range ch.c.fewest().pinning {
+	for _, name := range ch.c.special().pinning {
 		p := ch.c.Proxies[name]
-		ch.pins.add(p, tellPinned(p, root.Field("proxies").Field(name).Called("proxy", name)))
+		ch.pins.add(p, reportPinned(p, root.Field("proxies").Field(name).Called("proxy", name)))
 	}
 }
 
-// tellPinned returns what tells of the routes of a proxy at a place.
-func tellPinned(p *Proxy, at schema.Place) func(i int, before pinned) {
+// reportPinned returns a function that reports the routes of a proxy at a place.
+func reportPinned(p *Proxy, at schema.Place) func(i int, before pinned) {
 	return func(i int, before pinned) {
 		r, of := p.Routes[i], ""
 		if before.proxy != p {

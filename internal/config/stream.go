@@ -13,16 +13,16 @@ import (
 	"headgate/internal/upstream"
 )
 
-// TCP and UDP are what the sockets of TCP and UDP proxies are said to speak. Ports
-// cannot have them.
+// TCP and UDP are the protocols of the sockets of TCP and UDP proxies. Ports cannot have
+// them.
 const (
 	TCP Protocol = "tcp"
 	UDP Protocol = "udp"
 )
 
-// TCPProxy carries TCP connections to servers and looks at nothing in them. It
-// has an address of its own; or a port and names, for TLS connections on an https
-// port that are passed on as they are, to servers that have the certificate.
+// TCPProxy forwards TCP connections to servers without interpreting them. It has its own
+// address; or a port and names, for TLS connections on an https port that are forwarded
+// unchanged to servers that have the certificate.
 type TCPProxy struct {
 	Object
 	// Address is the IP address and port number to listen on.
@@ -40,22 +40,21 @@ type TCPProxy struct {
 	// to the first that takes connections; `client_ip_hash` always to the same one
 	// for an address.
 	LoadBalancing string `json:"load_balancing" label:"true" default:"round_robin" enum:"round_robin,least_connections,random,first,client_ip_hash"`
-	// HealthCheck says how the servers are asked whether they take connections.
-	// Absent asks nothing: a server that fails connections is ejected for a
-	// while all the same.
+	// HealthCheck checks whether the servers accept connections. Absent means no checks: a
+	// server that fails connections is still ejected for a while.
 	HealthCheck *StreamCheck `json:"health_check,omitempty" label:"true"`
-	// ConnectTimeout is the time for a connection to a server, name look-up
-	// included; then another server is tried.
+	// ConnectTimeout is the time for a connection to a server, including name resolution;
+	// then another server is tried.
 	ConnectTimeout unit.Duration `json:"connect_timeout" label:"true" default:"5s" min:"10ms" max:"10m"`
 	// IdleTimeout is how long nothing may move in either direction. Then the
 	// connection is closed.
 	IdleTimeout unit.Duration `json:"idle_timeout" label:"true" default:"1h" min:"1s" max:"168h"`
-	// ProxyProtocol is the PROXY header that servers get, which tells them whose
-	// connection it is: `off`, `v1` or `v2`.
+	// ProxyProtocol is the version of the PROXY protocol header that servers get, with the
+	// client's address: `off`, `v1` or `v2`.
 	ProxyProtocol SendVersion `json:"proxy_protocol" label:"true" default:"off" enum:"off,v1,v2"`
-	// AcceptProxyProtocol says which peers begin their connections to the address
-	// with a PROXY header. Absent means none. With port the port's own settings
-	// hold.
+	// AcceptProxyProtocol configures which peers send a PROXY protocol header at the
+	// beginning of a connection to the address. Absent means none. With port, the port's
+	// settings apply.
 	AcceptProxyProtocol *ProxyProtocol `json:"accept_proxy_protocol,omitempty"`
 	StreamFeatures
 	// MaxConnections is the largest number of open connections of the address; more
@@ -72,11 +71,11 @@ type TCPProxy struct {
 	Active bool `json:"active" label:"true" default:"true"`
 }
 
-// StreamFeatures are the optional behaviours that TCP and UDP proxies share with
-// others, in the order in which they act. Nil is off.
+// StreamFeatures are the optional features of TCP and UDP proxies, in the order in which
+// they run. Nil is off.
 type StreamFeatures struct {
-	// IPFilter says which clients are let in, by address. Connections of others are
-	// closed, and their datagrams dropped.
+	// IPFilter allows clients by address. Connections of others are closed, and their
+	// datagrams dropped.
 	IPFilter *ipfilter.Config `json:"ip_filter,omitempty" label:"true"`
 }
 
@@ -101,10 +100,10 @@ func (v SendVersion) Version() proxyproto.Version {
 	return 0
 }
 
-// StreamCheck says how the servers of a TCP proxy are asked whether they are well:
-// by a connection that is closed at once.
+// StreamCheck configures the health check of a TCP proxy's servers: a connection that is
+// closed immediately.
 type StreamCheck struct {
-	// Interval is the time between two checks of a server, give or take a tenth.
+	// Interval is the time between two checks of a server, with a jitter of a tenth.
 	Interval unit.Duration `json:"interval" label:"true" default:"10s" min:"100ms" max:"24h"`
 	// UnhealthyInterval is the time between two checks while a server is not
 	// healthy, or its last check failed.
@@ -161,11 +160,11 @@ type StreamServer struct {
 	// Address is the server's host and port: a name or an IP address, IPv6 in
 	// brackets.
 	Address string `json:"address" required:"true" max:"512" example:"127.0.0.1:5433"`
-	// Weight is the server's share against the weights of the others. 0 takes no
+	// Weight is the server's share relative to the weights of the others. With 0 it gets no
 	// new clients.
 	Weight int `json:"weight" label:"true" default:"1" min:"0" max:"65535"`
-	// TLS makes a TCP proxy speak TLS to the server, and says how. Absent passes the
-	// client's bytes on as they are.
+	// TLS are the TLS settings for the connection to the server. Absent forwards the
+	// client's bytes unchanged.
 	TLS *upstream.TLS `json:"tls,omitempty" label:"true"`
 }
 
@@ -184,7 +183,7 @@ func (s *StreamServer) HostPort() (string, *target.Fault) {
 		return "", wrong("the address has no host, or no port", form)
 	}
 	if strings.Contains(host, ":") && !strings.HasPrefix(s.Address, "[") {
-		return "", wrong("an IPv6 address must stand in brackets", "write it as [2001:db8::1]:5432")
+		return "", wrong("an IPv6 address must be in brackets", "write it as [2001:db8::1]:5432")
 	}
 	host, _, fault := target.SplitAuthority(s.Address)
 	if fault != nil {

@@ -39,7 +39,7 @@ func nameServer(text string) (netip.AddrPort, error) {
 	return ap, err
 }
 
-// checkResolvers tells of name servers that have no address.
+// checkResolvers reports invalid addresses of name servers.
 func checkResolvers(list []string, at schema.Place) {
 	for i, text := range list {
 		if _, err := nameServer(text); err != nil {
@@ -48,8 +48,8 @@ func checkResolvers(list []string, at schema.Place) {
 	}
 }
 
-// NameServers returns the addresses of Resolvers. Those that cannot be read, which
-// a check tells of, are left out.
+// NameServers returns the addresses of Resolvers, without invalid ones, which a check
+// reports.
 func (u *Upstreams) NameServers() []netip.AddrPort {
 	var out []netip.AddrPort
 	for _, text := range u.Resolvers {

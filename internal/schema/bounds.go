@@ -7,9 +7,8 @@ import (
 	"strings"
 )
 
-// Check tells what is wrong with a value of f that is out of its bounds or not
-// one of its words, and what mends it; what is "" when all is well. V is the
-// value without its pointer.
+// Check returns a problem if a value of f is outside its bounds or not an allowed word, and
+// how to fix it; what is "" if there is no problem. V is the value without its pointer.
 func (f *Field) Check(v reflect.Value) (what, remedy string) {
 	switch f.Type.Kind {
 	case Int, Scalar:
@@ -74,7 +73,7 @@ func (f *Field) Bounds() string {
 	return ""
 }
 
-// orList returns words as a person says them: "a, b or c".
+// orList returns words as a phrase: "a, b or c".
 func orList(words []string) string {
 	if len(words) == 1 {
 		return words[0]
@@ -82,10 +81,9 @@ func orList(words []string) string {
 	return strings.Join(words[:len(words)-1], ", ") + " or " + words[len(words)-1]
 }
 
-// Nearest returns the known word that was most likely meant by word, or "" when
-// none is near enough. It bears a typing error for every three letters, the
-// swap of two neighbours being one, and does not mind letter case or which of
-// "-", "_" and " " stands between words.
+// Nearest returns the known word that is most similar to word, or "" if none is similar
+// enough. It tolerates a typing error for every three letters, counting a swap of two
+// neighbours as one, and ignores case and the difference between "-", "_" and " ".
 func Nearest(word string, known []string) string {
 	const longest = 64
 	if word == "" || len(word) > longest {
@@ -101,7 +99,7 @@ func Nearest(word string, known []string) string {
 	return best
 }
 
-// foldWord takes out of a word what does not matter between two spellings.
+// foldWord removes from a word what does not distinguish words.
 func foldWord(word string) string {
 	return strings.Map(func(r rune) rune {
 		if r == '_' || r == '-' || r == ' ' {
@@ -111,8 +109,8 @@ func foldWord(word string) string {
 	}, strings.ToLower(word))
 }
 
-// distance returns how many insertions, deletions, substitutions and swaps of
-// neighbours lead from a to b (optimal string alignment).
+// distance returns the number of insertions, deletions, substitutions and swaps of
+// neighbours between a and b (optimal string alignment).
 func distance(a, b string) int {
 	before, row, next := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
 	for j := range row {

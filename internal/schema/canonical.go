@@ -10,30 +10,29 @@ import (
 	"strconv"
 )
 
-// Masked stands in the place of a secret in what is shown.
+// Masked replaces a secret in output.
 const Masked = "********"
 
-// FlagSuffix is what Form.Flag puts behind the name of a secret.
+// FlagSuffix is appended to the name of a secret by Form.Flag.
 const FlagSuffix = "_set"
 
-// Form says how values are written as JSON. The zero Form writes them as they
-// are, secrets too.
+// Form configures how values are written as JSON. The zero Form writes them unchanged,
+// including secrets.
 type Form struct {
-	// Written returns the text of the document for the field with this path,
-	// where that differs from the value: "${file:/run/secrets/key}". It may be nil.
+	// Written returns the text in the document of the field with this path, if it differs
+	// from the value: "${file:/run/secrets/key}". It may be nil.
 	Written func(path string) (text string, ok bool)
 	// Mask writes Masked in the place of secrets.
 	Mask bool
-	// Flag writes a field NAME_set beside each secret NAME that is there.
+	// Flag writes a field NAME_set for each secret NAME that is set.
 	Flag bool
 }
 
-// Hider is an object that says itself which of its fields are secrets, of those with
-// MaybeSecret. Hides does not change the object.
+// Hider is an object that determines which of its fields with MaybeSecret are secrets.
+// Hides does not change the object.
 type Hider interface{ Hides(field string) bool }
 
-// Hides reports whether the value of a field of v, an object, is a secret that is shown
-// to nobody.
+// Hides reports whether the value of a field of v, an object, is a secret.
 func Hides(f *Field, v reflect.Value) bool {
 	if !f.MaybeSecret {
 		return f.Secret
@@ -42,10 +41,9 @@ func Hides(f *Field, v reflect.Value) bool {
 	return ok && h.Hides(f.Name)
 }
 
-// AppendJSON appends the canonical form of v, an object of o's type that stands
-// at path: JSON with the fields in their order, without those that have their
-// default and need not be there. Two objects that say the same have the same
-// form, however they are written.
+// AppendJSON appends the canonical form of v, an object of o's type at path: JSON with the
+// fields in their order, without optional fields that have their default. Equal objects
+// have the same form, however they are written.
 func (o *Object) AppendJSON(out []byte, v reflect.Value, path string, form Form) []byte {
 	out = append(out, '{')
 	first := true
@@ -98,8 +96,8 @@ func (o *Object) isDefault(f *Field, v reflect.Value) bool {
 	return SameValue(v, fallback)
 }
 
-// Optional reports whether an empty value of the type says something else than
-// an absent one: a list of settings that switches off what it would inherit.
+// Optional reports whether an empty value of the type differs from an absent one: an empty
+// list disables what would be inherited.
 func (t *Type) Optional() bool { return t.Go.Implements(reflect.TypeFor[interface{ Off() bool }]()) }
 
 // SameValue reports whether two plain values or lists of one type are the same.
@@ -117,7 +115,7 @@ func (f *Field) Hidden() *Field {
 	return &hidden
 }
 
-// AppendJSON appends the canonical form of a value of f, which stands at path.
+// AppendJSON appends the canonical form of a value of f, which is at path.
 func (f *Field) AppendJSON(out []byte, v reflect.Value, path string, form Form) []byte {
 	if f.Secret && form.Mask && !v.IsZero() && f.Type.Kind != Map {
 		return appendText(out, Masked)

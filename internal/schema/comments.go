@@ -19,16 +19,15 @@ type Comments struct {
 	packages     map[string]map[string]string
 }
 
-// NewComments returns the comments of the module of this name, whose source
-// stands in the folder root. Packages are read when they are asked for.
+// NewComments returns the comments of the module with this name, whose source is in the
+// directory root. Packages are parsed when they are needed.
 func NewComments(module, root string) *Comments {
 	return &Comments{module: module, root: root, packages: map[string]map[string]string{}}
 }
 
-// Object returns the first paragraph of the comment of an object's type, which is
-// for operators; what follows it is for programmers. It begins with the name that
-// people know the object by. The error says that the
-// source could not be read or has no comment there.
+// Object returns the first paragraph of the comment of an object's type, which is for
+// operators; the rest is for developers. It begins with the name that operators know the
+// object by. The error means that the source could not be read or has no comment.
 func (c *Comments) Object(o *Object) (string, error) {
 	text, err := c.find(o.Go.PkgPath(), o.Go.Name())
 	text, _, _ = strings.Cut(text, "\n\n")
@@ -38,11 +37,12 @@ func (c *Comments) Object(o *Object) (string, error) {
 	return text, err
 }
 
-// Field returns the comment of a field, and what absent means if that is no value of its own.
+// Field returns the comment of a field, with the meaning of absent if that differs from its
+// default.
 func (c *Comments) Field(f *Field) (string, error) {
 	text, err := c.find(f.Owner.PkgPath(), f.Owner.Name()+"."+f.GoName)
 	if err == nil && f.fallsBack() {
-		text += fmt.Sprintf(" Absent means that it is not set here; where nobody sets it, it is %s.", f.Default)
+		text += fmt.Sprintf(" Absent means that the value is inherited; the default is %s.", f.Default)
 	}
 	return text, err
 }

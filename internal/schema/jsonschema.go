@@ -191,14 +191,14 @@ func scalarSchema(t reflect.Type) *jsonType {
 	return &jsonType{Type: "string"}
 }
 
-// Formed is a scalar that tells editors what it looks like.
+// Formed is a scalar that describes its format for editors.
 type Formed interface {
 	// JSONForm returns the JSON types that a value may have, and the pattern
 	// of those that are strings.
 	JSONForm() (types []string, pattern string)
 }
 
-// typeWord returns the word for a type on the reference page.
+// typeWord returns the name of a type on the reference page.
 func typeWord(t *Type) string {
 	switch t.Kind {
 	case Bool:

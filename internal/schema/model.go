@@ -21,7 +21,7 @@ const (
 	Int
 	// Text is a string.
 	Text
-	// Scalar is a type of its own that reads itself from text.
+	// Scalar is a type that parses itself from text.
 	Scalar
 	// Struct is an object with named fields.
 	Struct
@@ -56,9 +56,9 @@ type Object struct {
 	Go reflect.Type
 	// Fields are its fields in order, those of embedded structs in their place.
 	Fields []*Field
-	// Was leads from a name that a field had before to the one it has now.
+	// Was maps former names of fields to current ones.
 	Was map[string]string
-	// Later are field names that are known and not built yet.
+	// Later are names of fields that are reserved and not implemented yet.
 	Later []string
 
 	name     string
@@ -70,21 +70,21 @@ type Object struct {
 type Field struct {
 	// Name is the name in a configuration.
 	Name string
-	// GoName and Owner say where its comment stands: the field's Go name and
-	// the struct type that declares it.
+	// GoName and Owner locate its comment: the field's Go name and the struct type that
+	// declares it.
 	GoName string
 	Owner  reflect.Type
-	// Index leads to the field by reflect's FieldByIndex.
+	// Index is the argument of reflect's FieldByIndex.
 	Index []int
 	// Type describes its values.
 	Type *Type
-	// Required is whether it must be there.
+	// Required is whether it must be set.
 	Required bool
-	// Default is the text of its default value; HasDefault tells "" from none.
+	// Default is the text of its default value; HasDefault distinguishes "" from none.
 	Default    string
 	HasDefault bool
-	// Min and Max bound a number, or the length of a text, list or map; nil is
-	// no bound. The texts are those of the tags.
+	// Min and Max limit a number, or the length of a text, list or map; nil means no
+	// limit. The texts are those of the tags.
 	Min, Max         *int64
 	MinText, MaxText string
 	// Enum are the values it can have; empty means any.
@@ -93,24 +93,24 @@ type Field struct {
 	Later []string
 	// Example is a value to show.
 	Example string
-	// NoExpand is whether ${…} stands for itself in its text.
+	// NoExpand is whether ${…} has no special meaning in its text.
 	NoExpand bool
-	// Secret is whether its value is shown to nobody: a password hash, a token.
+	// Secret is whether its value is never shown: a password hash, a token.
 	Secret bool
-	// MaybeSecret is whether the object says which of its values are: see Hider.
+	// MaybeSecret is whether the object determines which of its values are secrets: see
+	// Hider.
 	MaybeSecret bool
-	// Host is who may set the field beside the one who writes the documents on the
-	// machine: "" everybody who may change the object, HostAdmin admins, HostDisk
-	// nobody. It is for what reaches for other things of the machine, such as files.
+	// Host is who may set the field besides the owner of the files: "" means everyone who
+	// may change the object, HostAdmin admins, HostDisk no one. It protects fields that
+	// access other parts of the machine, such as files.
 	Host string
-	// Label is whether labels of containers may set it, which are written by people with
-	// less trust than operators. Of an object in it only fields that are marked, too.
+	// Label is whether container labels can set it, which are trusted less than operators.
+	// The fields of an object need the mark, too.
 	Label bool
-	// Unordered is whether the order of a list's elements says nothing.
+	// Unordered is whether the order of a list's elements has no meaning.
 	Unordered bool
-	// Called is the word for an element of this list or map ("route"), and
-	// CalledBy the element's field that tells it from the others; "" for the
-	// key of a map.
+	// Called is the name of an element of this list or map ("route"), and CalledBy the
+	// field that identifies an element; "" for the key of a map.
 	Called, CalledBy string
 
 	fallback reflect.Value
@@ -131,8 +131,8 @@ func Describe(t reflect.Type) *Object {
 	return root
 }
 
-// tellApart gives every object a name of its own: of two with the same one the
-// later is called by who has it, too ("ServerTLS").
+// tellApart gives every object a unique name: the later one of two with the same name is
+// prefixed by its owner's ("ServerTLS").
 func (o *Object) tellApart() {
 	all := o.Objects()
 	taken := map[string]bool{}
@@ -159,9 +159,9 @@ func shortestHolder(all []*Object, sub *Object) string {
 // Field returns the field with this name in a configuration, or nil.
 func (o *Object) Field(name string) *Field { return o.byName[name] }
 
-// Name returns the name of the object's type for people: "Port". No other object
-// has it. The settings of a room are called as the field that holds them
-// ("RateLimit"), or as what that calls an element of its list ("HeaderRule").
+// Name returns the name of the object's type for people: "Port". It is unique. The settings
+// of a feature are named after the field that holds them ("RateLimit"), or after an element
+// of its list ("HeaderRule").
 func (o *Object) Name() string { return o.name }
 
 // Names returns the names of all fields, in order.
@@ -271,7 +271,7 @@ func (d describer) field(owner reflect.Type, sf reflect.StructField, name string
 	return f
 }
 
-// nameObject gives the settings of a room the name of the field that holds them.
+// nameObject gives the settings of a feature the name of the field that holds them.
 func (f *Field) nameObject() {
 	o := f.Type.Innermost().Object
 	switch {
@@ -356,11 +356,11 @@ func (o *Object) setDefault(f *Field) {
 // points to is shared and must not be changed.
 func (f *Field) DefaultOf() reflect.Value { return f.fallback }
 
-// fallsBack reports whether the default is only what holds when nobody set the field: where
-// it is absent another may say it, so that no document may be told that it is the default there.
+// fallsBack reports whether the default only applies if the field is set nowhere: an absent
+// value can be inherited, so that it must not be shown as the default.
 func (f *Field) fallsBack() bool { return f.HasDefault && f.Type.Pointer }
 
-// SetText sets v, a settable value of a plain type t, to what text says.
+// SetText sets v, a settable value of a plain type t, from text.
 func (t *Type) SetText(v reflect.Value, text string) error {
 	switch t.Kind {
 	case Bool:

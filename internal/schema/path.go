@@ -8,10 +8,9 @@ import (
 	"headgate/internal/proto/uri"
 )
 
-// CheckPath tells what is wrong with a path that an operator writes (a route's,
-// a base path, a prefix to add), and what mends it; what is "" when all is
-// well. The path must be canonical, that is, in the one form in which requests
-// are matched, so that what is written is what is meant.
+// CheckPath returns a problem of a path in the configuration (of a route, a base path, a
+// prefix to add), and how to fix it; what is "" if there is none. The path must be
+// canonical, the one form in which requests are matched.
 func CheckPath(path string) (what, remedy string) {
 	if path == "" || path[0] != '/' {
 		return fmt.Sprintf("path %q does not begin with /", path), fmt.Sprintf("write %q", "/"+path)
@@ -61,8 +60,8 @@ func encodePath(path string) string {
 	return b.String()
 }
 
-// CheckFieldValue tells what is wrong with a header field's value, and what
-// mends it; what is "" when all is well (RFC 9110, section 5.5).
+// CheckFieldValue returns a problem of a header field's value, and how to fix it; what is
+// "" if there is none (RFC 9110, section 5.5).
 func CheckFieldValue(value string) (what, remedy string) {
 	for i := range len(value) {
 		if c := value[i]; c < ' ' && c != '\t' || c == 0x7f {

@@ -64,8 +64,8 @@ func LabelReference(kinds []*Object, comments *Comments, intro string) ([]byte, 
 	return b.Bytes(), nil
 }
 
-// labelRows writes a row for each plain field that labels may set, N standing for the
-// number of an element.
+// labelRows writes a row for each plain field that labels can set, with N for the index of
+// an element.
 func labelRows(b *bytes.Buffer, o *Object, path string, comments *Comments) error {
 	for _, f := range o.Fields {
 		if !f.Label {
@@ -91,7 +91,7 @@ func labelRows(b *bytes.Buffer, o *Object, path string, comments *Comments) erro
 	return nil
 }
 
-// withoutName takes the name and its verb off a comment that stands behind it.
+// withoutName removes the name and verb from a comment that follows the name.
 func withoutName(text, name string) string {
 	rest, ok := strings.CutPrefix(text, "`"+name+"` ")
 	if !ok {

@@ -10,8 +10,7 @@ import (
 	"strings"
 )
 
-// RegexError returns what is wrong with a regular expression, without the words
-// that the library puts in front of it.
+// RegexError returns the error of a regular expression, without the library's prefix.
 func RegexError(err error) string {
 	if e, ok := errors.AsType[*syntax.Error](err); ok {
 		return e.Code.String() + ": " + e.Expr
@@ -19,9 +18,9 @@ func RegexError(err error) string {
 	return err.Error()
 }
 
-// CheckReplacement tells of a group that a replacement names and expr does not
-// have; what is "" when all is well. $1, ${1}, $name and ${name} stand for
-// groups, $$ for a dollar sign, as in regexp.Expand.
+// CheckReplacement returns a problem for a group in a replacement that expr does not have;
+// what is "" if there is none. $1, ${1}, $name and ${name} refer to groups, $$ is a dollar
+// sign, as in regexp.Expand.
 func CheckReplacement(replacement string, expr *regexp.Regexp) (what, remedy string) {
 	for {
 		i := strings.IndexByte(replacement, '$')

@@ -14,9 +14,9 @@ import (
 type Problem struct {
 	// File is the configuration's name, "" when it came from elsewhere.
 	File string `json:"file,omitempty"`
-	// Line says where it is, counted from 1; 0 when nobody knows.
+	// Line is the line, counted from 1; 0 if unknown.
 	Line int `json:"line,omitempty"`
-	// Column says where in the line, counted from 1; 0 when nobody knows.
+	// Column is the column, counted from 1; 0 if unknown.
 	Column int `json:"column,omitempty"`
 	// Object is the object's kind and name: "proxy shop, route /api".
 	Object string `json:"object,omitempty"`
@@ -24,7 +24,7 @@ type Problem struct {
 	Field string `json:"field,omitempty"`
 	// What is wrong, in lower case and without a full stop.
 	What string `json:"what"`
-	// Remedy is what mends it, in the same form; "" when What says it all.
+	// Remedy is how to fix it, in the same form; "" if What is sufficient.
 	Remedy string `json:"remedy,omitempty"`
 }
 
@@ -55,10 +55,10 @@ func (p Problem) Error() string {
 	return b.String()
 }
 
-// Positions knows where in a file a field stands.
+// Positions maps fields to positions in files.
 type Positions interface {
-	// Position returns line and column of the field with this path, or of the
-	// nearest object around it; 0, 0 when nothing is known.
+	// Position returns line and column of the field with this path, or of the nearest
+	// object around it; 0, 0 if unknown.
 	Position(path string) (line, column int)
 	// File returns the name of the file that holds the field, "" when nothing is
 	// known.
@@ -80,22 +80,20 @@ type Report struct {
 	problems  []Problem
 	notes     []Problem
 	dropped   int
-	// told are the fields that have a problem: true when nothing of their value
-	// could be read.
-	told map[string]bool
+	// reported are the fields that have a problem: true if their value could not be read.
+	reported map[string]bool
 }
 
 // NewReport returns an empty report for the configuration with this name.
 // Positions may be nil when it did not come from a file.
 func NewReport(file string, positions Positions) *Report {
-	return &Report{file: file, positions: positions, told: map[string]bool{}}
+	return &Report{file: file, positions: positions, reported: map[string]bool{}}
 }
 
-// Add adds a problem. File, and Line and Column when they are 0, are filled in
-// from what the report knows of the field. A problem without a place of its own
-// is left out when its field has one already, or when nothing could be read of
-// an object around it: it would only follow from that one. Past 1 000 problems
-// they are counted and left out.
+// Add adds a problem. It fills in File, and Line and Column if they are 0. A problem
+// without a position is omitted if its field already has one, or if an object around it
+// could not be read: it would be a consequence. Problems beyond 1 000 are counted and
+// omitted.
 func (r *Report) Add(p Problem) {
 	if p.Line == 0 && p.Field != "" && r.follows(p.Field) {
 		return
@@ -105,14 +103,14 @@ func (r *Report) Add(p Problem) {
 		return
 	}
 	r.place(&p)
-	if _, ok := r.told[p.Field]; !ok {
-		r.told[p.Field] = false
+	if _, ok := r.reported[p.Field]; !ok {
+		r.reported[p.Field] = false
 	}
 	r.problems = append(r.problems, p.short())
 }
 
-// short returns p with bounded texts. The field stays whole: it is what others find the
-// object by.
+// short returns p with shortened texts. The field is not shortened, because it identifies
+// the object.
 func (p Problem) short() Problem {
 	for _, text := range []*string{&p.Object, &p.What, &p.Remedy} {
 		*text = shown.Short(*text, maxText)
@@ -120,11 +118,11 @@ func (p Problem) short() Problem {
 	return p
 }
 
-// SetFile says which file is being read: problems with a line of their own stand in
-// it. "" asks the positions.
+// SetFile sets the file that is being read, for problems with a line. "" uses the
+// positions.
 func (r *Report) SetFile(name string) { r.file = name }
 
-// place fills in where a problem stands.
+// place fills in the position of a problem.
 func (r *Report) place(p *Problem) {
 	if p.Line == 0 && p.File == "" && r.positions != nil {
 		p.Line, p.Column = r.positions.Position(p.Field)
@@ -137,25 +135,25 @@ func (r *Report) place(p *Problem) {
 	}
 }
 
-// follows reports whether a problem of this field was told already, or follows
-// from one that was.
+// follows reports whether a problem of this field, or of an object around it, was reported
+// already.
 func (r *Report) follows(field string) bool {
-	if _, ok := r.told[field]; ok {
+	if _, ok := r.reported[field]; ok {
 		return true
 	}
 	for i := range len(field) {
-		if (field[i] == '.' || field[i] == '[') && r.told[field[:i]] {
+		if (field[i] == '.' || field[i] == '[') && r.reported[field[:i]] {
 			return true
 		}
 	}
-	return r.told[""]
+	return r.reported[""]
 }
 
 // Empty reports whether nothing is wrong.
 func (r *Report) Empty() bool { return len(r.problems) == 0 }
 
-// Problems returns the problems in the order of the file. The last one says how
-// many were left out, if any were.
+// Problems returns the problems in the order of the file. The last one has the number of
+// omitted problems, if any.
 func (r *Report) Problems() []Problem {
 	out := slices.Clone(r.problems)
 	slices.SortStableFunc(out, func(a, b Problem) int {
@@ -170,8 +168,8 @@ func (r *Report) Problems() []Problem {
 // Root returns the place of the whole configuration.
 func (r *Report) Root() Place { return Place{report: r} }
 
-// Notes returns what an operator should know of the configuration, in the order of
-// the file. A note is no reason to refuse it.
+// Notes returns what an operator should know about the configuration, in the order of the
+// file. Notes do not reject it.
 func (r *Report) Notes() []Problem {
 	out := slices.Clone(r.notes)
 	slices.SortStableFunc(out, func(a, b Problem) int {
@@ -205,9 +203,8 @@ func (p Place) Field(name string) Place {
 // Index returns the place of the element i of the list at p.
 func (p Place) Index(i int) Place { return Place{report: p.report, parent: &p, index: i} }
 
-// Called returns p with the words that name its object: its kind ("proxy",
-// "route") and its name, which may be empty. The words of the objects around it
-// are put in front of them.
+// Called returns p with the description of its object: its kind ("proxy", "route") and its
+// name, which may be empty. It follows the descriptions of the objects around it.
 func (p Place) Called(kind, name string) Place {
 	p.kind, p.called = kind, name
 	return p
@@ -228,8 +225,8 @@ func (p Place) Path() string {
 	return JoinPath(before, p.name)
 }
 
-// JoinPath returns the path of the field name of the object at path. A name
-// with a dot, a bracket or a quote stands in quotes and brackets.
+// JoinPath returns the path of the field name of the object at path. A name with a dot, a
+// bracket or a quote is quoted in brackets.
 func JoinPath(path, name string) string {
 	if name == "" || strings.ContainsAny(name, ".[]\" ") {
 		return path + "[" + strconv.Quote(name) + "]"
@@ -240,8 +237,7 @@ func JoinPath(path, name string) string {
 	return path + "." + name
 }
 
-// Object returns the words for the object p is part of: "proxy shop, route
-// /api".
+// Object returns the description of the object of p: "proxy shop, route /api".
 func (p Place) Object() string {
 	var words []string
 	for at := &p; at != nil; at = at.parent {
@@ -256,19 +252,19 @@ func (p Place) Object() string {
 	return strings.Join(words, ", ")
 }
 
-// Problem adds a problem with what stands at p. Both texts are in lower case
-// and without a full stop; remedy may be empty.
+// Problem adds a problem with the value at p. Both texts are in lower case and without a
+// period; remedy may be empty.
 func (p Place) Problem(what, remedy string) {
 	p.report.Add(Problem{Object: p.Object(), Field: p.Path(), What: what, Remedy: remedy})
 }
 
-// Note adds a note on what stands at p: something that works and is a bad idea.
-// Both texts are in the form of a problem's.
+// Note adds a note on the value at p: a setting that works but is not recommended. The
+// texts have the form of a problem's.
 func (p Place) Note(what, remedy string) {
 	p.report.AddNote(Problem{Object: p.Object(), Field: p.Path(), What: what, Remedy: remedy})
 }
 
-// AddNote adds a note. What it does not say of its place is filled in.
+// AddNote adds a note, and fills in its position.
 func (r *Report) AddNote(n Problem) {
 	if len(r.notes) < MaxNotes {
 		r.place(&n)
@@ -276,7 +272,7 @@ func (r *Report) AddNote(n Problem) {
 	}
 }
 
-// ProblemAt is Problem for what stands at a known line and column.
+// ProblemAt is Problem for a value at a known line and column.
 func (p Place) ProblemAt(line, column int, what, remedy string) {
 	if p.Full() {
 		p.report.dropped++
@@ -289,17 +285,17 @@ func (p Place) ProblemAt(line, column int, what, remedy string) {
 // of what is in it are left out.
 func (p Place) Broken(line, column int, what, remedy string) {
 	p.ProblemAt(line, column, what, remedy)
-	p.report.told[p.Path()] = true
+	p.report.reported[p.Path()] = true
 }
 
-// Full reports whether further problems are only counted, so that nobody needs
-// to work on their remedies.
+// Full reports whether further problems are only counted, so that remedies need not be
+// computed.
 func (p Place) Full() bool { return len(p.report.problems) >= maxProblems }
 
-// Reported reports whether a problem of what stands at p was told already.
+// Reported reports whether the value at p already has a problem.
 func (p Place) Reported() bool { return p.report.follows(p.Path()) }
 
-// Problemf is Problem with what put together as by fmt.Sprintf.
+// Problemf is Problem with a format as in fmt.Sprintf.
 func (p Place) Problemf(remedy, what string, args ...any) {
 	p.Problem(fmt.Sprintf(what, args...), remedy)
 }

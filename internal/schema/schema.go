@@ -1,18 +1,17 @@
-// Package schema reads what the types of the configuration say of themselves:
-// names, defaults and bounds from their tags, documentation from their
-// comments. It collects the problems of a configuration in a Report, fills
-// defaults and checks bounds at run time, and describes the types for editors
-// (JSON Schema) and people (the reference page).
+// Package schema reads the description of the configuration from its types: names, defaults
+// and bounds from their tags, documentation from their comments. It collects the problems
+// of a configuration in a Report, sets defaults and checks bounds at run time, and
+// describes the types for editors (JSON Schema) and people (the reference page).
 //
-// The tags of a field are: json (its name; "-" leaves it out), required:"true",
-// default:"30s", min:"1" and max:"100" (of a number; of the length of a text,
-// list or map), enum:"a,b", later:"c,d" (words that are known and refused until
-// they are built), was:"x,y" (names it had before, which are refused and answered
-// with the new one), example:"x", expand:"no" (variables are not expanded in it), secret:"true" (its
-// value is shown to nobody), and host:"admin" or host:"disk" (it reaches for something
-// of the machine, such as a file: through the API admins alone may set it, or nobody). A default on a pointer is what holds when nobody set it; it is not
-// filled in.
+// The tags of a field are: json (its name; "-" omits it), required:"true", default:"30s",
+// min:"1" and max:"100" (of a number; of the length of a text, list or map), enum:"a,b",
+// later:"c,d" (words that are reserved and rejected until they are implemented), was:"x,y"
+// (former names, which are rejected with a reference to the new one), example:"x",
+// expand:"no" (variables are not expanded), secret:"true" (the value is never shown), and
+// host:"admin" or host:"disk" (it accesses something of the machine, such as a file:
+// through the API only admins can set it, or no one can). A default on a pointer applies if
+// the field is set nowhere; it is not filled in.
 //
-// It does not know any object of the configuration: internal/config and the
-// rooms below it do.
+// The package does not know any object of the configuration: internal/config and the
+// packages below it do.
 package schema

@@ -1,6 +1,7 @@
-// Package disk gives configurations that stand in files: one file, or all *.yaml of a
-// folder, in order of name. Open names it, Read reads it whole, bounded, and never
-// waiting for anybody, and Watch tells when it may have changed.
+// Package disk reads configurations from files: one file, or all *.yaml files of a
+// directory in the order of their names. Open selects the path, Read reads the files within
+// limits and without blocking on other processes, and Watch reports when they may have
+// changed.
 package disk
 
 import (
@@ -18,8 +19,8 @@ type Source struct {
 	log  *slog.Logger
 }
 
-// Open returns the source of a path. Whether it is a file or a folder is looked at
-// anew by every Read.
+// Open returns the source for a path. Every Read checks again whether it is a file or a
+// directory.
 func Open(path string, log *slog.Logger) *Source {
 	if full, err := filepath.Abs(path); err == nil {
 		path = full
@@ -40,10 +41,10 @@ func (s *Source) Folder() (path string, single bool) {
 	return s.path, err != nil || !info.IsDir()
 }
 
-// Read returns the documents as they are now. Relative paths in them begin in the
-// folder in which they stand. The documents of known, which may be nil, are likely to
-// be the same still: of those that are, nothing is copied. The error says what is wrong
-// with one of them: not there, not a regular file, too large, not readable.
+// Read returns the current documents. Relative paths in them begin in their directory.
+// Known, which may be nil, is the previous configuration: documents that have not changed
+// are not copied. The error names a file that is missing, not a regular file, too large, or
+// not readable.
 func (s *Source) Read(known *config.Config) (config.Documents, error) {
 	return documents(s.path, known)
 }

@@ -14,14 +14,13 @@ import (
 // maxTotal bounds what the documents of a folder hold together.
 const maxTotal = 64 << 20
 
-// Documents reads a configuration by the name of a file or of a folder. Of a folder
-// it reads every file whose name ends in .yaml and does not begin with a dot, in
-// the order of their names. Relative paths begin in that folder, or in the file's.
-// The error says what cannot be read, and names the file.
+// Documents reads a configuration from a file or a directory. From a directory it reads
+// every file whose name ends in .yaml and does not begin with a dot, in the order of the
+// names. Relative paths begin in that directory, or in the file's. The error names the file
+// that cannot be read.
 func Documents(name string) (config.Documents, error) { return documents(name, nil) }
 
-// documents is Documents where those of known are likely to be the same still; see
-// Source.Read.
+// documents is Documents with the previous configuration; see Source.Read.
 func documents(name string, known *config.Config) (config.Documents, error) {
 	names, dir, err := paths(name)
 	if err != nil {
@@ -46,7 +45,7 @@ func documents(name string, known *config.Config) (config.Documents, error) {
 func paths(name string) (names []string, folder string, err error) {
 	info, err := os.Stat(name)
 	if err != nil || !info.IsDir() {
-		return []string{name}, filepath.Dir(name), nil // Read says what is wrong
+		return []string{name}, filepath.Dir(name), nil // Read reports the error
 	}
 	names, err = documentsOf(name)
 	return names, name, err

@@ -14,8 +14,8 @@ import (
 // in several steps.
 const settleTime = 50 * time.Millisecond
 
-// lookInterval is how often the file is looked at where the system does not
-// tell of changes, as on network file systems.
+// lookInterval is how often the file is checked on systems and network file systems without
+// notifications.
 const lookInterval = 5 * time.Second
 
 // Watch calls changed when the documents may have changed since it was called last,
@@ -52,8 +52,8 @@ func (s *Source) Watch(ctx context.Context, changed func()) {
 	}
 }
 
-// subscribe returns the system's events for the file's directory. Without them
-// the file is looked at now and then, which is said once.
+// subscribe returns the system's events for the file's directory. Without them the file is
+// polled, which is logged once.
 func (s *Source) subscribe() (<-chan fsnotify.Event, func()) {
 	w, err := fsnotify.NewWatcher()
 	if err == nil {
@@ -81,7 +81,7 @@ func (s *Source) subscribe() (<-chan fsnotify.Event, func()) {
 type stamps map[string]stamp
 
 func (s *Source) stamps() stamps {
-	names, _, _ := paths(s.path) // without any, Read says why
+	names, _, _ := paths(s.path) // if there are none, Read reports why
 	all := make(stamps, len(names))
 	for _, name := range names {
 		all[name] = stampOf(name)
@@ -92,10 +92,10 @@ func (s *Source) stamps() stamps {
 // are reports whether no document has changed between two looks.
 func (s stamps) are(t stamps) bool { return s != nil && t != nil && maps.EqualFunc(s, t, stamp.is) }
 
-// stamp tells one version of a file from another without reading it.
+// stamp identifies a version of a file without reading it.
 type stamp struct {
 	info os.FileInfo // nil if there is no file
-	file string      // what links lead to
+	file string      // the target of links
 }
 
 func stampOf(name string) stamp {

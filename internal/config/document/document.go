@@ -1,17 +1,15 @@
-// Package document is the text of a configuration: Read takes a file apart into
-// the nodes of its YAML and tells where each stands, Edit changes a value in it and
-// leaves every other byte alone.
+// Package document is the text of a configuration file: Read parses it into YAML nodes with
+// their positions; Edit changes a value and leaves every other byte as it is.
 //
-// parse.go reads YAML within bounds, with the library; quick.go and quickflow.go
-// read the plain part of it that large files are written in, several times as
-// fast; outline.go finds the entries of such a file without parsing them, so that
-// those whose text is known need no parsing at all. node.go is what the nodes mean.
+// parse.go reads YAML within limits, with the library; quick.go and quickflow.go read the
+// plain subset that large files are written in, several times as fast; outline.go finds the
+// entries of such a file without parsing them, so that unchanged entries need no parsing.
+// node.go defines the meaning of nodes.
 //
-// edit.go is an edit from its path to the proof that it did what was wanted:
-// value.go compares what texts say and writes values, span.go finds where a node
-// ends, splice.go the change of the text that brings it nearer to what is wanted.
+// edit.go makes an edit and verifies its result: value.go compares and writes values,
+// span.go finds the end of a node, splice.go computes the changes of the text.
 //
-// It does not know what a configuration may hold: that is package config.
+// The package does not know the settings: those are in package config.
 package document
 
 import (
@@ -26,30 +24,29 @@ type Document struct {
 	name string
 	text string
 	root *yaml.Node
-	// list are the entries that the outline has found, in their order, and index says
-	// where in it they are. It is nil for a file that was read as a whole.
+	// list are the entries that the outline has found, in order, and index their positions
+	// in it. It is nil for a file that was parsed as a whole.
 	list  []Entry
 	index map[place]int
-	// forgot says that Forget was called.
+	// forgot is set by Forget.
 	forgot bool
-	// others are the entries that the outline did not find: those of sections that
-	// stand in brackets, or all.
+	// others are the entries that are not in the outline: those of sections in flow style,
+	// or all.
 	others map[place]*Entry
 }
 
-// place is where an entry stands: a key of the outermost object, and a name below
-// it.
+// place identifies an entry: a top-level key, and a name below it.
 type place struct{ section, name string }
 
-// Entry is what stands at a key of the outermost object (Section is "" then), or at
-// a name below one that is a section: an object of a configuration.
+// Entry is the value of a top-level key (Section is "" then), or of a name below a section:
+// an object of a configuration.
 type Entry struct {
-	// Section and Name are the keys that lead to it.
+	// Section and Name are the keys of the entry.
 	Section, Name string
-	// Line and Column are where its key stands, from 1.
+	// Line and Column are the position of its key, from 1.
 	Line, Column int
-	// Text is the lines that the entry is on, its key's first, with the comments
-	// below it. It is "" where the file is not plain enough to tell.
+	// Text are the lines of the entry, beginning with its key, with the comments below it.
+	// It is "" if the outline cannot determine it.
 	Text string
 
 	start    int // of Text in the file
@@ -60,20 +57,18 @@ type Entry struct {
 	variable bool       // there is ${ in Text
 }
 
-// Outline tells Read how to take a file apart.
+// Outline are the options of Read.
 type Outline struct {
-	// Section reports whether what stands at a key of the outermost object has
-	// entries of its own.
+	// Section reports whether the value of a top-level key consists of entries.
 	Section func(key string) bool
-	// Before is the file as it was read before, or nil. Entries of sections that have
-	// the text that they had then are known: they are not parsed, unless there is a
-	// variable in them. Where the file is the same but for one stretch, only that is
-	// looked at.
+	// Before is the previous version of the file, or nil. Entries whose text has not
+	// changed are not parsed again, unless they contain a variable. If the files differ in
+	// one range only, nothing else is read.
 	Before *Document
 }
 
-// Read reads a file. Name is what problems call it; data is not kept. The problem
-// says why the file is not YAML, or out of bounds.
+// Read parses a file. Name is its name in problems; data is not kept. The problem describes
+// why the file is not YAML, or exceeds a limit.
 func Read(name string, data []byte, o Outline) (*Document, *schema.Problem) {
 	return ReadText(name, string(data), o)
 }
@@ -152,8 +147,8 @@ func (d *Document) Entry(section, name string) *Entry {
 	return d.others[at]
 }
 
-// Objects returns the entries of a section in their order. It returns false for one that
-// stands in the tree with all that is in it. The entries are not changed.
+// Objects returns the entries of a section in order. It returns false if the section was
+// parsed as a whole. The caller must not change the entries.
 func (d *Document) Objects(section string) ([]Entry, bool) {
 	i, ok := d.index[place{"", section}]
 	if !ok || d.list[i].Text != "" {
@@ -171,8 +166,8 @@ func (d *Document) SamePlaces(other *Document) bool {
 	return len(d.list) == len(other.list) && samePlaces(d.list, other.list)
 }
 
-// Forget gives up the trees of the entries that can be parsed again from their text. It
-// is for whoever has read the document, before others do.
+// Forget releases the trees of entries that can be parsed again from their text. It must be
+// called before the document is shared.
 func (d *Document) Forget() {
 	d.forgot = true
 	for i := range d.list {
@@ -229,8 +224,7 @@ func (d *Document) Position(path string) (line, column int) {
 	return line, column
 }
 
-// Holds reports whether the file has the object or field of the outermost object
-// that a path leads to.
+// Holds reports whether the file has the object or top-level field of a path.
 func (d *Document) Holds(path string) bool {
 	first, rest := CutStep(path)
 	if rest != "" {

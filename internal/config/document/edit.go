@@ -35,8 +35,8 @@ type Edit struct {
 	// Path is where: "proxies.shop.routes[0].path", in the form of a problem's field.
 	// The index after the last element of a list appends one.
 	Path string `json:"path"`
-	// Value is the value of a Set, as JSON. Texts are those of a document: ${VAR}
-	// stands for a variable. Fields that are null are absent.
+	// Value is the value of a Set, as JSON. Strings can contain variables such as ${VAR}.
+	// Fields that are null are absent.
 	Value json.RawMessage `json:"value,omitempty"`
 	// To is the new key of a Rename.
 	To string `json:"to,omitempty"`
@@ -48,14 +48,13 @@ type Edit struct {
 // maxSteps bounds how many places of a text one edit changes.
 const maxSteps = 500
 
-// Edit returns the document with an edit made. Every byte that the edit does not
-// touch stays: comments, order, quotes, anchors, and the texts with ${…}. A field
-// that is removed takes its line with it, and leaves the comments above it.
+// Edit returns the document after an edit. Every byte that the edit does not concern stays:
+// comments, order, quotes, anchors, and texts with ${…}. Removing a field removes its line,
+// and keeps the comments above it.
 //
-// What was read of the result is compared with what was wanted: an edit that
-// cannot be made in place, or that would change anything else because of an anchor
-// that others use, is refused, and the problem says why. Section is that of
-// Outline.
+// The parsed result is compared with the intended one: an edit that cannot be made in
+// place, or that would change other values through an anchor, is rejected with a problem.
+// Section is that of Outline.
 func (d *Document) Edit(e Edit, section func(string) bool) (*Document, *schema.Problem) {
 	ed := &editing{edit: e, section: section}
 	if p := ed.start(d); p != nil {
@@ -129,7 +128,7 @@ func (ed *editing) start(d *Document) (p *schema.Problem) {
 	return p
 }
 
-// plainName reports whether a path or name can stand in a document.
+// plainName reports whether a path or name can be written to a document.
 func plainName(s string) bool {
 	return utf8.ValidString(s) && !strings.ContainsFunc(s, unicode.IsControl)
 }
@@ -140,9 +139,9 @@ func (ed *editing) setDocument(d *Document) {
 	ed.root = ed.tree()
 }
 
-// tree returns the tree of the document, with what an edit has to look at in it: of a
-// section whose entries stand beside it those are the one that is edited, the one that
-// gets its name, and the first and the last. A new section is put behind the last entry.
+// tree returns the tree of the document, with the entries that an edit may read: in a
+// section of entries, these are the edited one, the one that gets its name, the first and
+// the last. A new section is added after the last entry.
 func (ed *editing) tree() *yaml.Node {
 	if ed.now.list == nil {
 		return ed.now.root
@@ -235,7 +234,7 @@ func (ed *editing) edited(v *value, inside []Step) (*value, *schema.Problem) {
 		}
 		return &out, nil
 	}
-	return nil, ed.problem(nil, "the path leads into a value that has no such part", "")
+	return nil, ed.problem(nil, "the path refers to a part that the value does not have", "")
 }
 
 func (ed *editing) wantedField(out *value, name string, inside []Step) (*value, *schema.Problem) {
@@ -274,7 +273,7 @@ func (ed *editing) done() bool {
 	return ed.entry(ed.focus).same(ed.want)
 }
 
-// depth is how many steps of the path lead to the entry.
+// depth is the number of steps of the path to the entry.
 func (ed *editing) depth() int {
 	if ed.focus.section == "" {
 		return 1
@@ -307,8 +306,8 @@ func (ed *editing) verify(before *Document) *schema.Problem {
 	return nil
 }
 
-// untouched holds that an entry which is not edited says what it said. Either may be
-// nil.
+// untouched verifies that an entry that is not edited has the same value as before. Either
+// may be nil.
 func (ed *editing) untouched(at, renamed place, was, is *Entry, before *Document) *schema.Problem {
 	switch {
 	case was != nil && is != nil && was.Text != "" && was.Text == is.Text:
@@ -320,7 +319,7 @@ func (ed *editing) untouched(at, renamed place, was, is *Entry, before *Document
 		if at.section != "" {
 			name = schema.JoinPath(at.section, at.name)
 		}
-		return ed.problem(nil, "the edit would change "+name+" too, which has the same anchor", "edit the file by hand, where the anchor stands")
+		return ed.problem(nil, "the edit would change "+name+" too, which has the same anchor", "edit the file by hand, at the anchor")
 	}
 	return nil
 }

@@ -41,7 +41,7 @@ func CutStep(path string) (Step, string) {
 	return Step{path[:end], -1}, strings.TrimPrefix(path[end:], ".")
 }
 
-// Find returns the value the step leads to in n, and its key in a mapping.
+// Find returns the value that the step selects in n, and its key in a mapping.
 func (s Step) Find(n *yaml.Node) (key, value *yaml.Node) {
 	switch {
 	case n.Kind == yaml.SequenceNode && s.Index >= 0 && s.Index < len(n.Content):
@@ -61,7 +61,7 @@ func (s Step) Find(n *yaml.Node) (key, value *yaml.Node) {
 	return nil, nil
 }
 
-// Resolved returns what an alias stands for, or n itself.
+// Resolved returns the target of an alias, or n itself.
 func Resolved(n *yaml.Node) *yaml.Node {
 	for n.Kind == yaml.AliasNode && n.Alias != nil {
 		n = n.Alias
@@ -74,8 +74,8 @@ func IsMerge(key *yaml.Node) bool {
 	return key.Kind == yaml.ScalarNode && key.Value == "<<" && key.Style&Quoted == 0
 }
 
-// Merged returns the mappings that << pulls into n, the first of which
-// wins. Whatever else stands at << is left out.
+// Merged returns the mappings that << includes in n, the first of which has precedence.
+// Other values of << are omitted.
 func Merged(n *yaml.Node) []*yaml.Node {
 	var out []*yaml.Node
 	for i := 0; i+1 < len(n.Content); i += 2 {
@@ -111,8 +111,7 @@ func IsNull(n *yaml.Node) bool {
 	return false
 }
 
-// PlainTag reports whether a value has no tag of its own, or one that says what
-// can be seen anyway.
+// PlainTag reports whether a value has no explicit tag, or one that is redundant.
 func PlainTag(n *yaml.Node) bool {
 	if n.Style&yaml.TaggedStyle == 0 {
 		return true

@@ -19,13 +19,12 @@ import (
 const (
 	// MaxSize is the largest file that is read.
 	MaxSize = 8 * unit.MiB
-	// maxDepth bounds how deep lists and mappings stand in each other.
+	// maxDepth limits how deep lists and mappings are nested.
 	maxDepth = 64
-	// maxParts bounds the lines and commas of a file, which are about its values
-	// before it is parsed.
+	// maxParts limits the lines and commas of a file, an estimate of its values before it
+	// is parsed.
 	maxParts = 1_000_000
-	// maxNodes bounds the values of a file, with every alias replaced by what
-	// it stands for.
+	// maxNodes limits the values of a file after every alias is replaced.
 	maxNodes = 2_000_000
 )
 
@@ -65,7 +64,7 @@ func Parse(name string, data []byte) (*yaml.Node, *schema.Problem) {
 	return doc, nil
 }
 
-// checkSize refuses what is too large to be a configuration.
+// checkSize rejects what is too large to be a configuration.
 func checkSize(name, data string) *schema.Problem {
 	if len(data) > int(MaxSize) {
 		return &schema.Problem{File: name, What: fmt.Sprintf("the file has %d bytes, more than the maximum of %v", len(data), MaxSize),
@@ -78,7 +77,7 @@ func checkSize(name, data string) *schema.Problem {
 	return nil
 }
 
-// checkBytes refuses what cannot be a configuration without parsing it.
+// checkBytes rejects what cannot be a configuration without parsing it.
 func checkBytes(name string, data []byte) *schema.Problem {
 	if p := checkSize(name, string(data)); p != nil {
 		return p
@@ -142,8 +141,8 @@ func emptyProblem(name string) *schema.Problem {
 	return &schema.Problem{File: name, Line: 1, Column: 1, What: "the file is empty", Remedy: `begin with "version: 1"`}
 }
 
-// syntaxProblem turns an error of the library into a problem, in our words where
-// its own would puzzle.
+// syntaxProblem converts an error of the library into a problem, and rewrites messages that
+// operators would not understand.
 func syntaxProblem(name string, data []byte, err error) *schema.Problem {
 	p := &schema.Problem{File: name, What: strings.TrimPrefix(err.Error(), "yaml: ")}
 	var load *yaml.LoadError
@@ -159,15 +158,16 @@ func syntaxProblem(name string, data []byte, err error) *schema.Problem {
 	case strings.Contains(p.What, "max depth"):
 		p.What, p.Remedy = fmt.Sprintf("lists and mappings are nested more than %d deep", maxDepth), "remove a level"
 	case strings.Contains(p.What, "cannot start any token") && tabIndents(data, p.Line):
-		p.What, p.Remedy = "a tab stands where the line is indented", "indent with spaces"
+		p.What, p.Remedy = "the line is indented with a tab", "indent with spaces"
 	default:
 		p.What, p.Remedy = plainSyntax(load.Message, load.ContextMsg, began)
 	}
 	return p
 }
 
-// plainSyntax says in plain words what the library says in those of its grammar, and what
-// mends it. Context is what was read, began where that began if in another line.
+// plainSyntax rewrites a message of the library without the terms of its grammar, and
+// suggests a fix. Context is what was being parsed, began where it began if on another
+// line.
 func plainSyntax(message, context, began string) (what, remedy string) {
 	anchor, isAnchor := strings.CutPrefix(message, "unknown anchor '")
 	switch {
@@ -191,7 +191,7 @@ func plainSyntax(message, context, began string) (what, remedy string) {
 	case strings.Contains(context, "quoted scalar") && strings.Contains(message, "end of stream"):
 		return "a quoted text is not closed", "put a quote at the end of the text" + began
 	case strings.Contains(message, "mapping values are not allowed"):
-		return "a colon stands where no key can be",
+		return "unexpected colon: no key is possible here",
 			"put a text with a colon in it in quotes; a key begins its line, indented like those beside it"
 	case context != "":
 		return message, context + began
@@ -199,7 +199,7 @@ func plainSyntax(message, context, began string) (what, remedy string) {
 	return message, ""
 }
 
-// tabIndents reports whether a tab stands before the text of a line.
+// tabIndents reports whether the indentation of a line contains a tab.
 func tabIndents(data []byte, line int) bool {
 	for text := range bytes.Lines(data) {
 		if line--; line == 0 {

@@ -39,9 +39,9 @@ const quickDepth = 32
 // parseQuick reads a file, or returns nil when it is not for quick.
 func parseQuick(data []byte) *yaml.Node { return new(quick).mappingOf(string(data), 1, 0) }
 
-// mappingOf reads lines of a file whose first is the line number first, and which
-// are a mapping that is indented by indent. It returns nil when they are not for
-// quick, which is of no use from then on.
+// mappingOf parses lines of a file as a mapping that is indented by indent; first is the
+// number of the first line. It returns nil if they are not in the plain subset; q must not
+// be used afterwards.
 func (q *quick) mappingOf(text string, first, indent int) (root *yaml.Node) {
 	if !q.split(text, first) {
 		return nil
@@ -144,7 +144,7 @@ func (q *quick) sequence(indent int) *yaml.Node {
 		rest := strings.TrimLeft(line.text[1:], " ")
 		column := indent + len(line.text) - len(rest)
 		if KeyLength(rest) > 0 {
-			// The entry is an object whose first field stands behind the dash.
+			// The entry is an object whose first field follows the dash.
 			line.text, line.indent = rest, column
 			q.links = append(q.links, q.block(column))
 			continue
@@ -239,8 +239,7 @@ func wordByte(c byte) bool {
 	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '_'
 }
 
-// inline reads a value that stands on one line, with nothing but a comment
-// behind it. Column counts from 0.
+// inline reads a value on one line, which only a comment may follow. Column counts from 0.
 func (q *quick) inline(text string, line, column int) *yaml.Node {
 	f := quickFlow{q: q, text: text, line: line, column: column}
 	var n *yaml.Node

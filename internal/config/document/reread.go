@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// reread takes the entries over that the document before has alike: those in front of
-// the stretch in which the two texts differ, and those behind it. Only the stretch is
-// looked at. It returns false where the outline has to be found anew.
+// reread reuses the entries of the previous version outside of the range in which the two
+// texts differ, and parses only that range. It returns false if the outline has to be
+// computed again.
 func (d *Document) reread(o Outline) bool {
 	b := o.Before
 	if b.list == nil {
@@ -16,8 +16,8 @@ func (d *Document) reread(o Outline) bool {
 	same := commonPrefix(b.text, d.text)
 	line := strings.LastIndexByte(d.text[:same], '\n') + 1
 	end := len(b.text) - commonSuffix(b.text[same:], d.text[same:])
-	// The stretch begins at the last entry that begins before the first line that is not
-	// the same, and ends at the first one behind the last such line.
+	// The range begins at the last entry that begins before the first changed line, and
+	// ends at the first one after the last changed line.
 	first := sort.Search(len(b.list), func(i int) bool { return b.list[i].start >= line }) - 1
 	if first < 0 {
 		return false
@@ -59,8 +59,8 @@ func (o *outline) leadsTo(e *Entry) bool {
 	return e.Section == "" || o.in == e.Section && (o.indent == e.indent || o.indent < 0)
 }
 
-// carry takes over an entry that stands further down by so many bytes and lines. Its
-// text is that of this document, so that nothing keeps the one before.
+// carry reuses an entry that moved by so many bytes and lines. Its text is a part of the
+// new document, so that the previous one can be freed.
 func (d *Document) carry(was *Entry, bytes, lines int) {
 	e := *was
 	e.start += bytes

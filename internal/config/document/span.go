@@ -85,7 +85,7 @@ func (s *source) lineEnd(at int) int {
 	return len(s.text)
 }
 
-// afterColon returns the place behind the colon of a key.
+// afterColon returns the offset after the colon of a key.
 func (s *source) afterColon(key *yaml.Node) int {
 	at := s.end(key, 0)
 	if i := strings.IndexByte(s.text[at:], ':'); i >= 0 {
@@ -94,8 +94,8 @@ func (s *source) afterColon(key *yaml.Node) int {
 	return len(s.text)
 }
 
-// end returns the place behind the last byte of a node. Parent is how far what
-// holds the node is indented, which ends a text of several lines.
+// end returns the offset after a node. Parent is the indentation of its parent, which ends
+// a text of several lines.
 func (s *source) end(n *yaml.Node, parent int) int {
 	at := s.startOf(n)
 	switch {
@@ -140,7 +140,8 @@ func (s *source) scalarEnd(n *yaml.Node, at, parent int) int {
 	return s.plainEnd(at, n.Value)
 }
 
-// plainEnd follows a text without quotes, whose line ends stand for blanks.
+// plainEnd returns the end of a text without quotes, in which a line end is equivalent to a
+// space.
 func (s *source) plainEnd(at int, text string) int {
 	for i := 0; i < len(text) && at < len(s.text); {
 		if strings.IndexByte(" \n", text[i]) >= 0 {
@@ -157,7 +158,7 @@ func (s *source) plainEnd(at int, text string) int {
 	return at
 }
 
-// quotedEnd returns the place behind a text in quotes that begins at at.
+// quotedEnd returns the offset after a quoted text that begins at at.
 func (s *source) quotedEnd(at int) int {
 	mark := s.text[at]
 	for i := at + 1; i < len(s.text); i++ {
@@ -192,7 +193,7 @@ func (s *source) literalEnd(at, parent int) int {
 	return end
 }
 
-// flowEnd returns the place behind the bracket that closes the one at at.
+// flowEnd returns the offset after the bracket that closes the one at at.
 func (s *source) flowEnd(at int) int {
 	depth := 0
 	for i := at; i < len(s.text); i++ {

@@ -10,13 +10,13 @@ import (
 	"headgate/internal/schema"
 )
 
-// splice is one change of a text: what stands from begin to end becomes text.
+// splice is one change of a text: it replaces the range from begin to end.
 type splice struct {
 	begin, end int
 	text       string
 }
 
-// held is a node and where it stands: in a mapping with its key, or in a list.
+// held is a node with its parent: a mapping, with its key, or a list.
 type held struct {
 	node, key, parent *yaml.Node
 	index             int // in a list
@@ -45,7 +45,7 @@ func (ed *editing) next() (splice, *schema.Problem) {
 	if p != nil {
 		return splice{}, p
 	}
-	if len(rest) > 0 { // the field is not there: whatever leads to it is made with it
+	if len(rest) > 0 { // the field does not exist: create its parents with it
 		if ed.made {
 			return splice{}, ed.problem(at.node, "the edit cannot be made in place", "edit the file by hand")
 		}
@@ -53,7 +53,7 @@ func (ed *editing) next() (splice, *schema.Problem) {
 		v := ed.value
 		for _, s := range slices.Backward(rest[1:]) {
 			if s.Index > 0 {
-				return splice{}, ed.problem(nil, "the path leads into a list that is not there", "")
+				return splice{}, ed.problem(nil, "the path refers to a list that does not exist", "")
 			}
 			outer := &value{kind: yaml.SequenceNode, items: []*value{v}}
 			if s.Index < 0 {
@@ -107,21 +107,21 @@ func (ed *editing) walk() (at held, rest []Step, p *schema.Problem) {
 	return at, nil, nil
 }
 
-// mine refuses a node that stands for something elsewhere, or that others stand for.
+// mine rejects a node that is an alias, or that aliases refer to.
 func (ed *editing) mine(n *yaml.Node) *schema.Problem {
-	const remedy = "edit the file by hand, where the anchor stands"
+	const remedy = "edit the file by hand, at the anchor"
 	switch {
 	case n.Kind == yaml.AliasNode:
-		return ed.problem(n, fmt.Sprintf("it stands at the anchor &%s, which others use", n.Value), remedy)
+		return ed.problem(n, fmt.Sprintf("it is an alias of the anchor &%s, which other values use", n.Value), remedy)
 	case n.Anchor != "" && uses(ed.root, n) > 0:
-		return ed.problem(n, fmt.Sprintf("it is below the anchor &%s, which others use", n.Anchor), remedy)
+		return ed.problem(n, fmt.Sprintf("it is part of the anchor &%s, which other values use", n.Anchor), remedy)
 	case n.Style&yaml.TaggedStyle != 0:
 		return ed.problem(n, "it has a tag", "edit the file by hand")
 	}
 	return nil
 }
 
-// uses counts the aliases that stand for a node.
+// uses counts the aliases of a node.
 func uses(n, anchored *yaml.Node) int {
 	count := 0
 	if n.Kind == yaml.AliasNode && n.Alias == anchored {
@@ -133,7 +133,7 @@ func uses(n, anchored *yaml.Node) int {
 	return count
 }
 
-// converge returns the first change that makes a node say what is wanted.
+// converge returns the first change that brings a node closer to the wanted value.
 func (ed *editing) converge(at held, want *value) (splice, *schema.Problem) {
 	n := at.node
 	if n.Kind != yaml.AliasNode {
@@ -198,10 +198,10 @@ func (ed *editing) convergeFields(at held, have, want *value) (splice, *schema.P
 	return splice{}, ed.problem(n, "a field comes from a merge (<<)", "edit the file by hand")
 }
 
-// merged refuses to change a field that a merge key brings: others may have it from the
-// same place.
+// merged rejects a change of a field that comes from a merge key, because other mappings
+// may include it, too.
 func (ed *editing) merged(name string, n *yaml.Node) *schema.Problem {
-	return ed.problem(n, name+" comes from a merge (<<), and others may have it from there too", "edit the file by hand, where it stands")
+	return ed.problem(n, name+" comes from a merge (<<) that other values may use, too", "edit the file by hand, at the anchor")
 }
 
 // replace writes a value in the place of a whole node.
@@ -263,10 +263,10 @@ func (ed *editing) insert(at held, s Step, v *value) (splice, *schema.Problem) {
 	case n.Kind == yaml.SequenceNode && s.Index == len(n.Content):
 		return ed.insertItem(n, s.Index, v)
 	}
-	return splice{}, ed.problem(at.node, "the path leads into a value that has no such part", "")
+	return splice{}, ed.problem(at.node, "the path refers to a part that the value does not have", "")
 }
 
-// insertField adds a field behind the last one of an object.
+// insertField adds a field after the last one of an object.
 func (ed *editing) insertField(n *yaml.Node, name string, v *value) (splice, *schema.Problem) {
 	s := ed.src
 	if n.Style&yaml.FlowStyle != 0 {
@@ -280,8 +280,8 @@ func (ed *editing) insertField(n *yaml.Node, name string, v *value) (splice, *sc
 	return splice{end, end, "\n" + strings.Repeat(" ", margin) + keyText(name) + ":" + v.block(margin+ed.indent(), ed.indent())}, nil
 }
 
-// insertFlow adds a text behind the part i of an object or list in brackets, or as
-// the first for -1.
+// insertFlow adds a text after part i of an object or list in flow style, or as the first
+// for -1.
 func (ed *editing) insertFlow(n *yaml.Node, i int, text string) splice {
 	s := ed.src
 	if i < 0 {
@@ -340,7 +340,7 @@ func (ed *editing) remove(at held) (splice, *schema.Problem) {
 	return ed.removeItem(at)
 }
 
-// inAnchor refuses to take out what others stand for.
+// inAnchor rejects to remove a node that aliases refer to.
 func (ed *editing) inAnchor(n *yaml.Node) *schema.Problem {
 	if n.Anchor != "" && uses(ed.root, n) > 0 {
 		return ed.mine(n)
@@ -368,10 +368,10 @@ func (ed *editing) removeField(at held) (splice, *schema.Problem) {
 	if line := s.lineStart(begin); strings.TrimLeft(s.text[line:begin], " ") == "" {
 		return splice{line, min(s.lineEnd(end)+1, len(s.text)), ""}, nil
 	}
-	if i+2 < len(n.Content) { // it stands behind the dash of a list
+	if i+2 < len(n.Content) { // it follows the dash of a list
 		return splice{begin, s.startOf(n.Content[i+2]), ""}, nil
 	}
-	return splice{}, ed.problem(at.key, "the field cannot be taken out in place", "edit the file by hand")
+	return splice{}, ed.problem(at.key, "the field cannot be removed in place", "edit the file by hand")
 }
 
 func (ed *editing) removeItem(at held) (splice, *schema.Problem) {
@@ -382,7 +382,7 @@ func (ed *editing) removeItem(at held) (splice, *schema.Problem) {
 	}
 	line := s.lineStart(begin)
 	if strings.TrimLeft(s.text[line:begin], " -") != "" {
-		return splice{}, ed.problem(at.node, "the element cannot be taken out in place", "edit the file by hand")
+		return splice{}, ed.problem(at.node, "the element cannot be removed in place", "edit the file by hand")
 	}
 	return splice{line, min(s.lineEnd(end)+1, len(s.text)), ""}, nil
 }

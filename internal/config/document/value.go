@@ -13,8 +13,8 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// value is what a node means: aliases and merge keys replaced, comments and style
-// aside. Two texts with the same value say the same.
+// value is the meaning of a node: aliases and merge keys are resolved, comments and style
+// ignored.
 type value struct {
 	kind   yaml.Kind
 	text   string // of a scalar, in the form in which JSON writes it
@@ -64,7 +64,7 @@ func (v *value) put(name string, child *value) {
 	v.fields[name] = child
 }
 
-// same reports whether two values say the same.
+// same reports whether two values are equal.
 func (v *value) same(w *value) bool {
 	if v == nil || w == nil {
 		return v == w
@@ -97,7 +97,7 @@ func readValue(dec *json.Decoder, depth int) (*value, error) {
 		return nil, err
 	}
 	if depth > maxDepth {
-		return nil, fmt.Errorf("lists and objects stand more than %d deep in each other", maxDepth)
+		return nil, fmt.Errorf("lists and objects are nested more than %d levels deep", maxDepth)
 	}
 	switch t := token.(type) {
 	case json.Delim:
@@ -113,7 +113,7 @@ func readValue(dec *json.Decoder, depth int) (*value, error) {
 					return nil, err
 				}
 				if name, _ = key.(string); v.fields[name] != nil {
-					return nil, fmt.Errorf("the field %q stands there twice", name)
+					return nil, fmt.Errorf("duplicate field %q", name)
 				}
 			}
 			child, err := readValue(dec, depth+1)
@@ -141,8 +141,8 @@ func readValue(dec *json.Decoder, depth int) (*value, error) {
 // plainScalar is a text that needs no quotes wherever it stands.
 var plainScalar = regexp.MustCompile(`^[A-Za-z_/][A-Za-z0-9_./-]*$`)
 
-// inline returns v on one line, as it can stand in any place. Style is that of the
-// scalar whose place it takes, 0 for none.
+// inline returns v on one line, in a form that is valid anywhere. Style is that of the
+// replaced scalar, 0 for none.
 func (v *value) inline(style yaml.Style) string {
 	switch v.kind {
 	case yaml.SequenceNode:
@@ -195,8 +195,8 @@ func keyText(name string) string {
 // plainKey is a name that needs no quotes as a key.
 var plainKey = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*$`)
 
-// block returns v as it stands behind a colon or dash, in lines that are indented
-// by indent; what fits on one line goes there.
+// block returns v as it follows a colon or dash, in lines with this indentation, or on one
+// line if it fits.
 func (v *value) block(indent, step int) string {
 	if v.kind == yaml.ScalarNode || v.empty() || !slices.ContainsFunc(v.items, func(i *value) bool { return i.kind != yaml.ScalarNode }) && v.kind == yaml.SequenceNode {
 		return " " + v.inline(0)
@@ -212,8 +212,8 @@ func (v *value) block(indent, step int) string {
 	return b.String()
 }
 
-// behindDash is block for an element of a list, whose first field stands on the
-// line of its dash.
+// behindDash is block for an element of a list, whose first field is on the line of its
+// dash.
 func (v *value) behindDash(indent, step int) string {
 	text := v.block(indent, step)
 	if strings.HasPrefix(text, "\n") {

@@ -1,6 +1,5 @@
-// Command gen writes what is generated from the types of the configuration: the
-// reference page and the JSON Schema. It is run by go generate; a test tells
-// when what it wrote is stale.
+// Command gen generates the reference page and the JSON Schema from the types of the
+// configuration. It is run by go generate; a test fails if its output is stale.
 package main
 
 import (
