@@ -27,7 +27,7 @@ const lookInterval = time.Minute
 // that lives a short time does so in the last third of it.
 const expiringBefore = 14 * 24 * time.Hour
 
-// State is how a certificate stands.
+// State is the state of a certificate.
 type State string
 
 // The states of a certificate.
@@ -38,8 +38,7 @@ const (
 	Missing  State = "missing"
 )
 
-// Certificate is a certificate and its key. It is safe for use by many goroutines at
-// once.
+// Certificate is a certificate and its key. It is safe for concurrent use.
 type Certificate struct {
 	// constant
 	name    string
@@ -58,7 +57,7 @@ type Certificate struct {
 	}
 }
 
-// Status is what is told of a certificate.
+// Status is the status of a certificate.
 type Status struct {
 	// Name is the certificate's name in the configuration.
 	Name string `json:"name"`
@@ -66,15 +65,14 @@ type Status struct {
 	State State `json:"state"`
 	// Since is when the certificate came into use, or the problem began.
 	Since time.Time `json:"since"`
-	// Problem is why the files as they are now are not used, or "".
+	// Problem is why the current files are not used, or "".
 	Problem string `json:"problem,omitempty"`
-	// Names are the host names of the certificate, NotBefore and NotAfter bound its
-	// life.
+	// Names are the host names of the certificate, NotBefore and NotAfter its validity.
 	Names     []string  `json:"names,omitempty"`
 	NotBefore time.Time `json:"not_before,omitzero"`
 	NotAfter  time.Time `json:"not_after,omitzero"`
-	// DaysLeft is how many whole days of it are left, below zero when it has ended;
-	// nil while there is none.
+	// DaysLeft is the number of whole days until it expires, negative if it has expired;
+	// nil if there is none.
 	DaysLeft *int `json:"days_left,omitempty"`
 }
 

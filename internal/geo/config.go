@@ -6,9 +6,9 @@ import (
 	"headgate/internal/setting/unit"
 )
 
-// Config is the databases that say in which country an address is, and which network
-// announces it. headgate ships no data: name a file in the MMDB format, such as DB-IP Lite,
-// IPinfo Lite or GeoLite2, or a URL where one is published.
+// Config are the databases that map addresses to countries and to networks. headgate ships
+// no data: specify a file in the MMDB format, such as DB-IP Lite, IPinfo Lite or GeoLite2,
+// or the URL of one.
 type Config struct {
 	// Country is the database of countries. With it, settings may refer to country:DE, and
 	// {country} is a variable.
@@ -23,8 +23,8 @@ type Source struct {
 	// File is a file in the MMDB format. A relative path begins at the configuration file.
 	// It is read again when it changes.
 	File string `json:"file,omitempty" host:"admin" max:"4096" example:"/usr/share/GeoIP/country.mmdb"`
-	// URL is where the database is downloaded from, over https; it may be compressed with
-	// gzip. The last one that could be used is kept in the state directory.
+	// URL is where the database is downloaded from, with https; it can be compressed with
+	// gzip. The last valid one is kept in the state directory.
 	URL string `json:"url,omitempty" host:"admin" max:"2048" example:"https://lists.example.com/country.mmdb.gz"`
 	// Interval is how often the database at url is downloaded.
 	Interval unit.Duration `json:"interval" default:"168h" min:"1h" max:"2160h"`

@@ -32,20 +32,20 @@ type State struct {
 	Name string `json:"name"`
 	// Location is the file or URL, without credentials and query.
 	Location string `json:"location"`
-	// State is loading, ready, or error when it could not be loaded: then the last one that
-	// could is used.
+	// State is loading, ready, or error if it could not be loaded: then the last valid one
+	// is used.
 	State string `json:"state"`
-	// Since is when it came to this state.
+	// Since is when the state changed last.
 	Since time.Time `json:"since"`
-	// Type is what the database calls itself.
+	// Type is the type in the database.
 	Type string `json:"type,omitempty"`
 	// Built is when the database was made; absent if none was loaded.
 	Built time.Time `json:"built,omitzero"`
-	// Attribution is what the licence of the database asks to be shown.
+	// Attribution is the attribution that the licence of the database requires.
 	Attribution string `json:"attribution,omitempty"`
 	// Next is when it will be downloaded next.
 	Next time.Time `json:"next,omitzero"`
-	// Issues are what an operator should know.
+	// Issues are problems that need an operator.
 	Issues []string `json:"issues,omitempty"`
 }
 

@@ -8,28 +8,28 @@ import (
 	"headgate/internal/schema"
 )
 
-// Config says whether requests are traced, and where spans are sent.
+// Config configures which requests are traced, and where spans are sent.
 type Config struct {
-	// Enabled is whether requests get a traceparent field (W3C Trace Context). The trace
-	// of a peer in client_ip.trusted goes on; anyone else's is replaced by a new one.
-	// Switched off, traceparent and tracestate pass as clients send them.
+	// Enabled is whether requests get a traceparent header (W3C Trace Context). The trace
+	// of a peer in client_ip.trusted is continued; others are replaced by a new one. When
+	// disabled, traceparent and tracestate are forwarded as clients send them.
 	Enabled bool `json:"enabled" default:"false"`
-	// Endpoint is the URL to which spans are sent, by OTLP over HTTP as JSON. Absent
-	// sends none: then only the field is passed on, and the log has trace_id.
+	// Endpoint is the URL that spans are sent to, with OTLP over HTTP as JSON. If absent,
+	// no spans are sent: only the header is forwarded, and the log has trace_id.
 	Endpoint string `json:"endpoint,omitempty" host:"admin" max:"2048" example:"http://127.0.0.1:4318/v1/traces"`
-	// Headers are fields that go to the endpoint with every batch, such as the token
-	// that a collector asks for.
+	// Headers are headers of the requests to the endpoint, such as a token that a collector
+	// requires.
 	Headers []Header `json:"headers,omitempty" max:"16"`
-	// Sample is how many percent of new traces are sampled. A trace that goes on is
-	// sampled if the peer says so.
+	// Sample is the percentage of new traces that are sampled. A trace that is continued is
+	// sampled if the peer sampled it.
 	Sample int `json:"sample" default:"1" min:"0" max:"100"`
-	// ServiceName is what spans say as service.name.
+	// ServiceName is the service.name of spans.
 	ServiceName string `json:"service_name" default:"headgate" min:"1" max:"128"`
 }
 
-// Header is a field that goes to a collector.
+// Header is a header of requests to a collector.
 type Header struct {
-	// Name is the name of the field.
+	// Name is the name of the header.
 	Name string `json:"name" required:"true" max:"256" example:"Authorization"`
 	// Value is its value.
 	Value string `json:"value" required:"true" secret:"true" max:"4096" example:"Bearer ${OTLP_TOKEN}"`

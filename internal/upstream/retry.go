@@ -11,30 +11,27 @@ import (
 	"headgate/internal/schema"
 )
 
-// Retry says when a request is sent once more, to another server. A server that
-// no connection comes about with has not seen the request: the next one is asked
-// in any case, with these settings or without. All else is sent again only when
-// that is safe: the method is idempotent (GET, HEAD, OPTIONS, TRACE, PUT,
-// DELETE), its body is not longer than 64KiB, and nothing of a response has gone
-// to the client.
+// Retry configures when a request is sent again, to another server. If no connection to a
+// server can be established, the server has not received the request, and the next one is
+// always tried, independent of these settings. Otherwise a request is sent again only if
+// that is safe: the method is idempotent (GET, HEAD, OPTIONS, TRACE, PUT, DELETE), its body
+// is not longer than 64KiB, and no part of a response was sent to the client.
 type Retry struct {
-	// Attempts is how often a request is sent at most, the first time included:
-	// 2 is one retry, 1 is none. Servers that could not be connected to do not
-	// count.
+	// Attempts is the maximum number of attempts, including the first: 2 is one retry, 1 is
+	// none. Failed connections do not count.
 	Attempts int `json:"attempts" label:"true" default:"2" min:"1" max:"10"`
-	// On is what a request is sent again for: `connect`, no connection came
-	// about, which is always in; `reset`, the server closed the connection
-	// before its answer; `timeout`, there was no response head in
-	// request_timeout; the statuses `502`, `503`, `504`, or a range of them,
-	// `502-504`. Absent means connect.
+	// On are the failures that are retried: `connect`, no connection, which is always
+	// included; `reset`, the server closed the connection before its response; `timeout`,
+	// no response head within request_timeout; the statuses `502`, `503`, `504`, or a range
+	// of them, `502-504`. Absent means connect.
 	On []Condition `json:"on,omitempty" label:"true" max:"16" example:"502-504"`
-	// Budget is how many retries there may be for each hundred requests of the
-	// route in the last ten seconds, beside two a second, so that retries
-	// cannot make an outage worse. Failed connections do not count.
+	// Budget is the maximum number of retries for each hundred requests of the route in the
+	// last ten seconds, besides two a second, so that retries cannot make an outage worse.
+	// Failed connections do not count.
 	Budget int `json:"budget" label:"true" default:"20" min:"0" max:"100"`
 }
 
-// Condition is a word of Retry.On.
+// Condition is a value of Retry.On.
 type Condition string
 
 // The conditions that are no status.
@@ -97,7 +94,7 @@ func status(text string) (n int, ok bool) {
 	return n, true
 }
 
-// Check tells what is wrong with the settings, which stand at at.
+// Check reports problems of the settings, which stand at at.
 func (r *Retry) Check(at schema.Place) {
 	for i, c := range r.On {
 		if slices.Contains(r.On[:i], c) {

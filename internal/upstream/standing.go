@@ -9,7 +9,7 @@ import (
 	"headgate/internal/server/health"
 )
 
-// Health is how the servers of a route are watched.
+// Health configures the health checks of a route's servers.
 type Health struct {
 	// Check says how they are asked; nil asks nothing.
 	Check *health.Config
@@ -98,7 +98,7 @@ func (s *Server) keepState(t *Target, id string, queue *balance.Queue, p *Policy
 	}
 }
 
-// place is where a server stands, with the bounds that its state was made for.
+// place identifies a server, with the limits that its state was made for.
 type place struct {
 	proxy, route, server     string
 	maxRequests, queueLength int // of a server without a bound 0
@@ -127,7 +127,7 @@ func (s *Server) check(t *Target, id string, settings Settings, p *Policy, env e
 	exchange.Keep(env, "watch", watch, func() exchange.Kept { return check.Watch(s.live, watch.slowStart) })
 }
 
-// checked is what a check asks, and where, with the settings of its connections.
+// checked is the request of a check and its server, with the settings of its connections.
 type checked struct {
 	way
 	authority string
@@ -135,7 +135,7 @@ type checked struct {
 	check     health.Config
 }
 
-// way is how connections to a server come about.
+// way is how connections to a server are established.
 type way struct {
 	network, address string
 	http2            bool
@@ -240,15 +240,14 @@ func (s *Server) broke(err error) {
 	s.live.Release()
 }
 
-// Standing is how a server stands, for people.
+// Standing is the status of a server, for people.
 type Standing struct {
 	// URL is the server's address, Weight its share.
 	URL    string `json:"url" required:"true"`
 	Weight int    `json:"weight" required:"true"`
-	// Address is which of the addresses it is that the URL's name stands for, ""
-	// if that is one.
+	// Address is the address if the URL's name has several, or "".
 	Address string `json:"address,omitempty"`
-	// Backup is whether it is asked only when no other can be.
+	// Backup is whether it is used only if no other server is available.
 	Backup bool `json:"backup,omitempty"`
 	health.Status
 }

@@ -14,21 +14,19 @@ import (
 	"headgate/internal/setting/unit"
 )
 
-// Sticky keeps a client at the server that answered it first, by a cookie that
-// names the server and tells nobody which it is. Clients without a valid cookie
-// are shared among the servers as load_balancing says. When the server of a
-// client fails, the client gets another one and its cookie.
+// Sticky keeps a client on the server that handled its first request, with an encrypted
+// cookie. Clients without a valid cookie are distributed as load_balancing configures. When
+// the server of a client fails, the client gets another one and its cookie.
 type Sticky struct {
 	// Enabled is whether the cookie is used.
 	Enabled bool `json:"enabled" label:"true" default:"true"`
-	// Name is the name of the cookie. No server ever sees a cookie with it.
+	// Name is the name of the cookie. It is not forwarded to servers.
 	Name string `json:"name" label:"true" default:"headgate_affinity" min:"1" max:"128" example:"sid"`
-	// MaxAge is how long the client keeps the cookie. 0 or absent is until the
-	// browser is closed.
+	// MaxAge is how long the client keeps the cookie. 0 or absent is until the browser is
+	// closed.
 	MaxAge unit.Duration `json:"max_age" label:"true" default:"0s" min:"0s" max:"400d" example:"1d"`
-	// SameSite is which requests from other sites carry the cookie: `lax` is
-	// those that open a page, `strict` none, `none` all. With none, browsers
-	// want HTTPS.
+	// SameSite is which requests from other sites include the cookie: `lax` those that open
+	// a page, `strict` none, `none` all. With none, browsers require HTTPS.
 	SameSite SameSite `json:"same_site" label:"true" default:"lax" enum:"lax,strict,none"`
 }
 
@@ -42,7 +40,7 @@ const (
 	SameSiteNone   SameSite = "none"
 )
 
-// Check tells what is wrong with the settings of a route with this path, which
+// Check reports problems of the settings of a route with this path, which
 // stand at at.
 func (c *Sticky) Check(path string, at schema.Place) {
 	const wholeHost = "__Host-" // RFC 6265bis, section 4.1.3.2
@@ -57,7 +55,7 @@ func (c *Sticky) Check(path string, at schema.Place) {
 	}
 }
 
-// Affinity is what a route needs for its cookie.
+// Affinity configures the cookie of a route.
 type Affinity struct {
 	*Sticky
 	// Key makes the values.
@@ -75,8 +73,7 @@ func (a *Affinity) Filter() exchange.Filter {
 	return exchange.Filter{Name: "sticky_cookie", Request: k.request, Response: k.response}
 }
 
-// pins is which values stand for the servers of a route, by their place in its
-// list.
+// pins maps cookie values to the servers of a route, by their index.
 type pins struct {
 	values        []pin
 	plain, secure []string // the Set-Cookie of each server
@@ -96,7 +93,7 @@ func newPins(a *Affinity, list []*Server) *pins {
 	return k
 }
 
-// affinity is which server of a route a client belongs to, by a cookie.
+// affinity is the server of a client, from its cookie.
 type affinity struct {
 	// token is what the client's cookie says of its server; zero without one.
 	token pin

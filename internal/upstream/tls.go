@@ -6,29 +6,28 @@ import (
 	"strings"
 )
 
-// TLS says how an https server is spoken to. Its certificate is checked unless
-// insecure_skip_verify says otherwise.
+// TLS are the TLS settings for an https server. Its certificate is verified unless
+// insecure_skip_verify is set.
 type TLS struct {
-	// ServerName is the name that is asked for and that the server's certificate
-	// must have. Absent means the host of the URL.
+	// ServerName is the name that is sent in the handshake and that the server's
+	// certificate must have. Absent means the host of the URL.
 	ServerName string `json:"server_name,omitempty" label:"true" max:"253" example:"app.internal"`
-	// CAFile is a PEM file with the certificates of the authorities that may have
-	// signed the server's, in place of the system's. A relative path begins at
-	// the configuration file.
+	// CAFile is a PEM file with the certificate authorities to trust in place of the
+	// system's. A relative path begins at the configuration file.
 	CAFile string `json:"ca_file,omitempty" host:"admin" max:"4096" example:"internal-ca.pem"`
-	// InsecureSkipVerify is whether the server's certificate is not checked at
-	// all. Whoever can get between headgate and the server can then read and
-	// change everything; `validate`, the log and the state warn of it as long as it is set.
+	// InsecureSkipVerify disables the verification of the server's certificate. An attacker
+	// between headgate and the server can then read and change all traffic; `validate`, the
+	// log and the status warn as long as it is set.
 	InsecureSkipVerify bool `json:"insecure_skip_verify" label:"true" default:"false"`
-	// ClientCertFile is a PEM file with the certificate that is shown to the
-	// server, for servers that ask for one. A relative path begins at the
-	// configuration file. A changed file is used for new connections.
+	// ClientCertFile is a PEM file with a client certificate, for servers that require one.
+	// A relative path begins at the configuration file. A changed file is used for new
+	// connections.
 	ClientCertFile string `json:"client_cert_file,omitempty" host:"admin" max:"4096" example:"client.pem"`
 	// ClientKeyFile is a PEM file with the private key of that certificate.
 	ClientKeyFile string `json:"client_key_file,omitempty" host:"admin" max:"4096" example:"client.key"`
 }
 
-// Secure is how TLS is spoken to a server: settings whose files were read.
+// Secure are TLS settings for a server, with their files loaded.
 type Secure struct {
 	// Name is asked for and verified: a host name or an IP address.
 	Name string

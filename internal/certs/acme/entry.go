@@ -15,66 +15,65 @@ import (
 // None is what a proxy names that wants no entry, not even the default.
 const None = "none"
 
-// Config are the settings of an ACME entry: who issues certificates, and how they are shown that a
-// host is ours. Proxies name the entry with `acme: NAME`; every virtual host of
-// theirs that no certificate covers then gets one, which is renewed by itself.
+// Config are the settings of an ACME entry: the authority that issues certificates, and how
+// headgate proves that it controls a host. Proxies refer to the entry with `acme: NAME`;
+// every virtual host of theirs that no certificate covers then gets one, which is renewed
+// automatically.
 type Config struct {
-	// Directory is the ACME server: `letsencrypt`, `letsencrypt-staging` (for
-	// trying things out: browsers do not trust it), `zerossl`, `google`, or the
-	// https URL of a directory. Addresses of the link (169.254.0.0/16, fe80::/10) and of
-	// cloud metadata are refused.
+	// Directory is the ACME server: `letsencrypt`, `letsencrypt-staging` (for tests:
+	// browsers do not trust it), `zerossl`, `google`, or the https URL of a directory.
+	// Link-local addresses (169.254.0.0/16, fe80::/10) and those of cloud metadata are
+	// rejected.
 	Directory string `json:"directory" default:"letsencrypt" max:"2048" example:"https://ca.example.com/acme/directory"`
-	// Fallbacks are the directories that are asked next, in this order, when one
-	// has failed twice by its own fault: it is away, overloaded, or out of order; or at
-	// once, when its rate limit lasts for longer than the pause after a failure.
-	// A refusal, such as for a host that is not ours, never leads to another.
+	// Fallbacks are the directories to use next, in this order, after one has failed twice
+	// because it is unavailable or overloaded, or at once if its rate limit lasts longer
+	// than the pause after a failure. A rejection, such as for a host that headgate does
+	// not control, never leads to a fallback.
 	Fallbacks []string `json:"fallbacks,omitempty" max:"4" example:"zerossl"`
-	// CAFile is a PEM file with the authorities that the directory's own TLS
-	// certificate is checked with, for a private one. Absent means the system's.
+	// CAFile is a PEM file with the authorities to verify the directory's TLS certificate
+	// with, for a private directory. Absent means the system's.
 	CAFile string `json:"ca_file,omitempty" host:"admin" max:"4096" example:"ca.pem"`
-	// Email is told to the directory, which may write there before a certificate
-	// ends or when it has to be revoked.
+	// Email is the contact address of the account, which the directory can use before a
+	// certificate expires or when it must be revoked.
 	Email string `json:"email,omitempty" max:"256" example:"ops@example.com"`
-	// EAB binds the account to one that exists at the authority (RFC 8555, section
-	// 7.3.4). ZeroSSL and Google ask for it.
+	// EAB binds the account to an existing one at the authority (RFC 8555, section 7.3.4).
+	// ZeroSSL and Google require it.
 	EAB *EAB `json:"eab,omitempty"`
-	// KeyType is the kind of key that certificates have.
+	// KeyType is the type of the certificates' keys.
 	KeyType KeyType `json:"key_type" default:"ec256" enum:"ec256,ec384,rsa2048,rsa4096"`
-	// Profile is one of the directory's own kinds of certificate, such as
-	// `tlsserver` or `shortlived`. Absent means what it issues by itself.
+	// Profile is a certificate profile of the directory, such as `tlsserver` or
+	// `shortlived`. Absent means its default.
 	Profile string `json:"profile,omitempty" max:"64" example:"shortlived"`
-	// Domains are names to get certificates for besides the virtual hosts of
-	// proxies. `*.example.com` covers every host of one more label, and needs
-	// dns-01.
+	// Domains are names to get certificates for in addition to the virtual hosts of
+	// proxies. `*.example.com` covers every host with one more label, and needs dns-01.
 	Domains []string `json:"domains,omitempty" max:"1000" example:"*.example.com"`
-	// Challenge is how the authority is shown that a host is ours: `http-01` by an
-	// answer on our http port, `tls-alpn-01` in a handshake on our https port,
-	// `dns-01` by a record in the DNS. `auto` takes what can work.
+	// Challenge is how the authority verifies that headgate controls a host: `http-01` by a
+	// response on an http port, `tls-alpn-01` in a handshake on an https port, `dns-01` by
+	// a DNS record. `auto` uses those that can work.
 	Challenge Challenge `json:"challenge" default:"auto" enum:"auto,http-01,tls-alpn-01,dns-01"`
-	// Resolvers are the name servers that all look-ups of the entry ask, as
-	// ip:port. Absent means the system's, and the authoritative servers for the
-	// records of dns-01.
+	// Resolvers are the name servers for all lookups of the entry, as ip:port. Absent means
+	// the system's, and the authoritative servers for the records of dns-01.
 	Resolvers []string `json:"resolvers,omitempty" max:"8" example:"192.0.2.53:53"`
-	// HTTPPort is the number of our port at which the outside's port 80 arrives,
-	// for a machine behind a router that forwards it to another.
+	// HTTPPort is the number of the port that receives connections to the public port 80,
+	// if a router forwards them to another one.
 	HTTPPort int `json:"http_port" default:"80" min:"1" max:"65535"`
-	// HTTPSPort is the number of our port at which the outside's port 443 arrives.
+	// HTTPSPort is the number of the port that receives connections to the public port 443.
 	HTTPSPort int `json:"https_port" default:"443" min:"1" max:"65535"`
-	// DNS is where the records of dns-01 are written.
+	// DNS configures the DNS provider for dns-01.
 	DNS *DNS `json:"dns,omitempty"`
-	// Renew is what decides when a certificate is renewed: `ari` asks the authority
-	// (RFC 9773), and goes by the lifetime where it has no answer; `lifetime` renews
-	// when a third of the life is left, half of it for those of less than ten days.
+	// Renew is when a certificate is renewed: `ari` when the authority suggests it (RFC
+	// 9773), or as with lifetime if it suggests nothing; `lifetime` when a third of the
+	// lifetime is left, or half of it for less than ten days.
 	Renew Renew `json:"renew" default:"ari" enum:"ari,lifetime"`
-	// PreferredChain is the common name of the root that the chain should lead to,
-	// where the authority offers several.
+	// PreferredChain is the common name of the preferred root, if the authority offers
+	// several chains.
 	PreferredChain string `json:"preferred_chain,omitempty" max:"256" example:"ISRG Root X1"`
-	// Default makes the entry that of every proxy with virtual hosts that names
-	// none itself. `acme: none` on a proxy leaves it out.
+	// Default is whether the entry applies to every proxy with virtual hosts that has no
+	// acme setting. `acme: none` on a proxy excludes it.
 	Default bool `json:"default,omitempty"`
 }
 
-// EAB binds an account to one at the authority.
+// EAB binds an account to an existing one at the authority.
 type EAB struct {
 	// KeyID is the identifier that the authority gave.
 	KeyID string `json:"key_id" max:"512" example:"kid-1"`
@@ -82,26 +81,24 @@ type EAB struct {
 	HMACKey string `json:"hmac_key" secret:"true" max:"1024" example:"${EAB_HMAC_KEY}"`
 }
 
-// DNS is where records of dns-01 are written.
+// DNS configures the DNS provider for dns-01.
 type DNS struct {
-	// Provider is who serves the zone, such as `cloudflare`; `rfc2136` for a name
-	// server that takes updates; `exec` for a command of yours; `httpreq` for a
-	// service of yours.
+	// Provider is the provider of the zone, such as `cloudflare`; `rfc2136` for a name
+	// server with dynamic updates; `exec` for your own command; `httpreq` for your own
+	// service.
 	Provider string `json:"provider" max:"64" example:"cloudflare"`
-	// Credentials are what the provider asks for, by name.
+	// Credentials are the provider's credentials, by name.
 	Credentials map[string]string `json:"credentials,omitempty" secret:"true" max:"16"`
-	// Command is what `exec` runs, with the arguments `present NAME VALUE` and
-	// later `cleanup NAME VALUE`. It has a minute to end with status 0.
+	// Command is the program that `exec` runs, with the arguments `present NAME VALUE` and
+	// later `cleanup NAME VALUE`. It must exit with status 0 within a minute.
 	Command string `json:"command,omitempty" host:"disk" max:"4096" example:"/usr/local/bin/acme-dns"`
-	// Propagation is how long a record may take to be seen at the zone's name
-	// servers.
+	// Propagation is the maximum time until a record is visible at the zone's name servers.
 	Propagation unit.Duration `json:"propagation" default:"10m" min:"0s" max:"1h"`
-	// Zone is the zone that holds the records. Absent means the one that the DNS
-	// names.
+	// Zone is the zone for the records. Absent means the one that the DNS reports.
 	Zone string `json:"zone,omitempty" max:"253" example:"example.com"`
 }
 
-// KeyType is the kind of a certificate's key.
+// KeyType is the type of a certificate's key.
 type KeyType string
 
 // The kinds of keys.
@@ -112,7 +109,7 @@ const (
 	RSA4096 KeyType = "rsa4096"
 )
 
-// Challenge is how an authority is shown that a host is ours.
+// Challenge is how an authority verifies that headgate controls a host.
 type Challenge string
 
 // The challenges (RFC 8555, section 8; RFC 8737).
@@ -123,7 +120,7 @@ const (
 	DNS01     Challenge = "dns-01"
 )
 
-// Renew is what decides when a certificate is renewed.
+// Renew is when a certificate is renewed.
 type Renew string
 
 // What decides.
@@ -132,7 +129,7 @@ const (
 	ByLifetime Renew = "lifetime"
 )
 
-// directory is an ACME server that has a name of its own.
+// directory is an ACME server with a short name.
 type directory struct {
 	url     string
 	staging string // the URL at which failures cost nothing, or ""
@@ -140,7 +137,7 @@ type directory struct {
 	limits  limits
 }
 
-// limits are what an authority is known to allow. 0 means that nothing is known.
+// limits are the known rate limits of an authority. 0 means unknown.
 type limits struct {
 	failures   int // failed orders an hour and set of names
 	duplicates int // certificates a week for the same names
@@ -169,7 +166,7 @@ func directoryOf(name string) directory {
 	return directory{url: name}
 }
 
-// Check tells what is wrong with the settings, which stand at at.
+// Check reports problems of the settings, which stand at at.
 func (c *Config) Check(at schema.Place) {
 	checkDirectory(c.Directory, c.EAB, at.Field("directory"))
 	for i, name := range c.Fallbacks {

@@ -55,7 +55,7 @@ func (m *Manager) preflight(ctx context.Context, e *Config, names []string, r *R
 	return chosen, append(warnings, more...), nil
 }
 
-// checkNames tells of names that nobody gets a certificate for.
+// checkNames reports names that nobody gets a certificate for.
 func checkNames(names []string) error {
 	for _, name := range names {
 		if what, remedy := CheckName(name); what != "" {

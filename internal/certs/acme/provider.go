@@ -14,8 +14,8 @@ import (
 	"strings"
 )
 
-// provider writes the records of dns-01. A record stands beside others with the same
-// name, as a wildcard and its domain need two at once. Its methods are called by one
+// provider writes the records of dns-01. A record must not replace others with the same
+// name, since a wildcard and its domain need two at once. Its methods are called from one
 // goroutine.
 type provider interface {
 	// wantsZone reports whether the zone has to be known.
@@ -66,13 +66,13 @@ var providers = map[string]kind{
 // Providers returns the names of all providers, in order.
 func Providers() []string { return slices.Sorted(maps.Keys(providers)) }
 
-// ProviderFields are the credentials that a provider takes.
+// ProviderFields are the credentials of a provider.
 type ProviderFields struct {
 	// Name is the name of the provider.
 	Name string `json:"name"`
-	// Required are the names of the credentials that it needs.
+	// Required are the names of its required credentials.
 	Required []string `json:"required"`
-	// Optional are the names of those that it may have.
+	// Optional are the names of its optional credentials.
 	Optional []string `json:"optional"`
 }
 
@@ -98,8 +98,8 @@ func newProvider(d *DNS) (provider, error) {
 	return k.open(d)
 }
 
-// httpReq is the provider httpreq: a service of the operator's that takes
-// POST endpoint/present and endpoint/cleanup with {"fqdn": …, "value": …}.
+// httpReq is the provider httpreq: a service of the operator that accepts POST
+// endpoint/present and endpoint/cleanup with {"fqdn": …, "value": …}.
 type httpReq struct{ endpoint, username, password string }
 
 func openHTTPReq(d *DNS) (provider, error) {

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// State is how a certificate by ACME stands.
+// State is the state of an ACME certificate.
 type State string
 
 // The states. Idle is before the first look, and when nobody wants it any more;
@@ -22,64 +22,64 @@ const (
 	Failed     State = "failed"
 )
 
-// Record is what is kept of a certificate besides itself. It outlives restarts, and
-// another machine can go on from it.
+// Record is the stored state of an ACME certificate. It persists across restarts, and
+// another machine can continue from it.
 type Record struct {
-	// Name is what the certificate is called in the store, Names are what it is
-	// wanted for, the wildcard first. Has are those of the certificate in use.
+	// Name is the name of the certificate in the store, Names are the requested hosts, the
+	// wildcard first. Has are the hosts of the certificate in use.
 	Name  string   `json:"name"`
 	Names []string `json:"names"`
 	Has   []string `json:"has,omitempty"`
 	// Entry is the entry that it is ordered under.
 	Entry string `json:"entry"`
-	// State stands since Since; Trouble is why, for blocked and failed.
+	// State is the current state, Since when it began; Trouble is why, for blocked and
+	// failed.
 	State   State     `json:"state"`
 	Since   time.Time `json:"since"`
 	Trouble *Trouble  `json:"trouble,omitempty"`
-	// Warnings are what the last look before an order found doubtful.
+	// Warnings are the potential problems that the last preflight check found.
 	Warnings []string `json:"warnings,omitempty"`
-	// NextTry is when it is looked at again, also for a renewal.
+	// NextTry is when the next order or renewal is attempted.
 	NextTry time.Time `json:"next_try,omitzero"`
-	// Failures counts those in a row.
+	// Failures counts consecutive failures.
 	Failures int `json:"failures,omitempty"`
-	// NotBefore and NotAfter are the life of the certificate in use, Directory is
-	// who issued it, and Profile the kind. They are zero while there is none.
+	// NotBefore and NotAfter are the validity of the certificate in use, Directory is its
+	// issuer, and Profile its profile. They are zero if there is none.
 	NotBefore time.Time `json:"not_before,omitzero"`
 	NotAfter  time.Time `json:"not_after,omitzero"`
 	Directory string    `json:"directory,omitempty"`
 	Profile   string    `json:"profile,omitempty"`
-	// Renewal is what the authority says about when to renew.
+	// Renewal is when the authority suggests to renew.
 	Renewal *Renewal `json:"renewal,omitempty"`
 	// Timeline are the last orders, the newest last, at most maxOrders.
 	Timeline []*Attempt `json:"timeline,omitempty"`
 
-	// Open is the order that is under way.
+	// Open is the order in progress.
 	Open *openOrder `json:"open,omitempty"`
-	// Server counts which of the entry's directories is asked now, 0 for the first;
-	// ServerFailures are the failures in a row that are its own.
+	// Server is the index of the entry's directory that is used now, 0 for the first;
+	// ServerFailures are its consecutive failures.
 	Server         int `json:"server,omitempty"`
 	ServerFailures int `json:"server_failures,omitempty"`
-	// Rehearse says that a staging directory is asked first, since the last check
-	// of a host failed.
+	// Rehearse means that a staging directory is used first, because the last validation of
+	// a host failed.
 	Rehearse bool `json:"rehearse,omitempty"`
-	// Tried is the sum of the settings that the last order failed with: with others
-	// nobody waits for the next try.
+	// Tried is the hash of the settings that the last order failed with: after a change of
+	// settings, the next order does not wait.
 	Tried string `json:"tried,omitempty"`
-	// NoReplaces says that the next order does not name the one it replaces, since
-	// the authority has refused that, or failed at it.
+	// NoReplaces means that the next order does not name the certificate that it replaces,
+	// since the authority has rejected that, or failed.
 	NoReplaces bool `json:"no_replaces,omitempty"`
 }
 
-// Renewal is what an authority says about when to renew (RFC 9773).
+// Renewal is when an authority suggests to renew (RFC 9773).
 type Renewal struct {
-	// Start and End are the window that it suggests, At is the moment in it that
-	// was chosen.
+	// Start and End are the suggested window, At is the chosen moment in it.
 	Start time.Time `json:"start"`
 	End   time.Time `json:"end"`
 	At    time.Time `json:"at"`
-	// Explanation is a page of the authority's, or "".
+	// Explanation is the URL of a page of the authority, or "".
 	Explanation string `json:"explanation,omitempty"`
-	// AskAgain is when the authority wants to be asked again.
+	// AskAgain is when the authority wants to be queried again.
 	AskAgain time.Time `json:"ask_again"`
 }
 
@@ -97,21 +97,21 @@ type openOrder struct {
 
 // Attempt is one order from its beginning to its end.
 type Attempt struct {
-	// Directory is who was asked; Staging says that it was only tried out.
+	// Directory is the directory URL; Staging means that it was a trial.
 	Directory string `json:"directory"`
 	Staging   bool   `json:"staging,omitempty"`
-	// Began and Ended bound it; Ended is zero while it is under way.
+	// Began and Ended limit it; Ended is zero while it is in progress.
 	Began time.Time `json:"began"`
 	Ended time.Time `json:"ended,omitzero"`
-	// Issued says how it ended; Trouble is why it failed.
+	// Issued is whether it succeeded; Trouble is why it failed.
 	Issued  bool     `json:"issued,omitempty"`
 	Trouble *Trouble `json:"trouble,omitempty"`
-	// Steps are what happened, in order, at most maxSteps. Orders that ended well keep
-	// them for a while only.
+	// Steps are what happened, in order, at most maxSteps. Orders that succeeded keep them
+	// only for a while.
 	Steps []Step `json:"steps,omitempty"`
 }
 
-// Step is one thing that happened to an order.
+// Step is one event of an order.
 type Step struct {
 	At    time.Time `json:"at"`
 	State State     `json:"state"`

@@ -16,13 +16,13 @@ import (
 
 // Trouble is why there is no certificate, for people.
 type Trouble struct {
-	// Code is one word for programs, such as dns_missing or rate_limited.
+	// Code is a keyword, such as dns_missing or rate_limited.
 	Code string `json:"code"`
-	// Message says what is wrong.
+	// Message describes the problem.
 	Message string `json:"message"`
-	// Hint says what to do, or what happens by itself.
+	// Hint is how to fix it, or what headgate does next.
 	Hint string `json:"hint,omitempty"`
-	// Problem is what the authority itself said, if it did.
+	// Problem is the problem document of the authority, if there is one.
 	Problem *Problem `json:"problem,omitempty"`
 
 	blocked   bool          // no order is worth trying before something changes
@@ -32,15 +32,16 @@ type Trouble struct {
 	after     time.Duration // not before this time, if the authority says so
 }
 
-// Problem is a problem document of an authority (RFC 8555, section 6.7), bounded.
+// Problem is a problem document of an authority (RFC 8555, section 6.7), with limited
+// length.
 type Problem struct {
 	// Type is the kind, such as urn:ietf:params:acme:error:unauthorized.
 	Type string `json:"type"`
 	// Status is the HTTP status, 0 if it came with none.
 	Status int `json:"status,omitempty"`
-	// Detail is the authority's own sentence.
+	// Detail is the authority's description.
 	Detail string `json:"detail,omitempty"`
-	// Name is the host that it is about, or "".
+	// Name is the affected host, or "".
 	Name string `json:"name,omitempty"`
 	// Sub are the problems of single names.
 	Sub []Problem `json:"subproblems,omitempty"`

@@ -10,36 +10,35 @@ import (
 	"headgate/internal/setting/password"
 )
 
-// Config asks clients for a user name and a password (RFC 7617). Who has none gets
-// 401, and browsers ask the person in front of them.
+// Config requires a user name and a password from clients (RFC 7617). Requests without
+// valid ones get 401, for which browsers show a sign-in dialog.
 type Config struct {
-	// Enabled is whether clients are asked. `enabled: false` on a route lets
-	// everyone in there.
+	// Enabled is whether authentication is required. `enabled: false` on a route admits
+	// everyone there.
 	Enabled bool `json:"enabled" label:"true" default:"true"`
-	// Realm is what browsers may show when they ask. Its letters are those of
-	// ASCII.
+	// Realm is a text that browsers can show in the sign-in dialog. It is limited to ASCII.
 	Realm string `json:"realm" label:"true" default:"Restricted" max:"128"`
-	// Users are who may sign in. There has to be one.
+	// Users are the users that can sign in. At least one is required.
 	Users []User `json:"users,omitempty" label:"true" max:"10000" object:"user,name" example:"[{name: ada, password_hash: \"$2y$12$…\"}]"`
-	// ForwardCredentials is whether servers get the user name and the password
-	// too. Otherwise they are taken out of the request.
+	// ForwardCredentials is whether servers get the user name and the password, too.
+	// Otherwise they are removed from the request.
 	ForwardCredentials bool `json:"forward_credentials" label:"true" default:"false"`
 }
 
-// User is somebody who may sign in.
+// User is a user that can sign in.
 type User struct {
-	// Name is the user name. It holds no colon.
+	// Name is the user name. It cannot contain a colon.
 	Name string `json:"name" label:"true" required:"true" max:"255" example:"ada"`
-	// PasswordHash is the hash of the password, never the password itself:
-	// argon2id in the PHC form, bcrypt, or for files of htpasswd its apr1, which
-	// is weak. `headgate hash-password` makes one.
+	// PasswordHash is the hash of the password, never the password itself: argon2id in the
+	// PHC form, bcrypt, or the weak apr1 of htpasswd files. `headgate hash-password` makes
+	// one.
 	PasswordHash string `json:"password_hash" label:"true" required:"true" secret:"true" max:"512" example:"$argon2id$v=19$m=19456,t=2,p=1$…"`
 }
 
 // Off reports whether nobody is asked.
 func (c *Config) Off() bool { return !c.Enabled }
 
-// Check tells what is wrong with the settings, which stand at at.
+// Check reports problems of the settings, which stand at at.
 func (c *Config) Check(at schema.Place) {
 	if strings.IndexFunc(c.Realm, func(r rune) bool { return r < ' ' || r > '~' }) >= 0 {
 		at.Field("realm").Problem("the realm contains characters outside printable ASCII", "remove them: browsers show it in many ways")
@@ -71,7 +70,7 @@ func (c *Config) Check(at schema.Place) {
 	}
 }
 
-// checkName tells what is wrong with a user name (RFC 7617, section 2).
+// checkName reports problems of a user name (RFC 7617, section 2).
 func checkName(name string) (what, remedy string) {
 	switch {
 	case name == "":

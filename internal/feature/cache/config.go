@@ -7,54 +7,50 @@ import (
 	"headgate/internal/setting/unit"
 )
 
-// Config stores responses in memory and answers with them, as RFC 9111 says of a
-// shared cache: what is stored, and for how long, is up to the servers
-// (Cache-Control). A proxy has one cache for its routes; a route with settings of
-// its own has its own.
+// Config stores responses in memory and reuses them, as a shared cache of RFC 9111: the
+// servers determine what is stored and for how long (Cache-Control). The routes of a proxy
+// share one cache; a route with its own settings has its own.
 type Config struct {
-	// Enabled is whether responses are stored. `enabled: false` on a route
-	// switches off what the proxy would hand down.
+	// Enabled is whether responses are stored. `enabled: false` on a route overrides the
+	// proxy's setting.
 	Enabled bool `json:"enabled" label:"true" default:"true"`
-	// MemoryLimit is how much memory the cache may hold: bodies, heads and the
-	// index over them. When it is full, what is asked for least is given up.
+	// MemoryLimit is the maximum memory of the cache: bodies, heads and the index. When it
+	// is full, entries that are requested least are removed.
 	MemoryLimit unit.Size `json:"memory_limit" default:"64MiB" min:"1MiB" max:"1TiB"`
-	// MaxEntry is the largest response body that is stored. Larger ones pass
-	// through.
+	// MaxEntry is the largest response body that is stored. Larger ones are not stored.
 	MaxEntry unit.Size `json:"max_entry" label:"true" default:"1MiB" min:"1KiB" max:"16GiB"`
-	// DefaultTTL is how long responses are fresh that say nothing of it
-	// themselves. With 0 they are not stored.
+	// DefaultTTL is how long a response without an explicit lifetime is fresh. With 0 it is
+	// not stored.
 	DefaultTTL unit.Duration `json:"default_ttl" label:"true" default:"0s" max:"365d"`
-	// Heuristic is for what part of the time since their Last-Modified responses are
-	// fresh that say nothing of it themselves, up to a day; 10% is usual. It comes before
-	// default_ttl, is at least a second, and is not for requests with a query. 0 guesses
-	// nothing.
+	// Heuristic is the lifetime of a response without an explicit one, as a part of the
+	// time since its Last-Modified, up to a day; 10% is usual. It takes precedence over
+	// default_ttl, is at least a second, and does not apply to requests with a query. 0
+	// disables it.
 	Heuristic unit.Percent `json:"heuristic" default:"0" min:"0" max:"100%" example:"10%"`
-	// StaleWhileRevalidate is how long a response that is no longer fresh is
-	// still served, while it is fetched anew in the background. A response that
-	// says so itself has its own time. A response that arrives expired (max-age=0,
-	// Expires: 0) is never served without validation.
+	// StaleWhileRevalidate is how long a stale response is still served while it is fetched
+	// again in the background. The response can specify its own time. A response that is
+	// expired when it arrives (max-age=0, Expires: 0) is never served without validation.
 	StaleWhileRevalidate unit.Duration `json:"stale_while_revalidate" label:"true" default:"0s" max:"365d"`
-	// StaleIfError is how long a response that is no longer fresh is still served
-	// when the servers fail. A response that says so itself has its own time. It does
-	// not hold for a response that arrives expired.
+	// StaleIfError is how long a stale response is still served when the servers fail. The
+	// response can specify its own time. It does not apply to a response that is expired
+	// when it arrives.
 	StaleIfError unit.Duration `json:"stale_if_error" label:"true" default:"0s" max:"365d"`
-	// Languages are the languages that the servers answer in. Accept-Language is
-	// replaced by the one that fits it best, for the servers too, and the first where
-	// none does: a response that varies by it is then stored once for each language,
-	// and not for each way in which browsers write what they like. Absent leaves
-	// the field alone.
+	// Languages are the languages of the servers' responses. Accept-Language is replaced by
+	// the best match, for the servers, too, or by the first language if none matches: a
+	// response that varies by it is then stored once for each language, and not for each
+	// value that browsers send. Absent leaves the header unchanged.
 	Languages []string `json:"languages,omitempty" label:"true" max:"50" example:"en"`
-	// IgnoreQuery names query parameters that make no difference to a response,
-	// such as those that count campaigns: requests that differ in them only
-	// share one stored response, and servers do not get them when a response is
-	// fetched to be stored. A name may end in `*`; `*` alone is the whole query.
+	// IgnoreQuery names query parameters that have no effect on a response, such as
+	// campaign identifiers: requests that differ only in them share one stored response,
+	// and servers do not get them when a response is fetched to be stored. A name can end
+	// in `*`; `*` alone is the whole query.
 	IgnoreQuery []string `json:"ignore_query,omitempty" label:"true" max:"100" example:"utm_*"`
 }
 
 // Off reports whether the cache is switched off.
 func (c *Config) Off() bool { return !c.Enabled }
 
-// Check tells what is wrong with the settings, which stand at at.
+// Check reports problems of the settings, which stand at at.
 func (c *Config) Check(at schema.Place) {
 	if c.MaxEntry > c.MemoryLimit && c.MemoryLimit >= 1<<20 { // a smaller limit is a problem of its own
 		at.Field("max_entry").Problemf("write max_entry: "+c.MemoryLimit.String()+", or a larger memory_limit",
@@ -87,7 +83,7 @@ func validLanguage(name string) bool {
 	return len(name) <= 35
 }
 
-// checkParameter tells what is wrong with the name of a query parameter.
+// checkParameter reports problems of the name of a query parameter.
 func checkParameter(name string) string {
 	switch star := strings.IndexByte(name, '*'); {
 	case name == "":

@@ -8,19 +8,19 @@ import (
 	"headgate/internal/proto/header"
 )
 
-// Outcome is what would become of a request.
+// Outcome is how a request would be handled.
 type Outcome struct {
-	// Use is the word of the access log: hit, stale, miss or pass.
+	// Use is the value in the access log: hit, stale, miss or pass.
 	Use string `json:"use"`
-	// Why is a sentence.
+	// Why is an explanation.
 	Why string `json:"why"`
-	// Status is that of the stored response, 0 if there is none.
+	// Status is the status of the stored response, 0 if there is none.
 	Status int `json:"status,omitempty"`
-	// Age is how old it is, in seconds.
+	// Age is its age in seconds.
 	Age int64 `json:"age,omitempty"`
-	// TTL is how long it is fresh still, in seconds.
+	// TTL is its remaining lifetime in seconds.
 	TTL int64 `json:"ttl,omitempty"`
-	// Answered is whether no server is asked.
+	// Answered is whether the response is served without a request to a server.
 	Answered bool `json:"answered"`
 }
 

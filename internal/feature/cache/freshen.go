@@ -41,7 +41,7 @@ func (c *Cache) freshen(h *hit, e *entry, news *header.List, began int64) *entry
 }
 
 // update replaces fields by those of a newer response (RFC 9111, section 3.2).
-// What tells of the body stays, and a tag that differs in its strength only: who
+// What reports the body stays, and a tag that differs in its strength only: who
 // compressed the body has weakened it.
 func update(old, news *header.List) {
 	for i := range news.All() {

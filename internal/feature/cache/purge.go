@@ -8,28 +8,26 @@ import (
 	"headgate/internal/proto/header"
 )
 
-// Purge says what to take out of caches. Exactly one of URL, Prefix, Tag and All
-// is given.
+// Purge selects what to remove from caches. Exactly one of URL, Prefix, Tag and All is set.
 type Purge struct {
-	// Proxy bounds it to the caches of one proxy; "" is all.
+	// Proxy restricts it to the caches of one proxy; "" means all.
 	Proxy string `json:"proxy,omitempty"`
-	// URL takes out what is stored of one address, in all its variants and over
-	// either scheme.
+	// URL removes the responses of one URL, in all variants and for both schemes.
 	URL string `json:"url,omitempty"`
-	// Prefix takes out what is stored of addresses that begin so.
+	// Prefix removes the responses of URLs with this prefix.
 	Prefix string `json:"prefix,omitempty"`
-	// Tag takes out responses that have this word in Cache-Tag or Surrogate-Key.
+	// Tag removes responses with this tag in Cache-Tag or Surrogate-Key.
 	Tag string `json:"tag,omitempty"`
-	// All takes out everything.
+	// All removes everything.
 	All bool `json:"all,omitempty"`
-	// Soft makes stale instead of taking out: what is stored is validated before
-	// it is used again, or served stale where that is allowed.
+	// Soft marks responses as stale instead of removing them: they are validated before
+	// they are used again, or served stale where that is allowed.
 	Soft bool `json:"soft,omitempty"`
-	// Count only counts what would be taken out.
+	// Count only counts what would be removed.
 	Count bool `json:"-"`
 }
 
-// sweep is what becomes of entries that are meant.
+// sweep is what to do with the selected entries.
 type sweep uint8
 
 const (

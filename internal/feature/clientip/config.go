@@ -9,34 +9,34 @@ import (
 	"headgate/internal/setting/ipset"
 )
 
-// Config says whom to believe about the client's address. The address is that
-// of the connection unless the connection comes from a CDN or a proxy that is
-// named here; filters, limits, the log and servers see the result. From anyone
-// else the fields that claim an address are dropped.
+// Config configures which peers are trusted to report the client's address. The address is
+// that of the connection unless the connection comes from one of these CDNs or proxies;
+// filters, limits, the log and servers use the result. From other peers, headers with a
+// client address are removed.
 type Config struct {
-	// Enabled is whether anybody is believed. `enabled: false` on a route
-	// switches off what the proxy would hand down.
+	// Enabled is whether any peer is trusted. `enabled: false` on a route overrides the
+	// proxy's setting.
 	Enabled bool `json:"enabled" default:"true"`
-	// CDN names the CDNs in front of the proxy: `cloudflare`, `fastly`,
-	// `cloudfront`, `google` (Google Cloud load balancers), `akamai` and `bunny`.
-	// Their published networks are trusted, and the field that each writes is
-	// read. cdn_networks keeps the networks up to date.
+	// CDN names the CDNs in front of the proxy: `cloudflare`, `fastly`, `cloudfront`,
+	// `google` (Google Cloud load balancers), `akamai` and `bunny`. Their published
+	// networks are trusted, and the header that each of them sets is used. cdn_networks
+	// keeps the networks up to date.
 	CDN []string `json:"cdn,omitempty" max:"16" example:"cloudflare"`
-	// Trusted are the addresses and networks of further proxies in front, such
-	// as 192.0.2.7 or 10.0.0.0/8. Name only machines that you run: whoever is
-	// trusted can claim any address.
+	// Trusted are the addresses and networks of other proxies in front, such as 192.0.2.7
+	// or 10.0.0.0/8. Only list machines that you operate: a trusted peer can claim any
+	// address.
 	Trusted []string `json:"trusted,omitempty" max:"10000" example:"10.0.0.0/8"`
-	// Header is the only field that trusted peers are believed. Empty means the
-	// CDN's own field, else X-Forwarded-For, else Forwarded. Set it when your
-	// proxy writes another one (X-Real-IP), or writes Forwarded and passes on
-	// X-Forwarded-For as clients send it.
+	// Header is the only header that is used from trusted peers. Empty means the CDN's own
+	// header, else X-Forwarded-For, else Forwarded. Set it if your proxy sets another one
+	// (X-Real-IP), or if it sets Forwarded and passes X-Forwarded-For from clients
+	// unchanged.
 	Header string `json:"header,omitempty" max:"128" example:"X-Real-IP"`
 }
 
 // Off reports whether nobody is believed.
 func (c *Config) Off() bool { return !c.Enabled }
 
-// Check tells what is wrong with the settings, which stand at at.
+// Check reports problems of the settings, which stand at at.
 func (c *Config) Check(at schema.Place) {
 	for i, name := range c.CDN {
 		if what, remedy := checkCDN(name); what != "" {
@@ -54,7 +54,7 @@ func (c *Config) Check(at schema.Place) {
 	}
 }
 
-// checkCDN tells what is wrong with the name of a CDN.
+// checkCDN reports problems of the name of a CDN.
 func checkCDN(name string) (what, remedy string) {
 	names := make([]string, 0, len(presets))
 	for i := range presets {

@@ -20,21 +20,20 @@ import (
 	"headgate/internal/store"
 )
 
-// Refresh says whether the networks of the CDNs that client_ip names are fetched
-// anew from where each CDN publishes them. The last list that could be used is kept
-// in the state directory; without one the list in the program is used, which has a
-// date.
+// Refresh configures the updates of the networks of CDNs in client_ip, from the lists that
+// each CDN publishes. The last valid list is kept in the state directory; without one, the
+// list in the program is used, which has a date.
 type Refresh struct {
-	// Enabled is whether lists are fetched. Only those of CDNs that a client_ip
-	// names are, and nothing is sent to tell who asks. The proxy of the environment
-	// (HTTPS_PROXY) is used.
+	// Enabled is whether lists are downloaded. Only those of CDNs in client_ip are, and the
+	// requests do not identify the installation. The proxy of the environment (HTTPS_PROXY)
+	// is used.
 	Enabled bool `json:"enabled" default:"true"`
-	// Interval is how old a list gets before it is fetched again.
+	// Interval is the age of a list after which it is downloaded again.
 	Interval unit.Duration `json:"interval" default:"24h" min:"1h" max:"720h"`
 }
 
-// Lists is where filters get the networks of CDNs from. Without Refresh they are
-// those of the program, and those that were kept.
+// Lists provides the networks of CDNs. Without Refresh they are those of the program, and
+// stored ones.
 type Lists struct {
 	Refresh
 	// Values is where fetched lists are kept, nil for nowhere.

@@ -10,30 +10,28 @@ import (
 	"headgate/internal/setting/unit"
 )
 
-// Config compresses the bodies of responses for clients that can read that.
+// Config compresses the bodies of responses for clients that support it.
 type Config struct {
-	// Enabled is whether responses are compressed. `enabled: false` on a route
-	// switches off what the proxy would hand down.
+	// Enabled is whether responses are compressed. `enabled: false` on a route overrides
+	// the proxy's setting.
 	Enabled bool `json:"enabled" label:"true" default:"true"`
-	// Algorithms are those that are used, the preferred one first: `zstd`, `br`
-	// and `gzip`. Which one a client gets is what it likes best itself, and of
-	// those it likes equally the first here. Absent means zstd, br, gzip.
+	// Algorithms are the encodings in order of preference: `zstd`, `br` and `gzip`. The
+	// client's preference comes first; among encodings that it accepts equally, the first
+	// one here is used. Absent means zstd, br, gzip.
 	Algorithms []string `json:"algorithms,omitempty" label:"true" max:"3" example:"[zstd, br, gzip]"`
-	// MinSize is the size from which on bodies are compressed. Shorter ones would
-	// gain nothing. A body whose length is not known beforehand is held back until
-	// so much of it is there, or until the server pauses.
+	// MinSize is the minimum size of a body to compress. A body of unknown length is held
+	// back until this much has arrived, or until the server pauses.
 	MinSize unit.Size `json:"min_size" label:"true" default:"1KiB" max:"1MiB"`
-	// Types are the media types that are compressed: `text/html`, `text/*`, or
-	// `*+json` for a suffix. Absent means text, JSON, JavaScript, XML, SVG, wasm,
-	// fonts that are not compressed in themselves, and the like. Event streams and
-	// gRPC never are.
+	// Types are the media types to compress: `text/html`, `text/*`, or `*+json` for a
+	// suffix. Absent means text, JSON, JavaScript, XML, SVG, wasm, uncompressed font
+	// formats, and the like. Event streams and gRPC are never compressed.
 	Types []string `json:"types,omitempty" label:"true" max:"200" example:"[text/*, application/json]"`
 }
 
 // Off reports whether nothing is compressed.
 func (c *Config) Off() bool { return !c.Enabled }
 
-// Check tells what is wrong with the settings, which stand at at.
+// Check reports problems of the settings, which stand at at.
 func (c *Config) Check(at schema.Place) {
 	for i, name := range c.Algorithms {
 		place := at.Field("algorithms").Index(i)

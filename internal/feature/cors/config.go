@@ -11,37 +11,36 @@ import (
 	"headgate/internal/setting/unit"
 )
 
-// Config lets pages of other origins read responses (CORS, as the Fetch standard has
-// it). Preflight requests are answered by headgate. Fields by which servers say the same
-// are replaced.
+// Config allows pages of other origins to read responses (CORS, Fetch standard). headgate
+// responds to preflight requests, and replaces CORS headers of the servers.
 type Config struct {
-	// Enabled is whether other origins are let in. `enabled: false` takes no part in
-	// CORS: what servers say of it passes.
+	// Enabled is whether other origins are allowed. `enabled: false` leaves CORS to the
+	// servers.
 	Enabled bool `json:"enabled" label:"true" default:"true"`
-	// AllowOrigins are the origins whose pages may read responses: exact ones; with
-	// `*.` in front of the host for any one label; or `*` alone for every origin.
+	// AllowOrigins are the origins whose pages can read responses: exact ones; with `*.` in
+	// front of the host for any one label; or `*` alone for every origin.
 	AllowOrigins []string `json:"allow_origins,omitempty" label:"true" max:"1000" example:"[\"https://app.example.com\", \"https://*.example.com\"]"`
-	// AllowMethods are the methods that those pages may use. `*` is all; absent means
-	// GET, HEAD and POST.
+	// AllowMethods are the methods that those pages can use. `*` is all; absent means GET,
+	// HEAD and POST.
 	AllowMethods []string `json:"allow_methods,omitempty" label:"true" max:"64" example:"[GET, POST, PUT, DELETE]"`
-	// AllowHeaders are the fields that their requests may carry, beside those that every
-	// page may send. `*` is all.
+	// AllowHeaders are the headers that their requests can have, besides those that are
+	// always allowed. `*` is all.
 	AllowHeaders []string `json:"allow_headers,omitempty" label:"true" max:"256" example:"[Content-Type, Authorization]"`
-	// ExposeHeaders are the fields of responses that their scripts may read, beside those
-	// that every script may. `*` is all.
+	// ExposeHeaders are the response headers that their scripts can read, besides those
+	// that are always readable. `*` is all.
 	ExposeHeaders []string `json:"expose_headers,omitempty" label:"true" max:"256" example:"[ETag, X-Total]"`
-	// AllowCredentials is whether their requests may carry cookies and sign-ins. Then
-	// origins have to be named.
+	// AllowCredentials is whether their requests can carry cookies and credentials. The
+	// origins must then be listed.
 	AllowCredentials bool `json:"allow_credentials" label:"true" default:"false"`
-	// MaxAge is how long browsers remember the answer to a preflight request. 0 has
-	// them ask each time.
+	// MaxAge is how long browsers cache the response to a preflight request. With 0 they
+	// send one each time.
 	MaxAge unit.Duration `json:"max_age" label:"true" default:"10m" min:"0" max:"24h"`
 }
 
 // Off reports whether headgate takes no part in CORS.
 func (c *Config) Off() bool { return !c.Enabled }
 
-// Check tells what is wrong with the settings, which stand at at.
+// Check reports problems of the settings, which stand at at.
 func (c *Config) Check(at schema.Place) {
 	if c.Enabled && len(c.AllowOrigins) == 0 {
 		at.Field("allow_origins").Problem("missing", `name the origins, like https://app.example.com, or write "*" for all`)

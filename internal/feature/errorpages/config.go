@@ -12,18 +12,17 @@ import (
 // Config is a list of pages.
 type Config []Page
 
-// Page is the body that responses with certain statuses get. A page for one status
-// wins over one for its class.
+// Page is the body of responses with certain statuses. A page for one status takes
+// precedence over one for its class.
 type Page struct {
-	// Status are the statuses that the page is for: `404`, or a class, `4xx` or
-	// `5xx`.
+	// Status are the statuses of the page: `404`, or a class, `4xx` or `5xx`.
 	Status []Status `json:"status" label:"true" required:"true" max:"100" example:"[404]"`
 	page.Config
-	// Upstream is whether responses of servers and fixed responses get the page
-	// too, in place of their own body. Otherwise only headgate's own answers do.
+	// Upstream is whether responses of servers and fixed responses get the page, too,
+	// instead of their own body. Otherwise only responses of headgate itself do.
 	Upstream bool `json:"upstream" label:"true" default:"false"`
-	// SendStatus is the status that is sent with the page. Absent means the one
-	// that the response had.
+	// SendStatus is the status that is sent with the page. Absent means the original
+	// status.
 	SendStatus int `json:"send_status,omitempty" label:"true" min:"200" max:"599" example:"200"`
 }
 
@@ -61,7 +60,7 @@ func (c Config) Files() (files []file.Wanted) {
 	return files
 }
 
-// Check tells what is wrong with the pages, whose list stands at at.
+// Check reports problems of the pages, whose list stands at at.
 func (c Config) Check(at schema.Place) {
 	seen := map[Status]int{}
 	for i := range c {

@@ -14,7 +14,7 @@ import (
 	"headgate/internal/setting/page"
 )
 
-// FileError tells of a page whose file cannot be read.
+// FileError reports a page whose file cannot be read.
 type FileError struct {
 	// Page is the number of the page in its list.
 	Page int

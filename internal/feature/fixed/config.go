@@ -8,20 +8,19 @@ import (
 	"headgate/internal/setting/page"
 )
 
-// Config makes a route answer by itself, with no upstream behind it.
+// Config is a response that a route returns without a server.
 type Config struct {
-	// Status is the status code of every answer.
+	// Status is the status code.
 	Status int `json:"status" label:"true" required:"true" min:"200" max:"599" example:"410"`
-	// Body is the text of every answer. Empty means an answer without a body.
-	// The variables of header values ({host}, {path}, …) may be used; `{{` is a
-	// brace. In HTML, XML and JSON, by the content type, their values are
-	// escaped. At most 64 KiB.
+	// Body is the body. Empty means no body. It can contain the variables of header values
+	// ({host}, {path}, …); `{{` is a brace. In HTML, XML and JSON, according to the content
+	// type, their values are escaped. At most 64 KiB.
 	Body string `json:"body,omitempty" label:"true" max:"65536" example:"gone for good"`
-	// ContentType is the media type of Body. It is sent only with a body.
+	// ContentType is the media type of the body. It is sent only with a body.
 	ContentType string `json:"content_type,omitempty" label:"true" default:"text/plain; charset=utf-8" max:"256"`
 }
 
-// Check tells what is wrong with the settings, which stand at at.
+// Check reports problems of the settings, which stand at at.
 func (c *Config) Check(at schema.Place) {
 	page.CheckMediaType(c.ContentType, at.Field("content_type"))
 	if _, err := exchange.ParseTemplate(c.Body); err != nil {

@@ -12,59 +12,59 @@ import (
 	"headgate/internal/setting/unit"
 )
 
-// Config asks an auth server about every request, before anything else is done
-// with it. An answer 2xx lets the request in; any other is what the client gets.
-// Without an answer nobody gets in.
+// Config sends a subrequest to an auth server for every request, before anything else. A
+// 2xx response admits the request; any other one is sent to the client. If the auth server
+// does not respond, the request is rejected.
 type Config struct {
-	// Enabled is whether the auth server is asked. `enabled: false` on a route
-	// lets everyone in there.
+	// Enabled is whether the auth server is queried. `enabled: false` on a route admits
+	// everyone there.
 	Enabled bool `json:"enabled" default:"true"`
-	// Preset is the auth server that url is of: `authelia`, `authentik` or
-	// `oauth2_proxy`. It adds the path to a url without one, and response_headers and
-	// signin_url where they are absent.
+	// Preset is the product that runs at url: `authelia`, `authentik` or `oauth2_proxy`. It
+	// adds the path to a url without one, and sets response_headers and signin_url if they
+	// are absent.
 	Preset Preset `json:"preset,omitempty" enum:"authelia,authentik,oauth2_proxy" example:"authelia"`
-	// URL is what is asked, with GET and without a body. It may have a query. It
-	// has to be set.
+	// URL is the URL of the subrequest, which is a GET without a body. It can have a query.
+	// It is required.
 	URL string `json:"url,omitempty" max:"2048" example:"http://authelia:9091/api/authz/forward-auth"`
-	// ResponseHeaders are the fields of the auth server's answer that servers get.
-	// What a client sends under these names, or under names that look the same to
-	// a server, never reaches one.
+	// ResponseHeaders are the headers of the auth server's response that servers get.
+	// Headers of the client with these names, or with names that a server could treat as
+	// the same, are removed.
 	ResponseHeaders []string `json:"response_headers,omitempty" max:"64" example:"[Remote-User, Remote-Groups]"`
-	// SigninURL is where a browser that opens a page is sent when the auth server
-	// answers 401. Variables in it ({scheme}, {authority}, {path}, {query}, …) are
-	// escaped. Without variables and without an rd of its own, the address of the
-	// page is added as the parameter rd.
+	// SigninURL is where a browser that opens a page is redirected when the auth server
+	// responds with 401. Variables in it ({scheme}, {authority}, {path}, {query}, …) are
+	// escaped. If it has no variables and no parameter rd, the URL of the page is added as
+	// rd.
 	SigninURL string `json:"signin_url,omitempty" max:"2048" example:"https://auth.example.com/oauth2/start"`
-	// Timeout is the time that the auth server has to answer; then 504.
+	// Timeout is the time limit for the auth server's response; then 504.
 	Timeout unit.Duration `json:"timeout" default:"5s" min:"50ms" max:"5m"`
-	// TrustForwardHeader is whether the auth server hears what a proxy that
-	// client_ip trusts says of method, host and URI, in place of those of the
-	// request. Nobody else is believed.
+	// TrustForwardHeader is whether method, host and URI from a proxy that client_ip trusts
+	// are sent to the auth server instead of those of the request. Other peers are not
+	// trusted.
 	TrustForwardHeader bool `json:"trust_forward_header" default:"false"`
-	// SkipPaths are paths below which nobody is asked, as prefixes of whole
-	// segments.
+	// SkipPaths are paths below which no subrequest is sent, as prefixes of whole segments.
 	SkipPaths []string `json:"skip_paths,omitempty" max:"256" example:"[/healthz, /static]"`
-	// Cache keeps answers that let in, for a short time. Absent keeps none.
+	// Cache stores responses that admit a request, for a short time. Absent stores none.
 	Cache *Cache `json:"cache,omitempty"`
 }
 
-// Cache keeps answers of the auth server that let in, so that a page with many
-// parts does not ask for each of them.
+// Cache stores responses of the auth server that admit a request, so that a page with many
+// parts does not cause a subrequest for each of them.
 type Cache struct {
-	// TTL is how long an answer is kept. So long a session goes on that ended.
+	// TTL is how long a response is stored. A session that has ended can continue for this
+	// time.
 	TTL unit.Duration `json:"ttl" default:"10s" min:"1s" max:"1m"`
-	// Key is what tells sessions apart: `cookie:NAME` or `header:NAME`. Requests
-	// without it are always asked about.
+	// Key identifies a session: `cookie:NAME` or `header:NAME`. Requests without it are not
+	// cached.
 	Key string `json:"key" required:"true" max:"256" example:"cookie:authelia_session"`
-	// AnyPath is whether an answer holds for every method and path of the host.
-	// Only set it when the auth server's answer depends on neither.
+	// AnyPath is whether a response applies to every method and path of the host. Set it
+	// only if the auth server's response depends on neither.
 	AnyPath bool `json:"any_path" default:"false"`
 }
 
 // Off reports whether nobody is asked.
 func (c *Config) Off() bool { return !c.Enabled }
 
-// Check tells what is wrong with the settings, which stand at at.
+// Check reports problems of the settings, which stand at at.
 func (c *Config) Check(at schema.Place) {
 	if c.URL == "" && c.Enabled {
 		at.Field("url").Problem("missing", "add url: http://127.0.0.1:9091/api/authz/forward-auth")

@@ -11,24 +11,23 @@ import (
 	"headgate/internal/schema"
 )
 
-// Config is a list of rules, which act in their order.
+// Config is a list of rules, which are applied in order.
 type Config []Rule
 
-// Rule changes a header field of requests on their way to servers, or of responses
-// on their way to clients. Rules act in the order of the list; a route's list
-// stands in place of its proxy's.
+// Rule changes a header of requests on their way to servers, or of responses on their way
+// to clients. Rules are applied in the order of the list; a route's list replaces its
+// proxy's.
 type Rule struct {
-	// Direction is `request` for what servers get, `response` for what clients
-	// get, also of our own answers.
+	// Direction is `request` for what servers get, or `response` for what clients get,
+	// including responses of headgate itself.
 	Direction Direction `json:"direction" label:"true" required:"true" enum:"request,response" example:"request"`
-	// Operation is `set`, which leaves one field with this name and value;
-	// `append`, which adds a field beside those that are there; `remove`;
-	// `set_if_absent`, which leaves a field that is there; or `replace`, which
-	// puts value in the place of what regex matches, in every field with this
-	// name.
+	// Operation is `set`, which leaves one header with this name and value; `append`, which
+	// adds a header to existing ones; `remove`; `set_if_absent`, which keeps an existing
+	// header; or `replace`, which replaces what regex matches by value, in every header
+	// with this name.
 	Operation Operation `json:"operation" label:"true" default:"set" enum:"set,append,remove,set_if_absent,replace"`
-	// Name is the name of the field, in any case. In a remove, `*` stands for any
-	// characters: X-Debug-* is every field whose name begins so, *_* every one with an
+	// Name is the name of the header; case is ignored. In a remove, `*` matches any
+	// characters: X-Debug-* is every header whose name begins so, *_* every one with an
 	// underscore.
 	Name string `json:"name" label:"true" required:"true" max:"256" example:"X-Real-IP"`
 	// Value is the field's value; for replace, what each match becomes. The
@@ -45,15 +44,14 @@ type Rule struct {
 	// Cookie, X-Api-Key), is not shown again; write ${VARIABLE} to keep it out of the
 	// configuration.
 	Value string `json:"value,omitempty" label:"true" max:"4096" secret:"maybe" example:"{client_ip}"`
-	// Regex is the RE2 expression of a replace. It is matched anywhere in the
-	// value.
+	// Regex is the RE2 expression of a replace. It is matched anywhere in the value.
 	Regex string `json:"regex,omitempty" label:"true" max:"1024" expand:"no" secret:"maybe" example:"^http://"`
 	// Secret is whether value and regex are secrets, whatever the name is: the API, the
-	// console and the audit do not show them.
+	// console and the audit log do not show them.
 	Secret bool `json:"secret,omitempty" label:"true" default:"false"`
 }
 
-// Direction is which heads a rule acts on.
+// Direction is the messages that a rule applies to.
 type Direction string
 
 // The directions.
@@ -62,7 +60,7 @@ const (
 	Response Direction = "response"
 )
 
-// Operation is what a rule does with a field.
+// Operation is what a rule does with a header.
 type Operation string
 
 // The operations.
@@ -78,7 +76,7 @@ const (
 // takes nothing over from its proxy.
 func (c Config) Off() bool { return len(c) == 0 }
 
-// Check tells what is wrong with the rules, whose list stands at at.
+// Check reports problems of the rules, whose list stands at at.
 func (c Config) Check(at schema.Place) {
 	for i := range c {
 		c[i].check(at.Index(i).Called("header rule", c[i].Name))
@@ -128,7 +126,7 @@ func (r *Rule) checkReplace(at schema.Place) {
 	checkValue(r.Value, err, at.Field("value"))
 }
 
-// checkValue tells what is wrong with a value, and of an error that parsing it
+// checkValue reports problems of a value, and of an error that parsing it
 // gave.
 func checkValue(value string, err error, at schema.Place) {
 	if err != nil {
@@ -139,7 +137,7 @@ func checkValue(value string, err error, at schema.Place) {
 	}
 }
 
-// checkName tells of a name that is none, or that no rule may change: those fields
+// checkName reports a name that is none, or that no rule may change: those fields
 // are written anew from what was understood of a message, and changing them would
 // let two readers find its end in different places.
 func checkName(name string) (what, remedy string) {

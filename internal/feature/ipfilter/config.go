@@ -15,23 +15,22 @@ import (
 // whose country is not known, or asn:64500 for a network by its number. Countries and
 // numbers need a database in geo.
 type Config struct {
-	// Enabled is whether the filter acts. `enabled: false` on a route switches
-	// off what the proxy would hand down.
+	// Enabled is whether the filter is active. `enabled: false` on a route overrides the
+	// proxy's setting.
 	Enabled bool `json:"enabled" label:"true" default:"true"`
-	// Allow are the addresses that are let in, such as 192.0.2.7, 2001:db8::/32,
-	// list:office or country:DE. Empty means everyone but who is in deny; otherwise
-	// everyone else is refused. A list that is empty or was never loaded lets in no
-	// client.
+	// Allow are the addresses that are admitted, such as 192.0.2.7, 2001:db8::/32,
+	// list:office or country:DE. Empty means all that are not in deny; otherwise others are
+	// rejected. A list that is empty or was never loaded admits no client.
 	Allow []string `json:"allow,omitempty" label:"true" max:"200000" example:"192.0.2.0/24"`
-	// Deny are the addresses that are refused, even if they are in allow too. A list
-	// that is empty or was never loaded refuses no client.
+	// Deny are the addresses that are rejected, even if they are in allow, too. A list that
+	// is empty or was never loaded rejects no client.
 	Deny []string `json:"deny,omitempty" label:"true" max:"200000" example:"192.0.2.7"`
 }
 
 // Off reports whether the filter is switched off.
 func (c *Config) Off() bool { return !c.Enabled }
 
-// Check tells what is wrong with the settings, which stand at at.
+// Check reports problems of the settings, which stand at at.
 func (c *Config) Check(at schema.Place) {
 	ipset.CheckEntries(c.Allow, at.Field("allow"))
 	ipset.CheckEntries(c.Deny, at.Field("deny"))

@@ -11,35 +11,35 @@ import (
 	"headgate/internal/setting/unit"
 )
 
-// Config answers every request with 503 while a site is worked on, but for those who
-// may pass.
+// Config responds to requests with 503 during maintenance, except for clients that may
+// bypass it.
 type Config struct {
-	// Enabled is whether the site is closed. `enabled: false` opens it again and
-	// keeps the settings.
+	// Enabled is whether maintenance is on. `enabled: false` ends it and keeps the
+	// settings.
 	Enabled bool `json:"enabled" label:"true" default:"true"`
-	// RetryAfter tells clients when to come back.
+	// RetryAfter is the value of Retry-After, after which clients should try again.
 	RetryAfter unit.Duration `json:"retry_after" label:"true" default:"5m" min:"1s" max:"168h"`
 	page.Config
-	// Bypass says who may pass. Absent means nobody.
+	// Bypass selects the clients that are not affected. Absent means none.
 	Bypass Bypass `json:"bypass" label:"true"`
 }
 
-// Bypass is who may pass: whom any of these fits.
+// Bypass selects clients: those that match any of these conditions.
 type Bypass struct {
-	// Addresses are the addresses of clients: addresses, networks, list:NAME, country:DE
-	// or asn:64500.
+	// Addresses are the addresses of clients: addresses, networks, list:NAME, country:DE or
+	// asn:64500.
 	Addresses []string `json:"addresses,omitempty" label:"true" max:"10000" example:"192.0.2.0/24"`
-	// Header is a field with a secret value. It is not passed on to servers.
+	// Header is a header with a secret value. It is not forwarded to servers.
 	Header *Secret `json:"header,omitempty" label:"true"`
 	// Cookie is a cookie with a secret value.
 	Cookie *Secret `json:"cookie,omitempty" label:"true"`
 }
 
-// Secret is a name, and the value that it must have.
+// Secret is a name with its required value.
 type Secret struct {
-	// Name is the name of the field or cookie.
+	// Name is the name of the header or cookie.
 	Name string `json:"name" label:"true" required:"true" max:"256" example:"X-Maintenance-Pass"`
-	// Value is the secret. Take it from a file: ${file:/run/secrets/pass}.
+	// Value is the secret. Read it from a file: ${file:/run/secrets/pass}.
 	Value string `json:"value" label:"true" required:"true" secret:"true" max:"1024" example:"a-long-random-text"`
 }
 
@@ -54,7 +54,7 @@ func (c *Config) References() []ipset.Referrer {
 // Off reports whether the site is open.
 func (c *Config) Off() bool { return !c.Enabled }
 
-// Check tells what is wrong with the settings, which stand at at.
+// Check reports problems of the settings, which stand at at.
 func (c *Config) Check(at schema.Place) {
 	c.CheckPage(at)
 	bypass := at.Field("bypass")

@@ -13,38 +13,37 @@ import (
 	"headgate/internal/setting/unit"
 )
 
-// Config bounds how many requests a client may make. Each client has a bucket of
-// its own, which holds burst requests and fills up again by requests in each
-// period. A proxy's limit is one for all its routes but those with a limit of
-// their own. Who is over it gets 429.
+// Config limits the requests of each client. Each client has a token bucket, which holds
+// burst requests and is refilled with requests in each period. A proxy's limit is shared by
+// its routes, except those with their own limit. Requests over the limit get 429.
 type Config struct {
-	// Enabled is whether the limit acts. `enabled: false` on a route switches
-	// off what the proxy would hand down; the route's requests are not counted.
+	// Enabled is whether the limit is active. `enabled: false` on a route overrides the
+	// proxy's setting; the route's requests are then not counted.
 	Enabled bool `json:"enabled" label:"true" default:"true"`
-	// Requests is how many requests a client may make in each period, in the
-	// long run. It has to be set.
+	// Requests is the number of requests that a client can make in each period, on average.
+	// It is required.
 	Requests int `json:"requests,omitempty" label:"true" min:"1" max:"1000000" example:"100"`
-	// Period is the time that requests are counted over: {requests: 600,
-	// period: 1m} is ten a second.
+	// Period is the time over which requests are counted: {requests: 600, period: 1m}
+	// allows ten a second.
 	Period unit.Duration `json:"period" label:"true" default:"1s" min:"1s" max:"24h"`
-	// Burst is how many requests a client may make at once after a pause.
-	// Absent means as many as requests.
+	// Burst is the number of requests that a client can make at once after a pause. Absent
+	// means the value of requests.
 	Burst int `json:"burst,omitempty" label:"true" min:"1" max:"1000000" example:"200"`
-	// Key is what tells clients apart: `client_ip` for their address, IPv6
-	// addresses by their /64 network; `header:NAME` or `cookie:NAME` for the
-	// value of a field or cookie; `user` for who signed in; `country` or `asn` for the
-	// country or network of the address, by the databases under geo. Requests without
-	// it are counted by address, as are those from a country that is unknown.
+	// Key identifies clients: `client_ip` is their address, or the /64 network of an IPv6
+	// address; `header:NAME` or `cookie:NAME` the value of a header or cookie; `user` the
+	// authenticated user; `country` or `asn` the country or network of the address, from
+	// the databases in geo. Requests without a value, or with an unknown country, are
+	// counted by address.
 	Key string `json:"key" label:"true" default:"client_ip" max:"256" example:"header:X-Api-Key"`
-	// Mode is `enforce`, or `observe` to count and log without refusing
-	// anything.
+	// Mode is `enforce`, or `observe` to count and log requests over the limit without
+	// rejecting them.
 	Mode Mode `json:"mode" label:"true" default:"enforce" enum:"enforce,observe"`
 	// Exempt are the addresses of clients that are not counted: addresses, networks,
 	// list:NAME, country:DE or asn:64500.
 	Exempt []string `json:"exempt,omitempty" label:"true" max:"10000" example:"10.0.0.0/8"`
 }
 
-// Mode is what becomes of requests over the limit.
+// Mode is what to do with requests over the limit.
 type Mode string
 
 // The modes.
@@ -79,7 +78,7 @@ func (c *Config) AfterSignIn() bool { return c.Key == keyUser }
 // longestRefill is the longest time in which an empty bucket may fill up.
 const longestRefill = 30 * 24 * time.Hour
 
-// Check tells what is wrong with the settings, which stand at at.
+// Check reports problems of the settings, which stand at at.
 func (c *Config) Check(at schema.Place) {
 	if c.Enabled && c.Requests == 0 {
 		at.Field("requests").Problem("missing", "add requests: 100")

@@ -9,25 +9,23 @@ import (
 	"headgate/internal/schema"
 )
 
-// Config is a list of rules. The first that matches answers.
+// Config is a list of rules. The first one that matches is used.
 type Config []Rule
 
-// Rule sends clients from paths that a regular expression matches to another URL.
-// The first rule of the list that matches answers; a route's list stands in place
-// of its proxy's.
+// Rule redirects paths that match a regular expression to another URL. The first rule of
+// the list that matches is used; a route's list replaces its proxy's.
 type Rule struct {
-	// Regex is the RE2 expression. It is matched anywhere on the path in its one
-	// form, which begins with a slash and has no query. Write ^ and $ to match at
-	// the ends.
+	// Regex is the RE2 expression. It is matched anywhere in the normalized path, which
+	// begins with a slash and has no query. Use ^ and $ to match the ends.
 	Regex string `json:"regex" label:"true" required:"true" max:"1024" expand:"no" example:"^/old/(.*)$"`
-	// Target is where clients are sent: a path, or a URL that begins with
-	// http://, https:// or {scheme}://. $1 and ${name} stand for what a group
-	// matched, $$ for a dollar sign, and {host}, {path}, {query} and the other
-	// variables of header values for what the request has. The query of the
-	// request is kept, unless the target has a ? of its own.
+	// Target is where clients are redirected: a path, or a URL that begins with http://,
+	// https:// or {scheme}://. $1 and ${name} are replaced by groups of the match, $$ by a
+	// dollar sign, and {host}, {path}, {query} and the other variables of header values by
+	// values of the request. The query of the request is kept, unless the target contains a
+	// ?.
 	Target string `json:"target" label:"true" required:"true" max:"2048" expand:"no" example:"/new/$1"`
-	// Status is 301, 302, 303, 307 or 308. Browsers keep 301 and 308 for a long
-	// time; 307 and 308 let them send a form again, to the new place.
+	// Status is 301, 302, 303, 307 or 308. Browsers cache 301 and 308 for a long time;
+	// after 307 and 308 they submit a form again, to the new URL.
 	Status int `json:"status" label:"true" default:"302" min:"301" max:"308"`
 }
 
@@ -35,7 +33,7 @@ type Rule struct {
 // takes nothing over from its proxy.
 func (c Config) Off() bool { return len(c) == 0 }
 
-// Check tells what is wrong with the rules, whose list stands at at.
+// Check reports problems of the rules, whose list stands at at.
 func (c Config) Check(at schema.Place) {
 	for i := range c {
 		c[i].check(at.Index(i).Called("redirect rule", c[i].Regex))

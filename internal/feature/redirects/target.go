@@ -46,7 +46,7 @@ const (
 	wholeQuery             // {query}
 )
 
-// fault is what is wrong with a target, and what mends it.
+// fault is what is wrong with a target, and how to fix it.
 type fault struct{ what, remedy string }
 
 // newTarget gives every part its role.

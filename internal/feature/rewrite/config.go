@@ -8,32 +8,31 @@ import (
 	"headgate/internal/schema"
 )
 
-// Config changes the path that the upstream gets. It acts on the path that is
-// left when the route's path was stripped (or on the whole path, with
-// strip_prefix: false) and before the server's base path is put in front.
+// Config changes the path that servers get. It is applied after the route's path was
+// stripped (to the whole path with strip_prefix: false) and before the server's base path
+// is added.
 type Config struct {
-	// Enabled is whether the rewrite acts. `enabled: false` on a route switches
-	// off what the proxy would hand down.
+	// Enabled is whether the rewrite is active. `enabled: false` on a route overrides the
+	// proxy's setting.
 	Enabled bool `json:"enabled" label:"true" default:"true"`
-	// Regex is an RE2 expression that is matched anywhere on the path; every
-	// match is replaced. Write ^ and $ to match at the ends.
+	// Regex is an RE2 expression that is matched anywhere in the path; every match is
+	// replaced. Use ^ and $ to match the ends.
 	Regex string `json:"regex,omitempty" label:"true" max:"1024" expand:"no" example:"^/old/(.*)$"`
-	// Replacement is what each match becomes. $1 and ${name} stand for what a
-	// group matched, $$ for a dollar sign.
+	// Replacement is the text that replaces each match. $1 and ${name} are replaced by
+	// groups of the match, $$ by a dollar sign.
 	Replacement string `json:"replacement,omitempty" label:"true" max:"1024" expand:"no" example:"/new/$1"`
-	// AddPrefix is put in front of the path, after regex and replacement.
+	// AddPrefix is added in front of the path, after regex and replacement.
 	AddPrefix string `json:"add_prefix,omitempty" label:"true" max:"1024" example:"/app"`
-	// RewriteResponse also mends Location, Content-Location and the paths of
-	// cookies in the response, so that they hold for the client where its paths
-	// and the server's differ. Routes without a rewrite do so too; false
-	// switches it off.
+	// RewriteResponse also changes Location, Content-Location and the paths of cookies in
+	// the response, so that they are valid for the client, whose paths differ from the
+	// server's. This is also done for routes without a rewrite; false disables it.
 	RewriteResponse bool `json:"rewrite_response" label:"true" default:"true"`
 }
 
 // Off reports whether the rewrite is switched off.
 func (c *Config) Off() bool { return !c.Enabled }
 
-// Check tells what is wrong with the settings, which stand at at.
+// Check reports problems of the settings, which stand at at.
 func (c *Config) Check(at schema.Place) {
 	if c.Regex == "" && c.AddPrefix == "" && c.Enabled && c.RewriteResponse {
 		at.Problem("the rewrite has neither regex nor add_prefix", "add one, or rewrite_response: false to leave responses alone")

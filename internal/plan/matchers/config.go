@@ -16,33 +16,33 @@ import (
 	"headgate/internal/schema"
 )
 
-// Config narrows the requests that a route takes, beyond its path: each matcher has to
-// match. Of several routes with the same path the one with the most matchers that match
-// takes a request, counting methods as one and each header and parameter as one. If none
-// matches, the next shorter path is looked at. Two routes with the same path and the same
-// number of matchers are refused, unless no request can match both, or a route with more
-// matchers takes those that do.
+// Config restricts the requests of a route, in addition to its path: all matchers must
+// match. If several routes have the same path, the matching one with the most matchers is
+// used, counting methods as one and each header and parameter as one. If none matches, the
+// next shorter path is tried. Two routes with the same path and the same number of matchers
+// are rejected, unless no request can match both, or a route with more matchers takes
+// precedence for those that do.
 type Config struct {
-	// Methods are the methods that the route takes, in capitals. GET does not stand for
-	// HEAD.
+	// Methods are the methods of the route, in capitals. GET does not include HEAD.
 	Methods []string `json:"methods,omitempty" label:"true" max:"32" example:"GET"`
-	// Headers are conditions on the request's header fields, as the client sent them.
-	// A field that was sent more than once has the values of all, with `, ` in between.
+	// Headers are conditions on the request's headers, as the client sent them. The values
+	// of a header that was sent more than once are joined by `, `.
 	Headers []Condition `json:"headers,omitempty" label:"true" max:"32" object:"header matcher,name"`
-	// Query are conditions on the parameters of the query, decoded. Of a parameter that
-	// was sent more than once the first counts.
+	// Query are conditions on the decoded parameters of the query. The first value of a
+	// parameter counts.
 	Query []Condition `json:"query,omitempty" label:"true" max:"32" object:"query matcher,name"`
 }
 
-// Condition is what a header field or a query parameter has to be. With neither value
-// nor regex it has to be there, whatever its value.
+// Condition is a condition on a header or a query parameter. Without value and regex it
+// must be present, with any value.
 type Condition struct {
-	// Name is the name: of a header field in any case, of a parameter exactly.
+	// Name is the name of a header, in which case is ignored, or of a parameter, in which
+	// it is not.
 	Name string `json:"name" label:"true" required:"true" max:"256" example:"X-Version"`
-	// Value is the whole value, exactly.
+	// Value is the exact value.
 	Value string `json:"value,omitempty" label:"true" max:"1024" example:"2"`
-	// Regex is an RE2 expression, matched anywhere in the value. Write ^ and $ to match
-	// at the ends.
+	// Regex is an RE2 expression that is matched anywhere in the value. Use ^ and $ to
+	// match the ends.
 	Regex string `json:"regex,omitempty" label:"true" max:"1024" expand:"no" example:"^2[.]"`
 }
 

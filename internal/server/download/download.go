@@ -24,7 +24,7 @@ const maxRedirects = 3
 // timeout is how long one download takes at most.
 const timeout = 2 * time.Minute
 
-// Client downloads files. It may be used by several goroutines at once.
+// Client downloads files. It is safe for concurrent use.
 type Client struct {
 	http  *http.Client
 	agent string
@@ -108,7 +108,7 @@ func reasonOf(err error) error {
 	return err
 }
 
-// Check says what is wrong with a URL in the settings, and what to write; nothing if it
+// Check reports problems of a URL in the settings, and what to write; nothing if it
 // can be downloaded from. Plain http is for this machine only.
 func Check(text string) (what, remedy string) {
 	u, err := url.Parse(text)

@@ -11,7 +11,8 @@ import (
 // What a process hands over to the one that replaces it. Import is called on what is new,
 // before it is used and before a Watch connects checks and servers.
 
-// carriedServer is what is known of a Server. The verdict is that of its checks.
+// carriedServer is the state of a Server that is kept across a change. The verdict is that
+// of its checks.
 type carriedServer struct {
 	State       State     `json:"state"`
 	Since       time.Time `json:"since"`
@@ -25,8 +26,8 @@ type carriedServer struct {
 	LastError   string    `json:"last_error,omitempty"`
 	LastErrorAt time.Time `json:"last_error_at,omitzero"`
 	Ejections   uint64    `json:"ejections,omitempty"`
-	// Ejected is when an ejection ends, Again the row of failures after it, Times how often
-	// the server was ejected lately, Back when the last ejection ended.
+	// Ejected is when an ejection ends, Again the number of failures in a row after it,
+	// Times how often the server was ejected recently, Back when the last ejection ended.
 	Ejected time.Time     `json:"ejected_until,omitzero"`
 	Again   int32         `json:"again,omitempty"`
 	Times   int           `json:"times,omitempty"`
@@ -85,7 +86,7 @@ func (s *Server) Import(data []byte) {
 	}
 }
 
-// carriedCheck is what a Check has found.
+// carriedCheck is the state of a Check.
 type carriedCheck struct {
 	Verdict  State     `json:"verdict"`
 	Since    time.Time `json:"since"`
@@ -127,7 +128,7 @@ func (k *Check) Import(data []byte) {
 	k.failed.Store(c.Failed)
 }
 
-// carriedCircuit is a circuit. Due is when an open one lets probes through.
+// carriedCircuit is the state of a circuit. Due is when an open one admits probes.
 type carriedCircuit struct {
 	State  string    `json:"state"`
 	Due    time.Time `json:"due,omitzero"`

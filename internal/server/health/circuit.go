@@ -74,17 +74,17 @@ func (c *Circuit) State() string {
 // Opened returns how often the circuit was opened.
 func (c *Circuit) Opened() uint64 { return c.opened.Load() }
 
-// Answered tells of a response head with this status, to an attempt from began to now,
+// Answered reports a response head with this status, to an attempt from began to now,
 // by clock.Now.
 func (c *Circuit) Answered(status int, began, now int64) {
 	slow := c.settings.SlowAfter > 0 && now-began > int64(c.settings.SlowAfter)
 	c.record(slow || c.errors.has(status), began, now)
 }
 
-// Failed tells of an attempt without an answer.
+// Failed reports an attempt without an answer.
 func (c *Circuit) Failed(began, now int64) { c.record(true, began, now) }
 
-// Undone tells of an attempt that says nothing about the server, as its client left.
+// Undone reports an attempt that says nothing about the server, as its client left.
 func (c *Circuit) Undone(began int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -11,35 +11,34 @@ import (
 	"headgate/internal/setting/unit"
 )
 
-// Config says how the servers of a route are asked whether they are well. Checks
-// go the way that requests go, with the same TLS settings, on a connection of their
-// own each time. A server that several routes name is checked once.
+// Config configures the health checks of a route's servers. Checks use the same addresses
+// and TLS settings as requests, on a new connection each time. A server of several routes
+// is checked once.
 type Config struct {
-	// Type is `http` for a request, or a connection when there is no path, or `grpc`
-	// for the gRPC health checking protocol, over h2c or https.
+	// Type is `http` for a request, or a connection if there is no path, or `grpc` for the
+	// gRPC health checking protocol, over h2c or https.
 	Type Type `json:"type" label:"true" default:"http" enum:"http,grpc"`
-	// Service is the name of the service that type grpc asks for. Empty asks for the
-	// server as a whole.
+	// Service is the name of the service in a grpc check. Empty means the whole server.
 	Service string `json:"service,omitempty" label:"true" max:"256" example:"shop.v1.Orders"`
-	// Path is what is asked for with the method below, at the root of the server's
-	// address: its base path is not put in front. It may have a query. Empty means
-	// that a connection, with its TLS handshake, is all that is asked for.
+	// Path is the path of the request, from the root of the server: its base path is not
+	// added. It can have a query. Empty means that the check is a connection, with a TLS
+	// handshake for https.
 	Path string `json:"path,omitempty" label:"true" max:"2048" example:"/healthz"`
-	// Interval is the time between two checks of a server, give or take a tenth.
+	// Interval is the time between two checks of a server, with a jitter of a tenth.
 	Interval unit.Duration `json:"interval" label:"true" default:"10s" min:"100ms" max:"24h"`
 	// UnhealthyInterval is the time between two checks while a server is not
 	// healthy, or its last check failed.
 	UnhealthyInterval unit.Duration `json:"unhealthy_interval" label:"true" default:"2s" min:"100ms" max:"24h"`
-	// Timeout is the time for a check: connection, answer and as much of its body
-	// as is looked at.
+	// Timeout is the time limit of a check: connection, response and the part of its body
+	// that is checked.
 	Timeout unit.Duration `json:"timeout" label:"true" default:"3s" min:"10ms" max:"1m"`
 	// Method is the method of the request.
 	Method string `json:"method" label:"true" default:"GET" enum:"GET,HEAD,OPTIONS"`
-	// Status lists the status codes of a healthy answer, and ranges of them.
-	// Redirects are not followed: their own status counts.
+	// Status lists the status codes of a healthy response, and ranges of them. Redirects
+	// are not followed: their own status counts.
 	Status string `json:"status" label:"true" default:"200-399" max:"256" example:"200,204"`
-	// Body is an RE2 expression that must match somewhere in the first 64KiB of the
-	// body. Empty looks at no body.
+	// Body is an RE2 expression that must match in the first 64KiB of the body. Empty skips
+	// the body.
 	Body string `json:"body,omitempty" label:"true" max:"1024" example:"\"status\": ?\"ok\""`
 	// Host is the Host of the request. Empty means that of the server's URL.
 	Host string `json:"host,omitempty" label:"true" max:"259" example:"shop.example.com"`
@@ -50,7 +49,7 @@ type Config struct {
 	Fall int `json:"fall" label:"true" default:"3" min:"1" max:"100"`
 }
 
-// Type is how a server is asked.
+// Type is the kind of a check.
 type Type string
 
 // The types of checks.
@@ -59,7 +58,7 @@ const (
 	GRPC Type = "grpc"
 )
 
-// Check tells what is wrong with the settings, which stand at at.
+// Check reports problems of the settings, which stand at at.
 func (c *Config) Check(at schema.Place) {
 	if c.Type == GRPC {
 		for _, f := range []struct{ name, value string }{{"path", c.Path}, {"body", c.Body}} {
@@ -101,56 +100,56 @@ func (c *Config) Check(at schema.Place) {
 // notQuery reports whether r has no place in an encoded query.
 func notQuery(r rune) bool { return r <= ' ' || r >= 0x7f || strings.ContainsRune("#\"<>\\^`{|}", r) }
 
-// Ejection says when a server that fails requests is ejected for a while. It
-// is on without being asked for: it needs no checks, and it never takes more than
-// half of a route's servers away.
+// Ejection configures when a server that fails requests is ejected for a while. It is on by
+// default: it needs no health checks, and it never ejects more than half of a route's
+// servers.
 type Ejection struct {
 	// Enabled is whether servers are ejected.
 	Enabled bool `json:"enabled" label:"true" default:"true"`
-	// Failures is how many requests in a row must fail: no connection, no answer
-	// in time, none that is HTTP, or one that breaks off.
+	// Failures is how many requests in a row must fail: no connection, no response in time,
+	// an invalid response, or an incomplete one.
 	Failures int `json:"failures" label:"true" default:"5" min:"1" max:"10000"`
-	// Time is how long a server is left alone the first time. The second time it is
-	// twice as long, and so on.
+	// Time is how long a server is ejected the first time. The second time it is twice as
+	// long, and so on.
 	Time unit.Duration `json:"time" label:"true" default:"10s" min:"100ms" max:"24h"`
-	// MaxTime bounds the growth of Time.
+	// MaxTime limits the growth of time.
 	MaxTime unit.Duration `json:"max_time" label:"true" default:"5m" min:"100ms" max:"24h"`
-	// MaxPercent is how many of a hundred servers of the route may be ejected at
-	// once. With 50, a route's only server never is.
+	// MaxPercent is the percentage of the route's servers that can be ejected at once. With
+	// 50, a route's only server never is.
 	MaxPercent int `json:"max_percent" label:"true" default:"50" min:"0" max:"100"`
 }
 
-// Check tells what is wrong with the settings, which stand at at.
+// Check reports problems of the settings, which stand at at.
 func (e *Ejection) Check(at schema.Place) {
 	if e.Enabled && e.MaxTime < e.Time {
 		at.Field("max_time").Problemf("write at least "+e.Time.String(), "%v is shorter than time, %v", e.MaxTime, e.Time)
 	}
 }
 
-// Breaker is a circuit for each server of a route. When too many of its answers are
-// errors the circuit opens: for a while the server gets no request at all, so that
-// it can recover. Then a few probes are let through, and if all go well the circuit
-// is closed. When the circuits of all servers are open, clients get 503 at once.
+// Breaker is a circuit breaker for each server of a route. When too many of its responses
+// are errors, the circuit opens: for a while the server gets no requests, so that it can
+// recover. Then a few probes are admitted, and if all succeed, the circuit is closed. While
+// the circuits of all servers are open, clients get 503 immediately.
 type Breaker struct {
-	// ErrorPercent is how many of a hundred requests in the window must fail for the
-	// circuit to open.
+	// ErrorPercent is the percentage of requests in the window that must fail to open the
+	// circuit.
 	ErrorPercent int `json:"error_percent" label:"true" default:"50" min:"1" max:"100"`
-	// Window is the time that requests are counted over.
+	// Window is the time over which requests are counted.
 	Window unit.Duration `json:"window" label:"true" default:"10s" min:"1s" max:"10m"`
-	// MinRequests is how many requests the window must hold for it to say anything.
+	// MinRequests is the minimum number of requests in the window for the circuit to open.
 	MinRequests int `json:"min_requests" label:"true" default:"20" min:"1" max:"1000000"`
-	// Status lists the status codes that count as errors. No answer always does.
+	// Status lists the status codes that count as errors. No response always does.
 	Status string `json:"status" label:"true" default:"500-599" max:"256"`
-	// SlowAfter is the time after which an answer counts as an error whatever its
-	// status. 0 lets answers take their time.
+	// SlowAfter is the time after which a response counts as an error whatever its status.
+	// 0 disables it.
 	SlowAfter unit.Duration `json:"slow_after" label:"true" default:"0s" max:"1h"`
 	// OpenTime is how long the circuit stays open.
 	OpenTime unit.Duration `json:"open_time" label:"true" default:"10s" min:"100ms" max:"1h"`
-	// Probes is how many requests are then let through, and have to go well.
+	// Probes is how many requests are then admitted; all must succeed.
 	Probes int `json:"probes" label:"true" default:"3" min:"1" max:"1000"`
 }
 
-// Check tells what is wrong with the settings, which stand at at.
+// Check reports problems of the settings, which stand at at.
 func (b *Breaker) Check(at schema.Place) {
 	if _, err := parseStatuses(b.Status); err != nil {
 		at.Field("status").Problem(err.Error(), "write codes and ranges like 500-599,429")

@@ -61,7 +61,7 @@ var servingStatus = [...]string{"UNKNOWN", "SERVING", "NOT_SERVING", "SERVICE_UN
 
 const serving = 1
 
-// judgeGRPC says what is wrong with the answer to a call, whose body has been read.
+// judgeGRPC reports problems of the answer to a call, whose body has been read.
 func (k *Check) judgeGRPC(rs *exchange.Response) string {
 	if kind := rs.Header.Get(header.ContentType); rs.Status != 200 || !strings.HasPrefix(kind, "application/grpc") {
 		return fmt.Sprintf("the answer is not gRPC: status %d, type %q", rs.Status, kind)

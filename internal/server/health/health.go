@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// State is how a server stands.
+// State is the state of a server.
 type State uint8
 
 // The states. A server of which nothing is known takes requests.
@@ -44,49 +44,48 @@ func (s *State) UnmarshalText(text []byte) error {
 	return fmt.Errorf("unknown state %q", text)
 }
 
-// Status is how a server stands, for people.
+// Status is the status of a server, for people.
 type Status struct {
-	// State is the word, since Since, and Reason why, in a few words.
+	// State is the current state, Since when it began, and Reason a short explanation.
 	State  State     `json:"state" required:"true"`
 	Since  time.Time `json:"since" required:"true"`
 	Reason string    `json:"reason,omitempty"`
-	// Hold is what an operator has decided: draining, disabled, or "" for nothing.
+	// Hold is what an operator has set: draining, disabled, or "" for nothing.
 	Hold string `json:"hold,omitempty"`
-	// Until is when an ejection, or what an operator has decided, ends.
+	// Until is when an ejection, or what an operator has set, ends.
 	Until time.Time `json:"until,omitzero"`
-	// LastError is what went wrong last, in a check or a request, at LastErrorAt.
+	// LastError is the last error of a check or a request, at LastErrorAt.
 	LastError   string    `json:"last_error,omitempty"`
 	LastErrorAt time.Time `json:"last_error_at,omitzero"`
-	// Answering says that a server that fails its checks has answered a request within
+	// Answering is whether a server that fails its checks has responded to a request within
 	// the last check interval: its route fails open.
 	Answering bool `json:"answering,omitempty"`
 	// Circuit is closed, open or half_open; "" without a breaker.
 	Circuit string `json:"circuit,omitempty"`
-	// Active is how many requests run on the server.
+	// Active is the number of requests in progress on the server.
 	Active int `json:"active" required:"true"`
-	// Ejections counts how often the server was ejected, Opened how often its
-	// circuit was opened, since it is known.
+	// Ejections counts how often the server was ejected, Opened how often its circuit was
+	// opened, since it was configured.
 	Ejections uint64 `json:"ejections,omitempty"`
 	Opened    uint64 `json:"circuit_opened,omitempty"`
 	// Passed and Failed count its checks.
 	Passed uint64 `json:"checks_passed,omitempty"`
 	Failed uint64 `json:"checks_failed,omitempty"`
-	// Recent are the last checks as signs, the latest last: + passed, - failed.
+	// Recent are the last checks as characters, the latest last: + passed, - failed.
 	Recent string `json:"recent,omitempty"`
-	// Results are the same in full.
+	// Results are the last checks in detail.
 	Results []Result `json:"results,omitempty"`
 }
 
 // Result is one check.
 type Result struct {
-	// At is when it ended, Took how long it was under way,
-	// in milliseconds.
+	// At is when it ended, Took its duration in milliseconds.
 	At   time.Time `json:"at"`
 	Took float64   `json:"took_ms"`
-	// Healthy is what it found; Status is the answer's, 0 if there was none.
+	// Healthy is the result; Status is the status of the response, 0 if there was none.
 	Healthy bool `json:"healthy"`
 	Status  int  `json:"status,omitempty"`
-	// Error says what was wrong.
+	// Error is why it failed.
 	Error string `json:"error,omitempty"`
 }
 

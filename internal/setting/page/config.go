@@ -11,18 +11,17 @@ import (
 
 // Config is a page in settings.
 type Config struct {
-	// Body is the text of the page, with the variables of header values and
-	// {status} and {reason}; `{{` is a brace. In HTML, XML and JSON their values are
-	// escaped. At most 64 KiB; a longer page stands in a file.
+	// Body is the text of the page, with the variables of header values and {status} and
+	// {reason}; `{{` is a brace. In HTML, XML and JSON their values are escaped. At most 64
+	// KiB; put a longer page in a file.
 	Body string `json:"body,omitempty" label:"true" max:"65536" example:"<h1>Back soon</h1>"`
-	// File is the file that the page stands in, at most 1 MiB. In it the variables
-	// are replaced too, and all other braces stand for themselves. A relative path
-	// begins at the configuration file. A change of the file is taken up within
-	// seconds.
+	// File is the file with the page, at most 1 MiB. Variables in it are replaced, too; all
+	// other braces have no special meaning. A relative path begins at the configuration
+	// file. Changes of the file are used within seconds.
 	File string `json:"file,omitempty" host:"admin" max:"4096" example:"pages/503.html"`
-	// ContentType is the media type of the page. Absent means by the name of the
-	// file; of a text, HTML when it begins with <, JSON when it begins with { or [,
-	// else plain text.
+	// ContentType is the media type of the page. Absent means the type of the file's
+	// extension; for a text, HTML if it begins with <, JSON if it begins with { or [, else
+	// plain text.
 	ContentType string `json:"content_type,omitempty" label:"true" max:"256" example:"text/html; charset=utf-8"`
 }
 
