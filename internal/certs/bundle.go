@@ -36,19 +36,18 @@ type Bundle struct {
 	Certificate tls.Certificate
 	// Chain and Key are its PEM text.
 	Chain, Key []byte
-	// Notes are what was mended, and what clients may not like.
+	// Notes are what was fixed, and what clients may reject.
 	Notes []string
 }
 
 // PEM returns chain and key in one text.
 func (b *Bundle) PEM() []byte { return slices.Concat(b.Chain, b.Key) }
 
-// NewBundle makes a bundle of PEM texts that somebody has given: certificates in any
-// order, and the key, which may stand in either text. The key says which certificate is
-// the server's own; the others are put behind it in the order in which each signs the
-// one before. What cannot be used is an error: no key or one of another certificate, one
-// that has expired, one for no host. What may not please clients, such as a missing
-// intermediate, is a note.
+// NewBundle makes a bundle from PEM texts: certificates in any order, and the key, which
+// may be in either text. The leaf is the certificate of the key; the others follow in the
+// order of the chain. It returns an error for a text that cannot be used: without a key or
+// with one of another certificate, expired, or for no host. Properties that clients may
+// reject, such as a missing intermediate, are notes.
 func NewBundle(chain, key []byte, now time.Time) (*Bundle, error) {
 	if len(chain) > MaxBundle || len(key) > MaxBundle {
 		return nil, fmt.Errorf("more than %d bytes", MaxBundle)
@@ -138,8 +137,8 @@ func belongs(c *x509.Certificate, key crypto.Signer) bool {
 	return ok && public.Equal(c.PublicKey)
 }
 
-// order returns the chain from the leaf on. A root is left out: clients have it, or do
-// not believe it.
+// order returns the chain from the leaf on. A root is omitted: clients have it, or do not
+// trust it.
 func (b *Bundle) order(given []*x509.Certificate, leaf int) []*x509.Certificate {
 	chain, used := []*x509.Certificate{given[leaf]}, map[int]bool{leaf: true}
 	for last := given[leaf]; !selfIssued(last); {
@@ -161,7 +160,7 @@ func (b *Bundle) order(given []*x509.Certificate, leaf int) []*x509.Certificate 
 	}
 	for i, c := range given {
 		if !used[i] && !slices.ContainsFunc(chain, c.Equal) {
-			b.Notes = append(b.Notes, "left out, as it signs none of the others: "+nameOf(c))
+			b.Notes = append(b.Notes, "omitted, because it signs none of the others: "+nameOf(c))
 		}
 	}
 	return chain
@@ -192,7 +191,7 @@ func checkLeaf(c *x509.Certificate, now time.Time) error {
 	return nil
 }
 
-// addWarnings notes what clients may not like.
+// addWarnings adds notes on what clients may reject.
 func (b *Bundle) addWarnings(chain []*x509.Certificate, now time.Time) {
 	leaf, last := chain[0], chain[len(chain)-1]
 	if now.Before(leaf.NotBefore) {
@@ -204,7 +203,7 @@ func (b *Bundle) addWarnings(chain []*x509.Certificate, now time.Time) {
 		}
 	}
 	if selfIssued(leaf) {
-		b.Notes = append(b.Notes, "it has signed itself: clients refuse it unless they were told to trust it")
+		b.Notes = append(b.Notes, "self-signed: clients reject it unless they are configured to trust it")
 		return
 	}
 	pool := x509.NewCertPool()
@@ -229,7 +228,7 @@ func latestOf(a, b time.Time) time.Time {
 	return b
 }
 
-// MakeSelfSigned returns a bundle that has signed itself, for hosts and addresses, which
+// MakeSelfSigned returns a self-signed bundle, for hosts and addresses, which
 // is good for a while from now on.
 func MakeSelfSigned(hosts []string, life time.Duration, now time.Time) (*Bundle, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

@@ -1,13 +1,13 @@
-// Package certs holds the certificates of HTTPS ports: it loads them from files,
-// loads them again when the files change, staples OCSP answers, chooses one by
-// the name that a client asks for, and makes a self-signed one where none fits.
+// Package certs holds the certificates of HTTPS ports: it loads them from files, reloads
+// them when the files change, staples OCSP responses, selects one by server name, and makes
+// a self-signed one if none matches.
 //
-// A Certificate is one with its key. A Loader says where it comes from; what the Loader
-// has later is swapped in by the Certificate itself, without a change of the
-// configuration. A Keeper holds those that the configuration in use names, and
-// takes part in changes: Prepare loads, Commit begins to follow files and to ask
-// for OCSP answers, Cancel forgets. A Set is what a port chooses from; it is
-// immutable. None of them knows what a port is or how a certificate is configured.
+// A Certificate is a certificate with its key. A Loader loads it; when the Loader has a new
+// version, the Certificate replaces it without a change of the configuration. A Keeper
+// holds the certificates of the active configuration, and participates in changes: Prepare
+// loads, Commit starts following files and requesting OCSP responses, Cancel discards. A
+// Set is what a port selects from; it is immutable. The package does not know what a port
+// is or how a certificate is configured.
 package certs
 
 import (
@@ -20,7 +20,7 @@ import (
 	"time"
 )
 
-// lookInterval is how often it is looked whether a certificate nears its end.
+// lookInterval is how often the expiry of a certificate is checked.
 const lookInterval = time.Minute
 
 // expiringBefore is how long before its end a certificate counts as expiring; one
@@ -105,7 +105,7 @@ func (c *Certificate) retire() {
 // be used.
 func (c *Certificate) TLS() *tls.Certificate { return c.current.Load() }
 
-// from says where the certificate comes from.
+// from returns where the certificate comes from.
 func (c *Certificate) from() string {
 	if _, ok := c.loader.(*onShelf); ok {
 		return "stored"
@@ -134,7 +134,7 @@ func (c *Certificate) Problem() error {
 	return c.mu.problem
 }
 
-// Status returns how the certificate stands.
+// Status returns the status of the certificate.
 func (c *Certificate) Status() Status {
 	s := Status{Name: c.name, State: Missing}
 	c.mu.Lock()
@@ -162,7 +162,7 @@ func DaysLeft(end, now time.Time) int {
 	return days
 }
 
-// stateOf returns how a certificate stands at a time.
+// stateOf returns the state of a certificate at a time.
 func stateOf(leaf *x509.Certificate, now time.Time) State {
 	return StateAt(leaf.NotBefore, leaf.NotAfter, now)
 }
@@ -183,16 +183,16 @@ func StateAt(notBefore, notAfter, now time.Time) State {
 	return Valid
 }
 
-// logState logs when the certificate that is served nears its end and when
-// it has come: nobody else may look. It returns the state that was told.
-func (c *Certificate) logState(told State, now time.Time) State {
+// logState logs when the certificate that is served is about to expire and when it has
+// expired, for operators who do not check the status. It returns the logged state.
+func (c *Certificate) logState(logged State, now time.Time) State {
 	leaf := c.Leaf()
 	if leaf == nil {
-		return told
+		return logged
 	}
 	state := stateOf(leaf, now)
 	switch {
-	case state == told:
+	case state == logged:
 	case state == Expiring:
 		c.log.Warn("certificate expires soon", "certificate", c.name, "not_after", leaf.NotAfter)
 	case state == Expired:
@@ -201,13 +201,13 @@ func (c *Certificate) logState(told State, now time.Time) State {
 	return state
 }
 
-// watch tells the log of the certificate's end.
+// watch logs when the certificate expires.
 func (c *Certificate) watch() {
 	tick := time.NewTicker(lookInterval)
 	defer tick.Stop()
-	told := Valid
+	logged := Valid
 	for {
-		told = c.logState(told, time.Now())
+		logged = c.logState(logged, time.Now())
 		select {
 		case <-c.stop:
 			return
@@ -231,7 +231,7 @@ func (c *Certificate) reload() {
 		return
 	}
 	if was := c.TLS(); was != nil && bytes.Equal(was.Certificate[0], cert.Certificate[0]) {
-		cert.OCSPStaple = was.OCSPStaple // the answer is about this one too
+		cert.OCSPStaple = was.OCSPStaple // the response is valid for this one, too
 	}
 	c.current.Store(cert)
 	c.staple.renew()

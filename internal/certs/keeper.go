@@ -16,15 +16,15 @@ func NewKeeper(log *slog.Logger) *Keeper { return &Keeper{log: log} }
 type Wanted struct {
 	// Name is what the log and the status call it.
 	Name string
-	// Loader says where it is kept.
+	// Loader loads it.
 	Loader Loader
 }
 
-// key tells wanted certificates apart.
+// key identifies a configured certificate.
 func key(name, loader string) string { return name + "\x00" + loader }
 
-// Change is what becomes of the certificates when a configuration is taken into
-// use: exactly one of Commit and Cancel is called.
+// Change is a change of the certificates for a new configuration: exactly one of Commit and
+// Cancel is called.
 type Change struct {
 	keeper *Keeper
 	next   map[string]*Certificate
@@ -57,8 +57,8 @@ func (c *Change) Pair(name, loader string) (pair *Certificate, fresh bool) {
 	return c.next[k], c.loaded[k] != nil
 }
 
-// Commit takes the certificates into use: they follow their loaders from now on,
-// and those that nobody wants any more do no longer.
+// Commit takes the certificates into use: they follow their loaders from now on, and those
+// that are no longer configured stop.
 func (c *Change) Commit() {
 	before := c.keeper.pairs
 	c.keeper.pairs = c.next

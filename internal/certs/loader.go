@@ -17,21 +17,21 @@ import (
 type Loader interface {
 	// Key names the place: loaders with the same key give the same certificate.
 	Key() string
-	// Load returns the certificate as it is now. The error says what is wrong with
-	// it.
+	// Load returns the current certificate, or an error that describes why it cannot be
+	// used.
 	Load() (*tls.Certificate, error)
-	// Follow calls changed whenever Load would give something else than it gave
-	// last, until stop is closed. It returns then.
+	// Follow calls changed whenever Load would return a different result, until stop is
+	// closed. It returns then.
 	Follow(stop <-chan struct{}, changed func())
 }
 
 // MaxFile is the largest certificate or key file that is read, in bytes.
 const MaxFile = 1 << 20
 
-// TooLarge says what a larger file is.
+// TooLarge describes a file that is too large.
 const TooLarge = "more than a certificate can have"
 
-// pollInterval is how often the files of a certificate are looked at.
+// pollInterval is how often the files of a certificate are checked.
 const pollInterval = 2 * time.Second
 
 // Files loads a certificate and its key from two PEM files.
@@ -50,7 +50,7 @@ func (f *Files) Key() string { return FilesKey(f.certFile, f.keyFile) }
 // FilesKey returns the key of the loader of two files.
 func FilesKey(certFile, keyFile string) string { return "files\x00" + certFile + "\x00" + keyFile }
 
-// Load reads the files. The error says which file and what is wrong with it.
+// Load reads the files. The error names the file and the problem.
 func (f *Files) Load() (cert *tls.Certificate, err error) {
 	f.used = f.stamp()
 	cert, err = Load(f.certFile, f.keyFile)
@@ -87,7 +87,7 @@ func (f *Files) Follow(stop <-chan struct{}, changed func()) {
 	}
 }
 
-// stamp tells one version of the two files from another.
+// stamp identifies a version of the two files.
 type stamp [2]struct {
 	size    int64
 	changed time.Time
@@ -103,8 +103,8 @@ func (f *Files) stamp() (s stamp) {
 	return s
 }
 
-// Load reads a certificate and its key from PEM files. The error says which
-// file and what is wrong with it.
+// Load reads a certificate and its key from PEM files. The error names the file and the
+// problem.
 func Load(certFile, keyFile string) (*tls.Certificate, error) {
 	certPEM, err := read(certFile)
 	if err != nil {

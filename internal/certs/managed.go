@@ -11,11 +11,10 @@ import (
 	"time"
 )
 
-// Managed are certificates that come, change and go without a change of the
-// configuration: those by ACME. Every HTTPS port chooses among them too, behind the
-// configured ones with the same name. Its methods may be called by several goroutines
-// at once; looking a name up takes no lock, and one that comes or goes costs the same
-// however many there are.
+// Managed are certificates that are added, changed and removed without a change of the
+// configuration: those from ACME. Every HTTPS port can select them, after the configured
+// ones with the same name. It is safe for concurrent use; a lookup acquires no lock, and
+// the cost of adding or removing one does not depend on their number.
 type Managed struct {
 	// open reads a certificate that is known by name only. It is constant.
 	open func(name string) (*tls.Certificate, error)
@@ -27,8 +26,8 @@ type Managed struct {
 	wild   hostIndex         // by what follows "*."
 }
 
-// Stored is a managed certificate. It is read when it is asked for first, so that
-// thousands of them cost a start nothing.
+// Stored is a managed certificate. It is loaded when it is used first, so that thousands of
+// them do not slow down a start.
 type Stored struct {
 	// constant
 	name  string
@@ -47,8 +46,7 @@ func NewManaged(open func(name string) (*tls.Certificate, error)) *Managed {
 	return &Managed{open: open, all: map[string]*Stored{}, issued: map[string][]byte{}}
 }
 
-// Announce makes certificates known that are read when they are asked for. One that
-// is known already stays.
+// Announce adds certificates that are loaded when they are used. Existing ones stay.
 func (m *Managed) Announce(known []Announced) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -79,7 +77,7 @@ func (m *Managed) Put(name string, cert *tls.Certificate) {
 	}
 }
 
-// Remove takes certificates out of use.
+// Remove removes certificates.
 func (m *Managed) Remove(names ...string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -136,7 +134,7 @@ func (s *Stored) before(other *Stored) bool {
 	return s.until.After(other.until)
 }
 
-// indexOf returns where a host of a certificate stands, and as what.
+// indexOf returns the index and the key of a certificate's host.
 func (m *Managed) indexOf(host string) (index *hostIndex, key string) {
 	if rest, ok := strings.CutPrefix(host, "*."); ok {
 		return &m.wild, rest
@@ -207,8 +205,8 @@ func (s *Stored) leaf() *x509.Certificate {
 // maxIssuers is how many certificates of issuers are remembered.
 const maxIssuers = 64
 
-// lean returns a certificate that takes less memory: without its parsed leaf, and with
-// the issuers' certificates that others have too. mu is held.
+// lean returns a certificate that uses less memory: without its parsed leaf, and with
+// shared issuers' certificates. mu is held.
 func (m *Managed) lean(cert *tls.Certificate) *tls.Certificate {
 	small := *cert
 	small.Leaf = nil

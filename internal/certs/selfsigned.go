@@ -45,8 +45,8 @@ func OpenSelfSigned(kept store.Values) (*SelfSigned, error) {
 	return c, c.load()
 }
 
-// Keep keeps a certificate that was made, and every later one. The error says why it
-// could not be: who trusts the certificate does not find it again after a restart then.
+// Keep stores the certificate, and every later one. If it returns an error, there will be a
+// new certificate after a restart, which clients have to trust again.
 func (c *SelfSigned) Keep() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -59,7 +59,7 @@ func (c *SelfSigned) Keep() error {
 	return c.write(pem)
 }
 
-// current returns the certificate, a new one when it is about to end.
+// current returns the certificate, a new one when it is about to expire.
 func (c *SelfSigned) current() *tls.Certificate {
 	c.mu.Lock()
 	defer c.mu.Unlock()

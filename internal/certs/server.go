@@ -17,19 +17,18 @@ import (
 type Policy struct {
 	// MinVersion is the oldest version, tls.VersionTLS12 or later.
 	MinVersion uint16
-	// ClientAuth and ClientCAs say whether clients show certificates and who
-	// signs them.
+	// ClientAuth and ClientCAs configure client certificates and their authorities.
 	ClientAuth tls.ClientAuthType
 	ClientCAs  *x509.CertPool
 	// NextProtos are the protocols above TLS, the preferred first.
 	NextProtos []string
-	// Challenge returns the certificate that answers an authority which asks for a
-	// name by tls-alpn-01 (RFC 8737), nil if none has reason to. It may be nil.
+	// Challenge returns the certificate for a tls-alpn-01 handshake with a name (RFC 8737),
+	// nil if there is no such challenge. It may be nil.
 	Challenge func(name string) *tls.Certificate
 }
 
-// ChallengeProtocol is what an authority asks for by ALPN in a handshake of
-// tls-alpn-01, and nothing else is spoken on that connection.
+// ChallengeProtocol is the ALPN protocol of tls-alpn-01. No other data is exchanged on that
+// connection.
 const ChallengeProtocol = "acme-tls/1"
 
 // Authorities returns the certificates of authorities that the data of a PEM file
@@ -51,7 +50,7 @@ var suites = [...]uint16{
 	tls.TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256, tls.TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256,
 }
 
-// errNoName is what a client that asks for an impossible name gets.
+// errNoName is the error of a handshake with an invalid name.
 var errNoName = errors.New("no certificate")
 
 // NewConfig returns the TLS settings of a port that chooses from set. tickets

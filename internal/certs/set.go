@@ -29,9 +29,9 @@ type names struct {
 	exact, wild map[string]*Certificate
 }
 
-// NewSet returns the choice among pairs and, behind them, the managed certificates.
-// fallback, which may be nil, answers for names that none of them has; else
-// selfSigned does. Of two pairs with the same name the one that ends later is taken.
+// NewSet returns a set of pairs and, after them, the managed certificates. fallback, which
+// may be nil, is used for names that none of them has; else selfSigned. If two pairs have
+// the same name, the one that expires later is used.
 func NewSet(pairs []*Certificate, managed *Managed, fallback *Certificate, selfSigned *SelfSigned) *Set {
 	s := &Set{pairs: pairs, managed: managed, fallback: fallback, selfSigned: selfSigned}
 	s.names.Store(namesOf(pairs))
@@ -182,12 +182,12 @@ type Choice struct {
 	From string
 	// Leaf is the certificate, nil if it could not be read.
 	Leaf *x509.Certificate
-	// Why says why it is this one.
+	// Why is why it was chosen.
 	Why string
 }
 
-// Explain returns which certificate the port gives a client that asks for a name. It
-// asks what handshakes ask.
+// Explain returns which certificate the port sends to a client with a server name. It uses
+// the lookup of handshakes.
 func (s *Set) Explain(name string) Choice {
 	h := s.find(name)
 	switch h := h.(type) {
@@ -210,7 +210,7 @@ func (s *Set) Explain(name string) Choice {
 	return Choice{From: "self-signed", Leaf: s.selfSigned.current().Leaf, Why: why + ", and the port has no default_certificate: clients refuse this one"}
 }
 
-// hasName says how a certificate has a name.
+// hasName returns how a certificate matches a name.
 func hasName(leaf *x509.Certificate, name string) string {
 	if leaf == nil {
 		return "cannot be used"

@@ -6,9 +6,9 @@ import (
 	"sync"
 )
 
-// SharedTickets are seeds that the keys of session tickets are made of on several machines, so
-// that each can resume the sessions of the others. What rotates the seeds is the caller's. Its
-// methods may be called by several goroutines at once.
+// SharedTickets are seeds for the keys of session tickets on several machines, so that each
+// can resume the sessions of the others. The caller rotates the seeds. It is safe for
+// concurrent use.
 type SharedTickets struct {
 	mu struct {
 		sync.Mutex

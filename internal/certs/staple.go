@@ -30,7 +30,7 @@ type staple struct {
 	wake chan struct{} // buffered: one new certificate waits
 }
 
-// renew asks for an answer for a new certificate.
+// renew requests an OCSP response for a new certificate.
 func (s *staple) renew() {
 	select {
 	case s.wake <- struct{}{}:
@@ -105,15 +105,15 @@ func (p *Certificate) keepStaple(cert *tls.Certificate) time.Duration {
 	return stapleRetry
 }
 
-// responders asks what certificates name, who may bring certificates being more people
-// than may reach all that this machine can.
+// responders is the client for URLs in certificates. It connects to no addresses that only
+// this machine can reach, since uploading a certificate needs fewer rights.
 var responders = func() *http.Client {
 	t := safedial.Transport(nil)
 	t.Proxy = http.ProxyFromEnvironment
 	return &http.Client{Timeout: stapleTimeout, Transport: t}
 }()
 
-// askOCSP asks the responder that the certificate names.
+// askOCSP queries the responder that the certificate names.
 func askOCSP(ctx context.Context, cert *tls.Certificate) ([]byte, *ocsp.Response, error) {
 	issuer, err := x509.ParseCertificate(cert.Certificate[1])
 	if err != nil {
@@ -142,7 +142,7 @@ func askOCSP(ctx context.Context, cert *tls.Certificate) ([]byte, *ocsp.Response
 	case err != nil:
 		return nil, nil, err
 	case answer.Status != ocsp.Good:
-		return nil, nil, errors.New("the authority says that the certificate is revoked or unknown")
+		return nil, nil, errors.New("the certificate is revoked or unknown, according to the authority")
 	case time.Now().After(answer.NextUpdate):
 		return nil, nil, errors.New("the answer is out of date")
 	}

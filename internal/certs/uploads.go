@@ -21,8 +21,7 @@ var storedName = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$`)
 // letters, digits and hyphens, at most 63.
 func CheckStoredName(name string) bool { return storedName.MatchString(name) }
 
-// Uploads is where certificates lie that were uploaded. Its methods may be called by
-// several goroutines at once.
+// Uploads are the uploaded certificates. It is safe for concurrent use.
 type Uploads struct {
 	values store.Values
 
@@ -35,7 +34,7 @@ func NewUploads(values store.Values) *Uploads {
 	return &Uploads{values: values, followers: map[string]map[chan struct{}]bool{}}
 }
 
-// Changed tells those that follow a certificate that it may be another one now.
+// Changed notifies the followers of a certificate that it may have changed.
 func (s *Uploads) Changed(name string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -47,8 +46,8 @@ func (s *Uploads) Changed(name string) {
 	}
 }
 
-// Reload has all that follow a certificate look whether it is another one, such as when it
-// was not heard for a while which have changed.
+// Reload makes all followers check their certificate, for example after changes could have
+// been missed.
 func (s *Uploads) Reload() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -80,8 +79,8 @@ type onShelf struct {
 	failed bool   // nothing was
 }
 
-// lookAgain is how often a stored certificate that cannot be used is looked at: the store
-// may have been away.
+// lookAgain is how often a stored certificate that cannot be used is checked: the store
+// could have been unavailable.
 const lookAgain = time.Minute
 
 // Key names the certificate.
@@ -94,7 +93,7 @@ func (l *onShelf) Load() (cert *tls.Certificate, err error) {
 	return cert, err
 }
 
-// read reads the certificate, and returns what tells it from another one, too.
+// read reads the certificate, and returns its identity, too.
 func (l *onShelf) read() (cert *tls.Certificate, which string, err error) {
 	text, err := l.text()
 	if err != nil {
@@ -116,7 +115,7 @@ func (l *onShelf) read() (cert *tls.Certificate, which string, err error) {
 // text returns what is stored.
 func (l *onShelf) text() ([]byte, error) {
 	if l.uploads.values == nil {
-		return nil, fmt.Errorf("stored certificate %s cannot be looked at without a state directory", l.name)
+		return nil, fmt.Errorf("stored certificate %s cannot be read without a state directory", l.name)
 	}
 	text, err := l.uploads.values.Load(store.PrefixCertificate + l.name)
 	switch {

@@ -122,7 +122,7 @@ func (a *API) storedRows() []row {
 		{method: post, path: "/certificates/upload", may: []int{409}, access: editor, area: areaCertificates, in: of[uploadInput](), out: of[storedBody](), status: http.StatusCreated, dry: true, handle: withBody(a.upload),
 			about: "Stores a certificate with its key. The key is verified, the chain is sorted, and properties that clients may reject are reported. To use it, set stored in a certificate of the configuration."},
 		{method: post, path: "/certificates/self_signed", may: []int{409}, access: editor, area: areaCertificates, in: of[selfSignedInput](), out: of[storedBody](), status: http.StatusCreated, dry: true, handle: withBody(a.selfSign),
-			about: "Makes a certificate that has signed itself, and keeps it."},
+			about: "Creates a self-signed certificate and stores it."},
 		{method: get, path: one, access: viewer, area: areaCertificates, out: of[storedBody](), handle: a.storedOne,
 			about: "Gives one certificate in the state directory, without its key."},
 		{method: put, path: one, access: editor, area: areaCertificates, in: of[uploadInput](), out: of[storedBody](), match: true, dry: true, handle: withBody(a.replaceStored),

@@ -71,17 +71,17 @@ func (m *Manager) client(ctx context.Context, e *Config, url string) (*protocol.
 	}, nil
 }
 
-// transport returns how authorities and providers are asked, who may take their time: by
-// the proxy of the environment, if it names one, and not at addresses that only this
-// machine is to know. authorities are whom to trust, nil for those of the system.
+// transport returns the transport for authorities and providers, with generous time limits.
+// It uses the proxy of the environment, and connects to no addresses that only this machine
+// can reach. authorities are the trusted ones, nil for those of the system.
 func transport(authorities *x509.CertPool) *http.Transport {
 	t := safedial.Transport(authorities)
 	t.Proxy, t.TLSHandshakeTimeout, t.ResponseHeaderTimeout = http.ProxyFromEnvironment, requestTimeout/2, requestTimeout
 	return t
 }
 
-// fresh returns the URL of a directory in a form under which the library has not kept
-// what it said: after a failure of its own it may have moved its resources.
+// fresh returns the URL of a directory in a form for which the library has no cached
+// content: after an error of its own, an authority may have moved its resources.
 func (m *Manager) fresh(url string) string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -99,18 +99,18 @@ func (m *Manager) distrust(url string) {
 	delete(m.mu.directories, url)
 }
 
-// knownDirectory is what a directory said.
+// knownDirectory is the cached content of a directory.
 type knownDirectory struct {
 	body []byte
 	at   time.Time
 }
 
-// directoryLife is for how long a directory is believed. The library believes it for
-// longer, so it never finds its own copy out of date.
+// directoryLife is how long a directory is cached. The library caches it for longer, so its
+// own copy is never out of date.
 const directoryLife = 6 * time.Hour
 
-// directory returns what a directory says. It is asked for here, not by the library,
-// which would keep every other authority waiting meanwhile.
+// directory returns the content of a directory. It is fetched here instead of in the
+// library, which would block requests to all other authorities meanwhile.
 func (m *Manager) directory(ctx context.Context, c *http.Client, agent, url string) ([]byte, error) {
 	m.mu.Lock()
 	known := m.mu.directories[url]
@@ -133,7 +133,7 @@ func (m *Manager) directory(ctx context.Context, c *http.Client, agent, url stri
 		return nil, err
 	}
 	if resp.StatusCode != http.StatusOK {
-		return nil, &Trouble{Code: "authority_error", Message: fmt.Sprintf("the directory %s answers %s", url, resp.Status), Hint: "it is asked again; check the URL of the directory", theirs: true}
+		return nil, &Trouble{Code: "authority_error", Message: fmt.Sprintf("the directory %s responds with %s", url, resp.Status), Hint: "headgate will try again; check the URL of the directory", theirs: true}
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -155,9 +155,9 @@ func accountName(e *Config, url string) string {
 	return hex.EncodeToString(sum[:8])
 }
 
-// account returns the account of an entry at a directory, and makes it when there is
-// none. Its key is kept before the authority hears of it, so that a crash in between
-// finds the same account again.
+// account returns the account of an entry at a directory, and creates it if there is none.
+// Its key is stored before it is sent to the authority, so that the same account is found
+// after a crash.
 func (m *Manager) account(ctx context.Context, c *protocol.Client, e *Config, url string) (protocol.Account, error) {
 	key := store.PrefixAccount + accountName(e, url)
 	defer m.lockAccount(key)() // entries that share one do not make it twice
@@ -195,8 +195,8 @@ func (m *Manager) account(ctx context.Context, c *protocol.Client, e *Config, ur
 	return account, err
 }
 
-// lockAccount keeps others from an account until what it returns is called. Each
-// account has a lock of its own: an authority that is slow holds nobody else up.
+// lockAccount locks an account until the returned function is called. Each account has its
+// own lock, so that a slow authority does not block the others.
 func (m *Manager) lockAccount(key string) (unlock func()) { return lockIn(&m.accounts, key) }
 
 // lockIn locks the mutex of a key, which it makes if there is none yet.
@@ -259,9 +259,9 @@ func (m *Manager) forgetAccount(ctx context.Context, e *Config, url string) {
 	}
 }
 
-// Rollover gives the account of an entry a new key (RFC 8555, section 7.3.5). The new
-// key is kept before the authority hears of it; if a crash comes in between, the
-// next call finds out which of both it knows.
+// Rollover gives the account of an entry a new key (RFC 8555, section 7.3.5). The new key
+// is stored before it is sent to the authority; after a crash, the next call finds out
+// which key the authority knows.
 func (m *Manager) Rollover(ctx context.Context, entry string) error {
 	e := m.entry(entry)
 	if e == nil {
@@ -309,12 +309,12 @@ func (m *Manager) Rollover(ctx context.Context, entry string) error {
 	return err
 }
 
-// bounded is a transport whose responses have at most maxResponse bytes: a directory
-// may be anybody's. It takes note of when an authority wants to be asked again.
+// bounded is a transport that limits responses to maxResponse bytes, because a directory
+// may be run by anyone. It records Retry-After.
 type bounded struct {
 	*http.Transport
 	limited func(until time.Time)
-	// directory is what the directory at url says; the library gets it from here.
+	// the content of the directory at url, for the library
 	directory []byte
 	url       string
 }
@@ -324,8 +324,7 @@ const maxResponse = 4 << 20
 // maxRedirects is how often an authority may send us elsewhere for one request.
 const maxRedirects = 5
 
-// stayWithinHTTPS follows an authority elsewhere, but not to where anybody on the way
-// could answer for it.
+// stayWithinHTTPS follows redirects of an authority, except to plain HTTP.
 func stayWithinHTTPS(r *http.Request, via []*http.Request) error {
 	switch {
 	case r.URL.Scheme != "https":
@@ -355,7 +354,7 @@ func (b *bounded) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// storeTrouble says that state cannot be kept; nothing is ordered then.
+// storeTrouble is the problem that state cannot be stored; no order is placed then.
 func storeTrouble(err error) *Trouble {
-	return &Trouble{Code: "store", Message: cut(err.Error()), Hint: "nothing is ordered while state cannot be kept", blocked: true, after: 15 * time.Second}
+	return &Trouble{Code: "store", Message: cut(err.Error()), Hint: "no orders are placed while state cannot be stored", blocked: true, after: 15 * time.Second}
 }

@@ -100,9 +100,9 @@ func (s *portSolver) missing(ctx context.Context) ([]string, error) {
 	return missing, nil
 }
 
-// errOthers says that other machines have not acknowledged an answer, and that dns-01 can be
-// used instead.
-var errOthers = errors.New("other machines do not answer")
+// errOthers means that other machines have not confirmed that they serve a response; dns-01
+// can be used instead.
+var errOthers = errors.New("other machines do not respond")
 
 // awaitOthers waits for the other machines before the authority is notified. The error is
 // errOthers if they do not answer and the entry has dns-01, too.

@@ -1,15 +1,15 @@
-// Package acme gets certificates from ACME servers (RFC 8555) and renews them. It
-// shows every step: what was looked at before an order, what the authority said, what
-// it means, and when the next try is.
+// Package acme obtains certificates from ACME servers (RFC 8555) and renews them. It
+// records every step: the checks before an order, the responses of the authority with their
+// meaning, and the time of the next attempt.
 //
-// A Manager is told which certificates are wanted (Set) and keeps them valid. An order
-// is a list of steps (order.go, finish.go): account → preflight → order → authorizations →
-// challenge → finalize → chain → one commit. What is needed to go on is kept in the
-// store before each step, so that a crash at any of them costs no second order; a
-// lease of the store fences out other machines. Answers are what our ports are asked
-// for meanwhile. The protocol itself is acmez's.
+// Set configures which certificates a Manager keeps valid. An order is a list of steps
+// (order.go, finish.go): account → preflight → order → authorizations → challenge →
+// finalize → chain → one commit. The state that is needed to continue is stored before each
+// step, so that a crash does not cause a second order; a lease of the store excludes other
+// machines. Answers holds the responses that the ports serve to authorities meanwhile. The
+// protocol is implemented by acmez.
 //
-// Nothing here is on the way of a request, and a port never waits for it.
+// Nothing here is on the path of a request, and a port never waits for it.
 package acme
 
 import (
@@ -27,16 +27,16 @@ import (
 	"headgate/internal/store"
 )
 
-// who is the actor of commits that nobody has asked for.
+// who is the actor of commits without an operator.
 const who = "acme"
 
-// Options is what a Manager is made of.
+// Options are the options of a Manager.
 type Options struct {
 	// Log is the application's log.
 	Log *slog.Logger
 	// Store keeps accounts, orders and certificates.
 	Store store.Store
-	// Ports says which of our ports are open.
+	// Ports reports which ports are open.
 	Ports Ports
 	// Node is the name of this machine among those that share the store, "" if none do.
 	Node string
@@ -45,13 +45,13 @@ type Options struct {
 	// Install takes a new certificate into use. It is called after the certificate
 	// was kept.
 	Install func(*Issued)
-	// Loaded hears that what is kept has been read after Start, since the store was away
-	// before. It may be nil.
+	// Loaded is called when the stored state could be read after Start, because the store
+	// was unavailable before. It may be nil.
 	Loaded func()
-	// Forget hears that a certificate is kept no more: nobody wants it, and it ended
-	// long ago. It may be nil.
+	// Forget is called when a certificate is removed, because it is no longer configured
+	// and expired long ago. It may be nil.
 	Forget func(name string)
-	// Tell hears of every change of a record's state. It may be nil.
+	// Tell is called with every change of a record's state. It may be nil.
 	Tell func(*Record)
 }
 
@@ -103,7 +103,7 @@ type Manager struct {
 		entries map[string]*Config
 		running map[string]int         // orders under way, by entry
 		swept   time.Time              // when what is long gone was looked for last
-		found   []found                // answers to challenges that were there at the start
+		found   []found                // responses to challenges that existed at the start
 		stale   map[string]int         // answers of directories that are not to be used
 		limited map[string]time.Time   // until when directories want no more orders
 		placed  map[string][]time.Time // when orders were placed, by directory
@@ -123,33 +123,33 @@ type pace struct {
 
 var usualPace = pace{first: time.Minute, most: time.Hour, look: 2 * time.Second, request: requestTimeout}
 
-// found is an answer to a challenge that an order left behind, of this process before a
-// crash or of another one. Unless that order takes it back it is dropped when it ends.
+// found is a response to a challenge of an unfinished order, of this process before a crash
+// or of another one. Unless that order removes it, it is dropped when it expires.
 type found struct {
 	place string // below store.PrefixChallenge
 	until time.Time
 }
 
-// job is a certificate that is looked after. Its fields are guarded by Manager.mu,
-// but for the record while running, which belongs to the runner.
+// job is a managed certificate. Its fields are guarded by Manager.mu, except the record
+// while running, which belongs to the runner.
 type job struct {
 	entryName string
 	entry     *Config
 	names     []string
 	record    *Record
-	at        time.Time // when it is looked at again
+	at        time.Time // the next run
 	wanted    bool
 	running   bool
 	again     bool // something has changed while it was running
-	forced    bool // somebody has asked for an order
+	forced    bool // an operator has requested an order
 
 	// untilValid is whether it runs again only unless it has become valid.
 	untilValid bool
 
-	shown atomic.Pointer[Record] // what others see
+	shown atomic.Pointer[Record] // a copy for readers
 }
 
-// New returns a manager that looks after nothing yet. Start begins, Close ends.
+// New returns a manager without certificates. Start starts it, Close stops it.
 func New(o Options) *Manager {
 	m := &Manager{log: o.Log, store: o.Store, ports: o.Ports, node: o.Node, agent: o.Agent, install: o.Install, loaded: o.Loaded, forget: o.Forget, tell: o.Tell, pace: usualPace, wake: make(chan struct{}, 1)}
 	m.mu.jobs, m.mu.entries, m.mu.stale = map[string]*job{}, map[string]*Config{}, map[string]int{}
@@ -162,8 +162,8 @@ func New(o Options) *Manager {
 // Answers are what our ports answer authorities with.
 func (m *Manager) Answers() *Answers { return &m.answers }
 
-// Start begins to look after certificates, after what is kept was read: by Load, or
-// else beside the caller, as often as it takes.
+// Start starts to manage certificates, after the stored state was read: by Load, or else in
+// a goroutine, with retries.
 func (m *Manager) Start() {
 	m.stopped.Go(func() {
 		m.loading.Lock()
@@ -254,9 +254,9 @@ func (m *Manager) jobLocked(name string) *job {
 	return j
 }
 
-// Set says which entries there are, by name, and which certificates are wanted from
-// now on. One that is not wanted any more is not renewed; it stays in use until it
-// ends. What was given must not be changed any more.
+// Set configures the entries, by name, and the certificates to manage. A certificate that
+// is no longer configured is not renewed; it stays in use until it expires. The caller must
+// not change the arguments afterwards.
 func (m *Manager) Set(entries map[string]*Config, wants []Want) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

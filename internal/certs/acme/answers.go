@@ -11,8 +11,8 @@ import (
 	"github.com/miekg/dns"
 )
 
-// Answers are what authorities ask our ports for. Reading takes no lock and costs
-// nothing when nothing is asked; both may happen at once. The zero value is ready.
+// Answers are the responses to challenges that the ports serve. Reading acquires no lock
+// and is free while there are none; it is safe for concurrent use. The zero value is ready.
 type Answers struct {
 	mu   sync.Mutex // held to change one of them
 	http atomic.Pointer[map[string]string]
@@ -33,8 +33,8 @@ func (a *Answers) HTTP(token string) (answer string, ok bool) {
 // Pending reports whether there is any answer of http-01.
 func (a *Answers) Pending() bool { return a.http.Load() != nil }
 
-// TLS returns the certificate that answers tls-alpn-01 for a name, nil if nobody has
-// asked for one.
+// TLS returns the certificate for a tls-alpn-01 handshake with a name, nil if there is no
+// such challenge.
 func (a *Answers) TLS(name string) *tls.Certificate {
 	m := a.alpn.Load()
 	if m == nil {
@@ -69,9 +69,8 @@ func change[V any](mu *sync.Mutex, at *atomic.Pointer[map[string]V], key string,
 	at.Store(&next)
 }
 
-// alpnName returns the name that a client asks for in a handshake of tls-alpn-01: the
-// host, or for an address the name that stands for it in the reverse DNS (RFC 8738,
-// section 6).
+// alpnName returns the server name in a handshake of tls-alpn-01: the host, or for an
+// address its name in the reverse DNS (RFC 8738, section 6).
 func alpnName(name string) string {
 	addr, err := netip.ParseAddr(name)
 	if err != nil {

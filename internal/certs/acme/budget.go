@@ -37,8 +37,8 @@ func (m *Manager) limit(url string, until time.Time) {
 	m.mu.limited[url] = until
 }
 
-// limitedUntil returns until when a directory wants no more orders, the zero time if
-// it has not said so.
+// limitedUntil returns until when a directory has limited new orders, the zero time if it
+// has not.
 func (m *Manager) limitedUntil(url string) time.Time {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -50,13 +50,13 @@ func (m *Manager) limitedUntil(url string) time.Time {
 	return until
 }
 
-// mayPlace tells why no order may be placed at a directory now, nil if one may, and
-// counts it then. Thousands of names ordered at once wait their turn here instead of
-// being refused one by one.
+// mayPlace returns why no order may be placed at a directory now, nil if one may, which it
+// then counts. Thousands of names that are ordered at once wait here instead of being
+// rejected one by one.
 func (m *Manager) mayPlace(name, url string) *Trouble {
 	now := m.now()
 	if until := m.limitedUntil(url); !until.IsZero() {
-		return &Trouble{Code: "rate_limited", Message: "the authority's rate limit is reached, as it said to another order", Hint: "it goes on by itself; until then another directory under fallbacks may help", theirs: true, after: until.Sub(now)}
+		return &Trouble{Code: "rate_limited", Message: "the authority's rate limit is reached, as its response to another order said", Hint: "headgate continues automatically; until then a directory in fallbacks can help", theirs: true, after: until.Sub(now)}
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -68,7 +68,7 @@ func (m *Manager) mayPlace(name, url string) *Trouble {
 	m.mu.placed[name] = placed
 	if len(placed) >= most {
 		wait := placed[len(placed)-most].Add(orderWindow).Sub(now)
-		return &Trouble{Code: "budget_orders", Message: fmt.Sprintf("%d orders were placed within three hours, and the authority allows no more", len(placed)), Hint: "it goes on by itself; a wildcard needs one order only", blocked: true, after: max(wait, time.Second)}
+		return &Trouble{Code: "budget_orders", Message: fmt.Sprintf("%d orders were placed within three hours, and the authority allows no more", len(placed)), Hint: "headgate continues automatically; a wildcard needs one order only", blocked: true, after: max(wait, time.Second)}
 	}
 	m.notePlacedLocked(name, now)
 	return nil

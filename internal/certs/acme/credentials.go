@@ -12,16 +12,16 @@ import (
 	"github.com/miekg/dns"
 )
 
-// checker is a provider whose credentials can be tried by reading: it asks for the
-// zone, or for the records of a name in it, and changes nothing. Those that have nothing
-// to read, such as acme-dns, are none.
+// checker is a provider whose credentials can be checked by reading: it reads the zone, or
+// the records of a name in it, and changes nothing. Providers that can read nothing, such
+// as acme-dns, do not implement it.
 type checker interface {
 	check(ctx context.Context, zone, name string) error
 }
 
-// checkCredentials asks the provider of dns-01 for the zones that hold the records of
-// names, so that credentials which are wrong, have expired or are for another zone burn
-// no order. What may be over soon, such as a provider that is away, is a warning.
+// checkCredentials reads the zones of names from the provider of dns-01, so that
+// credentials that are wrong, expired or for another zone do not use up an order. Temporary
+// errors, such as an unavailable provider, are warnings.
 func (m *Manager) checkCredentials(ctx context.Context, look lookup, e *Config, chosen map[string]Challenge) (warnings []string, err error) {
 	asked := map[string]bool{}
 	for _, name := range sortedKeys(chosen) {
@@ -52,11 +52,11 @@ func (m *Manager) checkCredentials(ctx context.Context, look lookup, e *Config, 
 	return warnings, nil
 }
 
-// errRefused says that what a provider needs is not there, which is certain.
+// errRefused is a permanent error of a provider: something that it needs is missing.
 var errRefused = errors.New("it cannot be used")
 
-// isRefusal reports whether an error of a provider comes again however often it is
-// asked: by its status, or by words that it writes instead.
+// isRefusal reports whether an error of a provider is permanent, from its status or its
+// text.
 func isRefusal(err error) bool {
 	if errors.Is(err, errRefused) || containsAny(err.Error(), credentialWords) || containsAny(err.Error(), zoneWords) || containsAny(err.Error(), clockWords) {
 		return true
@@ -72,8 +72,8 @@ func isRefusal(err error) bool {
 	return false
 }
 
-// The checks of providers. Each asks for what a change needs to read too, so that no
-// more permissions are needed than for the change.
+// The checks of providers read the same as a change does, so that no more permissions are
+// needed than for the change.
 
 func (c cloudflare) check(ctx context.Context, zone, name string) error {
 	_, _, err := c.record(ctx, zone, name, "")
@@ -125,7 +125,7 @@ func (p netcup) check(ctx context.Context, zone, _ string) error {
 	})
 }
 
-// check reads what a change would read first, where the API has nothing that tells more.
+// check reads what a change would read first, if the API has no better check.
 func (w *setWriter) check(ctx context.Context, zone, name string) error {
 	if c, ok := w.recordSet.(checker); ok {
 		return c.check(ctx, zone, name)

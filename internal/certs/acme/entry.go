@@ -145,8 +145,8 @@ type limits struct {
 	orders     int // within orderWindow
 }
 
-// directories are the servers that need no URL. The limits are those that Let's
-// Encrypt publishes; with one order always left for the operator's own hand.
+// directories are the servers with short names. The limits are those that Let's Encrypt
+// publishes, less one order for manual use.
 var directories = map[string]directory{
 	"letsencrypt": {
 		url:     "https://acme-v02.api.letsencrypt.org/directory",

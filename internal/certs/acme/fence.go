@@ -16,7 +16,7 @@ func (o *order) takeLease(ctx context.Context) (context.Context, func(), error) 
 	var held *store.Held
 	switch {
 	case errors.As(err, &held):
-		return nil, nil, &Trouble{Code: "ordered_elsewhere", Message: "another process orders this certificate: " + held.By, Hint: "it is looked at again", elsewhere: true}
+		return nil, nil, &Trouble{Code: "ordered_elsewhere", Message: "another process orders this certificate: " + held.By, Hint: "headgate will check again", elsewhere: true}
 	case err != nil:
 		return nil, nil, storeTrouble(err)
 	}
@@ -52,8 +52,8 @@ func (o *order) takeLease(ctx context.Context) (context.Context, func(), error) 
 	}, nil
 }
 
-// adopt takes over what another process has done since we have read the record: a
-// certificate that it got, or an order that it left behind.
+// adopt continues from what another process has done since the record was read: a
+// certificate that it obtained, or an unfinished order.
 func (o *order) adopt(ctx context.Context) error {
 	e, err := o.m.store.Get(ctx, store.PrefixOrder+o.record.Name)
 	if errors.Is(err, store.ErrNotFound) {

@@ -19,7 +19,7 @@ import (
 	"headgate/internal/store"
 )
 
-// finalize asks for the certificate and waits until it is made.
+// finalize requests the certificate and waits until it is issued.
 func (o *order) finalize(ctx context.Context) (err error) {
 	if o.order.Status == protocol.StatusValid {
 		return nil
@@ -42,7 +42,7 @@ func (o *order) finalize(ctx context.Context) (err error) {
 	return err
 }
 
-// poll waits for the end of an order that was asked for before a crash.
+// poll waits for the end of an order that was finalized before a crash.
 func (o *order) poll(ctx context.Context) (protocol.Order, error) {
 	for end := time.Now().Add(pollTimeout); time.Now().Before(end); {
 		found, err := o.client.GetOrder(ctx, o.account, o.order)
@@ -73,7 +73,7 @@ func (o *order) collect(ctx context.Context) (err error) {
 		return err
 	}
 	if len(chains) == 0 {
-		return &Trouble{Code: "no_chain", Message: "the authority gave no certificate", Hint: "it is asked again", theirs: true}
+		return &Trouble{Code: "no_chain", Message: "the authority returned no certificate", Hint: "headgate will try again", theirs: true}
 	}
 	issued, err := newIssued(o.record.Name, preferred(chains, o.entry.PreferredChain).ChainPEM, o.key)
 	if err != nil {
@@ -107,7 +107,7 @@ func (o *order) collect(ctx context.Context) (err error) {
 	o.record.Renewal, o.record.NoReplaces = nil, false
 	o.record.Failures, o.record.Server, o.record.ServerFailures, o.record.Trouble, o.record.NextTry = 0, 0, 0, nil, time.Time{}
 	if now := o.m.now(); now.After(leaf.NotAfter) || now.Before(leaf.NotBefore) {
-		o.record.Warnings = append(o.record.Warnings, fmt.Sprintf("the certificate holds from %s to %s, and this machine's clock says %s: check the clock", leaf.NotBefore.UTC().Format(time.RFC3339), leaf.NotAfter.UTC().Format(time.RFC3339), now.UTC().Format(time.RFC3339)))
+		o.record.Warnings = append(o.record.Warnings, fmt.Sprintf("the certificate is valid from %s to %s, but this machine's clock is at %s; check the clock", leaf.NotBefore.UTC().Format(time.RFC3339), leaf.NotAfter.UTC().Format(time.RFC3339), now.UTC().Format(time.RFC3339)))
 	}
 	if err := o.save(ctx, store.Entry{Key: store.PrefixCertificate + issued.Name, Value: issued.PEM}); err != nil {
 		return err
@@ -116,7 +116,7 @@ func (o *order) collect(ctx context.Context) (err error) {
 	return nil
 }
 
-// preferred returns the chain that leads to a root, or the first.
+// preferred returns the chain that ends at a root, or the first.
 func preferred(chains []protocol.Certificate, root string) protocol.Certificate {
 	if root == "" {
 		return chains[0]

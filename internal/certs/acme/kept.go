@@ -13,7 +13,7 @@ import (
 	"headgate/internal/store"
 )
 
-// Records returns how all certificates stand, by name.
+// Records returns the state of all certificates, by name.
 func (m *Manager) Records() []*Record {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -24,7 +24,7 @@ func (m *Manager) Records() []*Record {
 	return out
 }
 
-// Wanted returns the names of the certificates that are wanted here, in order.
+// Wanted returns the names of the configured certificates, in order.
 func (m *Manager) Wanted() []string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -37,8 +37,8 @@ func (m *Manager) Wanted() []string {
 	return names
 }
 
-// Find returns how the certificate stands that has a name, or is for a host; nil if
-// there is none. One with just the name of the host comes before a wildcard.
+// Find returns the state of the certificate with a name, or for a host; nil if there is
+// none. An exact name takes precedence over a wildcard.
 func (m *Manager) Find(name string) *Record {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -69,7 +69,7 @@ func (m *Manager) entry(name string) *Config {
 	return m.mu.entries[name]
 }
 
-// publish shows a record to others.
+// publish makes a record visible to readers.
 func (m *Manager) publish(r *Record) {
 	m.mu.Lock()
 	j := m.mu.jobs[r.Name]
@@ -101,7 +101,7 @@ func (m *Manager) keep(ctx context.Context, r *Record, lease *store.Lease, more 
 	return nil
 }
 
-// keepLoud is keep where nobody waits for the result.
+// keepLoud is keep for callers that ignore the error: it logs it.
 func (m *Manager) keepLoud(r *Record) {
 	ctx, cancel := context.WithTimeout(m.ctx, 10*time.Second)
 	defer cancel()

@@ -17,16 +17,16 @@ import (
 const (
 	lookupTimeout = 4 * time.Second // for each name server
 	maxLinks      = 8               // of CNAME records that are followed
-	maxServers    = 8               // that are asked about one zone
+	maxServers    = 8               // that are queried for one zone
 )
 
-// lookup asks name servers. It is made for one step of an order and keeps nothing.
+// lookup sends DNS queries. It is created for one step of an order and has no cache.
 type lookup struct {
-	// servers are asked in order; they are the system's if the entry names none.
+	// servers are queried in order; they are the system's if the entry has none.
 	servers []string
-	// named says that the entry has named them.
+	// named means that the entry has name servers.
 	named bool
-	// port is that of authoritative servers.
+	// port is the port of authoritative servers.
 	port string
 }
 
@@ -49,11 +49,10 @@ func newLookup(resolvers []string) lookup {
 	return l
 }
 
-// errNoName says that a name does not exist, which is certain.
+// errNoName means that a name does not exist.
 var errNoName = errors.New("the name does not exist")
 
-// query puts a question to the servers in order until one answers. The error wraps
-// errNoName when the name does not exist.
+// query sends a query to the servers in order until one responds. The error wraps
 func (l lookup) query(ctx context.Context, name string, kind uint16) (*dns.Msg, error) {
 	var last error
 	for _, server := range l.servers {
@@ -75,7 +74,7 @@ func (l lookup) query(ctx context.Context, name string, kind uint16) (*dns.Msg, 
 	return nil, last
 }
 
-// exchange asks one server over UDP, and over TCP where the answer is cut.
+// exchange queries one server over UDP, and over TCP if the response is truncated.
 func exchange(ctx context.Context, server, name string, kind uint16, recurse bool) (*dns.Msg, error) {
 	q := new(dns.Msg)
 	q.SetQuestion(dns.Fqdn(name), kind)

@@ -28,7 +28,7 @@ func CheckName(name string) (what, remedy string) {
 	case strings.Contains(host, "_"):
 		return "authorities give no certificates for names with an underscore", "use a hyphen"
 	case strings.Contains(host, "*"):
-		return "a * stands for the first label only", "write *.example.com"
+		return "a * can only be the first label", "write *.example.com"
 	case err != nil || !isHost(ascii):
 		return "not a host name", "write a name such as shop.example.com"
 	case !strings.Contains(strings.TrimSuffix(ascii, "."), "."):
@@ -36,7 +36,7 @@ func CheckName(name string) (what, remedy string) {
 	}
 	suffix, icann := publicsuffix.PublicSuffix(ascii)
 	if suffix == ascii && (icann || wildcard) {
-		return ascii + " is a public suffix, under which others register their names", "name a domain below it"
+		return ascii + " is a public suffix, under which anyone can register names", "name a domain below it"
 	}
 	return "", ""
 }
@@ -78,10 +78,10 @@ func fold(name string) string {
 	return host
 }
 
-// Group shares names out among certificates. A name that one of the wildcards covers
-// is left out; a wildcard takes its own domain with it if that is wanted too; every
-// other name gets a certificate of its own, so that one that fails holds up no
-// other. The result is in order, and so are the names of each, the wildcard first.
+// Group assigns names to certificates. A name that one of the wildcards covers is omitted;
+// a wildcard includes its own domain if that is configured, too; every other name gets its
+// own certificate, so that a name that fails does not affect others. The result is sorted,
+// and so are the names of each, the wildcard first.
 func Group(names []string) [][]string {
 	wanted := map[string]bool{}
 	for _, n := range names {
@@ -129,8 +129,7 @@ func Covers(names []string, host string) bool {
 	})
 }
 
-// registered returns the domain that somebody registered a name under, which is what
-// authorities count by.
+// registered returns the registered domain of a name, which authorities count by.
 func registered(name string) string {
 	name = strings.TrimPrefix(name, "*.")
 	if domain, err := publicsuffix.EffectiveTLDPlusOne(name); err == nil {

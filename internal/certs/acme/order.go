@@ -33,7 +33,7 @@ type order struct {
 	record *Record // published by step and save
 	forced bool    // also if none is due
 
-	adopted bool // another process had ordered it meanwhile
+	adopted bool // another process had ordered it
 
 	lease   *store.Lease
 	client  *protocol.Client
@@ -41,15 +41,15 @@ type order struct {
 	account protocol.Account
 	order   protocol.Order
 	key     crypto.Signer
-	solvers []solver // whose answers are to be taken back
+	solvers []solver // whose responses must be removed
 }
 
-// obtain walks through all steps of an order. Each says what it did, so that an
-// operator sees it, and what is needed to go on is kept before the authority hears
-// of the next. The error is a *Trouble.
+// obtain runs all steps of an order. Each of them is recorded for the operator, and the
+// state that is needed to continue is stored before the next request to the authority. The
+// error is a *Trouble.
 func (o *order) obtain(ctx context.Context) error {
 	if err := checkNames(o.names); err != nil {
-		return err // before anything is asked or kept under such a name
+		return err // before a query or stored state has this name
 	}
 	ctx, cancel := context.WithTimeout(ctx, orderTimeout)
 	defer cancel()
@@ -78,7 +78,7 @@ func (o *order) obtain(ctx context.Context) error {
 	} {
 		if err := step(ctx); err != nil {
 			if o.lease != nil && leaseLost(o.lease) {
-				return &Trouble{Code: "lease_lost", Message: "another process has taken the order over", Hint: "it is looked at again", elsewhere: true}
+				return &Trouble{Code: "lease_lost", Message: "another process has taken over the order", Hint: "headgate will check again", elsewhere: true}
 			}
 			return troubleOf(err)
 		}
@@ -97,8 +97,8 @@ func (o *order) save(ctx context.Context, more ...store.Entry) error {
 	return o.m.keep(ctx, o.record, o.lease, more...)
 }
 
-// server returns the name and the URL of the directory that is asked, and whether it
-// is a staging one, at which an order is only tried out.
+// server returns the name and the URL of the directory in use, and whether it is a staging
+// one, at which an order is only a trial.
 func (o *order) server() (name, url string, staging bool) {
 	name = serverOf(o.entry, o.record)
 	d := directoryOf(name)
@@ -210,13 +210,13 @@ func (o *order) place(ctx context.Context) error {
 		return err
 	}
 	o.record.Open.URL = o.order.Location
-	o.step(Pending, "the authority has taken the order and asks for %s", proofs(len(o.order.Authorizations)))
+	o.step(Pending, "the authority has accepted the order and requires %s", proofs(len(o.order.Authorizations)))
 	return o.save(ctx)
 }
 
-// newOrder places an order. One that the authority refuses because it names the
-// certificate before, or because of an account that it does not know, is placed once more:
-// an authority that was set up anew behind the same URL knows nothing of the one before.
+// newOrder places an order. If the authority rejects it because of the replaced
+// certificate, or because it does not know the account, it is placed again: an authority
+// that was replaced behind the same URL has no state of the previous one.
 func (o *order) newOrder(ctx context.Context, wanted protocol.Order) (protocol.Order, error) {
 	placed, err := o.newOrderWithout(ctx, &wanted)
 	if !o.accountUnknown(ctx, err) {
@@ -262,8 +262,8 @@ func refusesReplaces(err error) bool {
 }
 
 // accountUnknown reports whether the error of an order means that the authority does not
-// know the account. There is a kind for that, which not every authority uses: after one
-// that may mean it, the authority is asked.
+// know the account. There is a problem type for that, which not every authority uses: after
+// an error that could mean it, the account is queried.
 func (o *order) accountUnknown(ctx context.Context, err error) bool {
 	var p protocol.Problem
 	if !errors.As(err, &p) || p.Type != protocol.ProblemTypeMalformed && p.Type != protocol.ProblemTypeUnauthorized {
@@ -274,7 +274,7 @@ func (o *order) accountUnknown(ctx context.Context, err error) bool {
 	return errors.As(err, &p) && p.Status >= 400 && p.Status < 500 && p.Status != http.StatusTooManyRequests
 }
 
-// proofs says how many.
+// proofs returns a number with its noun.
 func proofs(n int) string {
 	if n == 1 {
 		return "1 proof"
@@ -342,8 +342,8 @@ func (o *order) authorize(ctx context.Context) error {
 	return nil
 }
 
-// solve puts the answer to the chosen challenge in place, waits until it can be
-// seen, and tells the authority to look.
+// solve serves the response to the chosen challenge, waits until it is visible, and
+// notifies the authority.
 func (o *order) solve(ctx context.Context, authz *protocol.Authorization, name string) error {
 	kind := o.record.Open.Chosen[name]
 	i := slices.IndexFunc(authz.Challenges, func(c protocol.Challenge) bool { return c.Type == string(kind) })
@@ -352,7 +352,7 @@ func (o *order) solve(ctx context.Context, authz *protocol.Authorization, name s
 	}
 	c := authz.Challenges[i]
 	if c.Status != protocol.StatusPending {
-		return nil // told before a crash; its end is waited for
+		return nil // notified before a crash; wait for the result
 	}
 	s, err := o.m.solverFor(kind, o.entry, c, name)
 	if err != nil {

@@ -15,8 +15,8 @@ type Outlook struct {
 	Chosen map[string]Challenge
 }
 
-// Preflight looks whether an order for a certificate that is wanted can succeed, as it is
-// looked before each order, and places none. The error says that it is not wanted.
+// Preflight runs the checks before an order for a configured certificate, and places none.
+// The error means that it is not configured.
 func (m *Manager) Preflight(ctx context.Context, name string) (Outlook, error) {
 	m.mu.Lock()
 	j := m.mu.jobs[name]

@@ -14,8 +14,8 @@ import (
 // which other machines answer too.
 const answerLife = 2 * time.Hour
 
-// alpnPlace begins the places of answers to tls-alpn-01 below store.PrefixChallenge; the name
-// follows for which a client asks. Tokens of http-01 have no slash.
+// alpnPlace is the prefix for tls-alpn-01 below store.PrefixChallenge, followed by the
+// server name of the handshake. Tokens of http-01 have no slash.
 const alpnPlace = "alpn/"
 
 // alpnAnswer is what the certificate of tls-alpn-01 is made of. Each machine makes its own.

@@ -13,8 +13,7 @@ import (
 	"github.com/miekg/dns"
 )
 
-// Ports is what the manager has to know of our ports. Its methods may be called by
-// several goroutines at once.
+// Ports reports the state of headgate's ports. Its methods must be safe for concurrent use.
 type Ports interface {
 	// OpenHTTP and OpenHTTPS report whether an http port, or an https port, is open
 	// at a number.
@@ -24,9 +23,9 @@ type Ports interface {
 	Addresses() []netip.Addr
 }
 
-// preflight looks at what an order for some names needs, before there is one. The
-// error is a *Trouble for what is certain to fail; warnings are about what may.
-// chosen is the challenge for each name.
+// preflight checks the conditions for an order. The error is a *Trouble for an order that
+// would certainly fail; warnings are potential problems. chosen is the challenge for each
+// name.
 func (m *Manager) preflight(ctx context.Context, e *Config, names []string, r *Record, dir protocol.Directory) (chosen map[string]Challenge, warnings []string, err error) {
 	if t := m.overBudget(e, names, r); t != nil {
 		return nil, nil, t
@@ -55,7 +54,7 @@ func (m *Manager) preflight(ctx context.Context, e *Config, names []string, r *R
 	return chosen, append(warnings, more...), nil
 }
 
-// checkNames reports names that nobody gets a certificate for.
+// checkNames reports names for which no authority issues a certificate.
 func checkNames(names []string) error {
 	for _, name := range names {
 		if what, remedy := CheckName(name); what != "" {
@@ -91,8 +90,8 @@ func choose(ports Ports, e *Config, name string) (Challenge, *Trouble) {
 	return "", portTrouble(e)
 }
 
-// portTrouble tells that no port of ours can be asked. It is over within seconds of
-// the port being open, such as after the old proxy has let go of it.
+// portTrouble is the problem that no port is reachable for validation. It ends within
+// seconds after the port was opened, such as when another proxy has released it.
 func portTrouble(e *Config) *Trouble {
 	var missing []string
 	if e.Challenge != TLSALPN01 {
@@ -103,8 +102,8 @@ func portTrouble(e *Config) *Trouble {
 	}
 	return &Trouble{
 		Code:    "port_not_open",
-		Message: "the authority asks on the outside's port 80 or 443, and none of ours serves it: needed is " + strings.Join(missing, " or "),
-		Hint:    "it goes on by itself when the port opens; where a router forwards the outside's ports to others of ours, set http_port and https_port; or use dns-01",
+		Message: "the authority connects to the public port 80 or 443, and no port of headgate serves it; required: " + strings.Join(missing, " or "),
+		Hint:    "headgate continues when the port opens; if a router forwards the public ports to other ports, set http_port and https_port; or use dns-01",
 		blocked: true,
 	}
 }
@@ -123,25 +122,25 @@ func (m *Manager) checkName(ctx context.Context, look lookup, e *Config, name st
 	v4, v6, err := look.addresses(ctx, name)
 	switch {
 	case errors.Is(err, errNoName):
-		return nil, &Trouble{Code: "name_missing", Message: name + " does not exist in the DNS", Hint: "add an A or AAAA record that leads here", blocked: true}
+		return nil, &Trouble{Code: "name_missing", Message: name + " does not exist in the DNS", Hint: "add an A or AAAA record for this machine", blocked: true}
 	case err != nil:
 		return []string{fmt.Sprintf("%s could not be looked up from here: %v", name, err)}, nil
 	case len(v4)+len(v6) == 0:
-		return nil, &Trouble{Code: "address_missing", Message: name + " has no address in the DNS", Hint: "add an A or AAAA record that leads here", blocked: true}
+		return nil, &Trouble{Code: "address_missing", Message: name + " has no address in the DNS", Hint: "add an A or AAAA record for this machine", blocked: true}
 	}
 	ours := m.ports.Addresses()
 	for kind, found := range map[string][]netip.Addr{"A": v4, "AAAA": v6} {
 		foreign := slices.DeleteFunc(slices.Clone(found), func(a netip.Addr) bool { return slices.Contains(ours, a) })
 		if len(foreign) > 0 {
-			warnings = append(warnings, fmt.Sprintf("%s: the %s record says %s, which is no address of this machine; that is normal behind a router or a CDN", name, kind, join(foreign)))
+			warnings = append(warnings, fmt.Sprintf("%s: the %s record is %s, which is not an address of this machine; that is normal behind a router or a CDN", name, kind, join(foreign)))
 		}
 	}
 	slices.Sort(warnings)
 	return warnings, nil
 }
 
-// checkCAA tells if CAA records forbid the authority. Where they cannot be looked up
-// nothing is certain.
+// checkCAA returns a problem if CAA records forbid the authority. If they cannot be looked
+// up, the result is unknown.
 func checkCAA(ctx context.Context, look lookup, name string, dir protocol.Directory) *Trouble {
 	if dir.Meta == nil || len(dir.Meta.CAAIdentities) == 0 {
 		return nil
@@ -161,8 +160,8 @@ func checkCAA(ctx context.Context, look lookup, name string, dir protocol.Direct
 	}
 }
 
-// allowed reports whether CAA records allow an authority (RFC 8659, section 4).
-// Parameters such as accounturi are the authority's to judge.
+// allowed reports whether CAA records allow an authority (RFC 8659, section 4). Parameters
+// such as accounturi are evaluated by the authority.
 func allowed(records []*dns.CAA, identities []string, wildcard bool) bool {
 	tag := "issue"
 	if wildcard && slices.ContainsFunc(records, func(r *dns.CAA) bool { return strings.EqualFold(r.Tag, "issuewild") }) {
@@ -182,7 +181,7 @@ func allowed(records []*dns.CAA, identities []string, wildcard bool) bool {
 	return !restricted
 }
 
-// overBudget tells that an order would only use up what the authority allows.
+// overBudget returns a problem if an order would exceed the limits of the authority.
 func (m *Manager) overBudget(e *Config, names []string, r *Record) *Trouble {
 	server := serverOf(e, r)
 	allow := directoryOf(server).limits
@@ -191,16 +190,16 @@ func (m *Manager) overBudget(e *Config, names []string, r *Record) *Trouble {
 	over := func(n, most int) bool { return most > 0 && n >= most }
 	switch {
 	case over(failed, allow.failures):
-		return &Trouble{Code: "budget_failures", Message: fmt.Sprintf("%d orders have failed within an hour, and the authority allows no more", failed), Hint: "it goes on by itself within the hour", blocked: true, after: 15 * time.Minute}
+		return &Trouble{Code: "budget_failures", Message: fmt.Sprintf("%d orders have failed within an hour, and the authority allows no more", failed), Hint: "headgate continues within the hour", blocked: true, after: 15 * time.Minute}
 	case over(issued, allow.duplicates):
-		return &Trouble{Code: "budget_duplicates", Message: fmt.Sprintf("%d certificates were issued for the same names within a week, and the authority allows no more", issued), Hint: "it goes on by itself; find out why the certificates are not kept", blocked: true, after: 6 * time.Hour}
+		return &Trouble{Code: "budget_duplicates", Message: fmt.Sprintf("%d certificates were issued for the same names within a week, and the authority allows no more", issued), Hint: "headgate continues automatically; find out why the certificates are not kept", blocked: true, after: 6 * time.Hour}
 	}
 	if allow.domain == 0 || !r.NotAfter.IsZero() {
 		return nil
 	}
 	domain := registered(names[0])
 	if n := m.issuedFor(domain, server, now); over(n, allow.domain) {
-		return &Trouble{Code: "budget_domain", Message: fmt.Sprintf("%d certificates were issued for names below %s within a week, and the authority allows no more", n, domain), Hint: "it goes on by itself; a wildcard needs one certificate only", blocked: true, after: 6 * time.Hour}
+		return &Trouble{Code: "budget_domain", Message: fmt.Sprintf("%d certificates were issued for names below %s within a week, and the authority allows no more", n, domain), Hint: "headgate continues automatically; a wildcard needs one certificate only", blocked: true, after: 6 * time.Hour}
 	}
 	return nil
 }

@@ -139,7 +139,7 @@ type statusError struct {
 	text   string
 }
 
-// Error tells what was asked and what came back.
+// Error returns the request and the status.
 func (e *statusError) Error() string { return e.text }
 
 // stayAtHost follows a provider within its own server only: credentials in fields of the
@@ -152,13 +152,13 @@ func stayAtHost(r *http.Request, via []*http.Request) error {
 	return nil
 }
 
-// toProviders is how all providers are asked.
+// toProviders is the transport for all providers.
 var toProviders = transport(nil)
 
-// call sends a request to a provider and returns the body of its answer, which is
-// bounded. A status other than 2xx is a *statusError with the beginning of the body.
-// No error has the query in it, where some APIs want their token, nor what the request
-// itself said.
+// call sends a request to a provider and returns the body of its response, which is
+// limited. A status other than 2xx is a *statusError with the beginning of the body. Errors
+// contain neither the query, in which some APIs have their token, nor the body of the
+// request.
 func call(req *http.Request) ([]byte, error) {
 	client := http.Client{Timeout: requestTimeout, Transport: toProviders, CheckRedirect: stayAtHost}
 	resp, err := client.Do(req)

@@ -12,14 +12,14 @@ import (
 	"strings"
 )
 
-// The providers in this file speak to the APIs of those who serve zones. Each is what
-// its API asks for and nothing more; request carries what they have in common.
+// The providers in this file use the APIs of DNS hosters. Each implements only what is
+// needed; request has what they share.
 
-// anEndpoint is the credential that leads to another URL of the same API, such as
-// that of a proxy which holds the real credentials.
+// anEndpoint is the credential with another URL of the same API, such as that of a proxy
+// that holds the real credentials.
 const anEndpoint = "endpoint"
 
-// restAPI is the API of a provider: where it is, and who asks.
+// restAPI is the API of a provider: its URL and the credentials.
 type restAPI struct {
 	base   string
 	header http.Header
@@ -67,7 +67,7 @@ func (a restAPI) readable(ctx context.Context, path string) error {
 	return a.request(ctx, http.MethodGet, path, nil, nil)
 }
 
-// gone reports whether an error says that there is nothing at a path.
+// gone reports whether an error means that a resource does not exist.
 func gone(err error) bool {
 	var s *statusError
 	return errors.As(err, &s) && s.status == http.StatusNotFound
@@ -223,8 +223,8 @@ func (p porkbun) cleanUp(ctx context.Context, zone, name, value string) error {
 	return nil
 }
 
-// acmeDNS writes to a server of acme-dns, to which _acme-challenge leads by a CNAME
-// record. It holds the two newest values of a name, and none is taken back.
+// acmeDNS writes to a server of acme-dns, to which _acme-challenge is an alias by a CNAME
+// record. It keeps the two newest values of a name, so none is removed.
 type acmeDNS struct {
 	restAPI
 	subdomain string

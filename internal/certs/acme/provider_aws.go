@@ -20,7 +20,7 @@ type route53 struct {
 	base, zoneID string
 	sign         awsSigner
 
-	// set is what was read last: the API removes only a set that is told whole.
+	// what was read last: the API requires the whole set to remove it
 	set route53Set
 }
 

@@ -37,7 +37,7 @@ func (c command) run(ctx context.Context, args ...string) error {
 	out := &head{max: maxDetail}
 	cmd.Stdout, cmd.Stderr = out, out
 	err := cmd.Run()
-	if err != nil && !errors.Is(err, exec.ErrWaitDelay) { // that is of a process that the command has left behind
+	if err != nil && !errors.Is(err, exec.ErrWaitDelay) { // a child process that the command has left running
 		return fmt.Errorf("%s %s: %w: %s", c.path, args[0], err, strings.TrimSpace(string(out.text)))
 	}
 	return nil

@@ -20,15 +20,15 @@ import (
 	"time"
 )
 
-// googleDNS reads and writes sets by the API of Google Cloud DNS, version 1. It asks
-// for a token with the key of a service account (RFC 7523).
+// googleDNS uses the API of Google Cloud DNS, version 1. It obtains a token with the key of
+// a service account (RFC 7523).
 type googleDNS struct {
 	restAPI
 	account googleAccount
 	key     *rsa.PrivateKey
 
 	until time.Time // when the token in the header ends
-	// set is what was read last: the API removes only a set that is told whole.
+	// what was read last: the API requires the whole set to remove it
 	set googleSet
 }
 
@@ -71,7 +71,7 @@ func openGoogleDNS(d *DNS) (provider, error) {
 // googleScope is what the token has to allow.
 const googleScope = "https://www.googleapis.com/auth/ndev.clouddns.readwrite"
 
-// assertion returns the signed statement by which the service account asks for a token.
+// assertion returns the signed statement with which the service account requests a token.
 func (p *googleDNS) assertion(now time.Time) (string, error) {
 	header, err := json.Marshal(map[string]string{"alg": "RS256", "typ": "JWT", "kid": p.account.KeyID})
 	if err != nil {
@@ -90,7 +90,7 @@ func (p *googleDNS) assertion(now time.Time) (string, error) {
 	return text + "." + base64.RawURLEncoding.EncodeToString(signature), nil
 }
 
-// login asks for a token, unless one is left.
+// login requests a token, unless one is still valid.
 func (p *googleDNS) login(ctx context.Context) error {
 	now := time.Now()
 	if now.Before(p.until) {

@@ -63,8 +63,8 @@ const (
 	longerPause = 5 * time.Second
 )
 
-// settled waits until look reports that a change is done, or that it failed. Some
-// providers answer before they have done what they are asked for.
+// settled waits until look reports that a change is complete, or that it failed. Some
+// providers respond before they have made a change.
 func settled(ctx context.Context, look func() (done bool, err error)) error {
 	ctx, cancel := context.WithTimeout(ctx, changeTime)
 	defer cancel()

@@ -8,13 +8,13 @@ import (
 	"strings"
 )
 
-// noZone says that an account does not have a zone.
+// noZone is the error of an account that does not have a zone.
 func noZone(zone, text string) error {
 	return &statusError{http.StatusNotFound, "zone " + zone + ": " + text}
 }
 
-// credentialWords are what APIs write about credentials that are wrong or have
-// expired and answer with a status that does not say so.
+// credentialWords are texts of APIs about credentials that are wrong or expired, in
+// responses whose status does not show it.
 var credentialWords = []string{
 	"Invalid API key", "Invalid API Key", "API Key is invalid or API access has not been enabled", // Porkbun, Namecheap
 	"Invalid format for Authorization header", "Invalid access token", "Authentication error", // Cloudflare
@@ -34,7 +34,7 @@ func containsAny(text string, words []string) bool {
 	return slices.ContainsFunc(words, func(w string) bool { return strings.Contains(text, w) })
 }
 
-// hintFor says what to do about an error of a provider.
+// hintFor returns how to fix an error of a provider.
 func hintFor(err error, d *DNS, zone string) string {
 	says := func(words []string) bool { return containsAny(err.Error(), words) }
 	status := 0
@@ -57,9 +57,9 @@ func hintFor(err error, d *DNS, zone string) string {
 	case status == http.StatusForbidden || says([]string{"REFUSED"}):
 		return fmt.Sprintf("the credentials may not change zone %s: give them the permission to edit its records, or use those of the account that has it", zone)
 	case status == http.StatusTooManyRequests:
-		return "the provider was asked too often; it is asked again by itself"
+		return "the provider limits requests; headgate will try again"
 	case status >= http.StatusInternalServerError:
-		return "the provider is out of order; it is asked again by itself"
+		return "the provider has an internal error; headgate will try again"
 	}
 	return "check the credentials, and that they may write to the zone " + zone
 }

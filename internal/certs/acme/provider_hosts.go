@@ -101,7 +101,7 @@ func (p linode) records(ctx context.Context, zone string) (string, error) {
 	return fmt.Sprintf("/domains/%d/records", domains[0].ID), nil
 }
 
-// linodeTTL is the shortest time that Linode keeps as it is told.
+// linodeTTL is the shortest TTL that Linode accepts unchanged.
 const linodeTTL = 300
 
 func (p linode) present(ctx context.Context, zone, name, value string) error {
@@ -141,7 +141,7 @@ func openVultr(d *DNS) (provider, error) {
 
 func (vultr) wantsZone() bool { return true }
 
-// vultrTTL is how long resolvers may believe a record of ours.
+// vultrTTL is the TTL of records.
 const vultrTTL = 120
 
 func (p vultr) present(ctx context.Context, zone, name, value string) error {

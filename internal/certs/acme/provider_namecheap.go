@@ -58,8 +58,8 @@ func openNamecheap(d *DNS) (provider, error) {
 	}), nil
 }
 
-// command sends a command about a domain. The credentials go in the body, so that they
-// stand in no log on the way.
+// command sends a command for a domain. The credentials are in the body, so that they do
+// not appear in logs of proxies.
 func (p *namecheap) command(ctx context.Context, name, zone string, more url.Values) (*namecheapAnswer, error) {
 	tld, _ := publicsuffix.PublicSuffix(zone)
 	sld := strings.TrimSuffix(zone, "."+tld)
@@ -89,7 +89,8 @@ func (p *namecheap) command(ctx context.Context, name, zone string, more url.Val
 	return answer, nil
 }
 
-// namecheapError tells an error with the status that says the same: the API answers 200.
+// namecheapError converts an error of the API, whose status is 200, into one with the
+// corresponding status.
 func namecheapError(command string, a *namecheapAnswer) error {
 	if len(a.Errors) == 0 {
 		return &statusError{http.StatusBadGateway, command + " answers neither a result nor an error"}

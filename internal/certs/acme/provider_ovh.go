@@ -38,8 +38,7 @@ func (p *ovh) signature(method, address, body string, at int64) string {
 	return "$1$" + hex.EncodeToString(sum[:])
 }
 
-// readClock asks for the time of the API, as signatures by a clock that is wrong are
-// refused.
+// readClock requests the time of the API, which rejects signatures with a wrong clock.
 func (p *ovh) readClock(ctx context.Context) error {
 	if p.asked {
 		return nil
@@ -128,5 +127,5 @@ func (p *ovh) cleanUp(ctx context.Context, zone, name, value string) error {
 	return p.request(ctx, http.MethodPost, path+"/refresh", nil, nil)
 }
 
-// maxRecords is how many records of one name are looked at.
+// maxRecords limits the records of one name that are read.
 const maxRecords = 200

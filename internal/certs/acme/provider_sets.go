@@ -18,7 +18,7 @@ type recordSet interface {
 	write(ctx context.Context, zone, sub string, values []string) error
 }
 
-// setWriter changes one value of a set among others.
+// setWriter changes one value of a set of records.
 type setWriter struct {
 	recordSet
 	// zones has a lock for each zone, a *sync.Mutex, so that two orders do not change one

@@ -52,7 +52,7 @@ func openUpdate(d *DNS) (provider, error) {
 
 func (u update) wantsZone() bool { return true }
 
-// recordTTL is how long resolvers may believe a record.
+// recordTTL is the TTL of a record.
 const recordTTL = 60
 
 func (u update) present(ctx context.Context, zone, name, value string) error {

@@ -9,8 +9,8 @@ import (
 // State is the state of an ACME certificate.
 type State string
 
-// The states. Idle is before the first look, and when nobody wants it any more;
-// the others are those of an order, or of the look before it.
+// The states. Idle is before the first check, and for a certificate that is no longer
+// configured; the others are those of an order, or of the checks before it.
 const (
 	Idle       State = "idle"
 	Preflight  State = "preflight"
@@ -133,7 +133,7 @@ func (r *Record) startAttempt(directory string, staging bool, at time.Time) *Att
 		r.Timeline = slices.Clone(r.Timeline[n:])
 	}
 	for i, old := range r.Timeline[:max(len(r.Timeline)-maxDetailed, 0)] {
-		if old.Issued && old.Steps != nil { // others may look at it, so it is replaced
+		if old.Issued && old.Steps != nil { // replaced, because readers may be using it
 			short := *old
 			short.Steps = nil
 			r.Timeline[i] = &short
@@ -196,9 +196,8 @@ func (r *Record) count(directory string, now time.Time) (failed, issued int) {
 // clockSlack is by how much a clock that is right may have been set back.
 const clockSlack = time.Hour
 
-// public returns a copy that others may keep while the record goes on, without the
-// order that is under way: its key is nobody's business. What does not change any
-// more is shared, so that the copy costs little.
+// public returns a copy for readers, without the order in progress, which contains its key.
+// Immutable parts are shared, so that the copy is cheap.
 func (r *Record) public() *Record {
 	out := *r
 	out.Open, out.Tried = nil, ""

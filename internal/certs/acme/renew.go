@@ -12,9 +12,9 @@ import (
 // shortLife is the life below which a certificate is renewed at half of it.
 const shortLife = 10 * 24 * time.Hour
 
-// byLifetime returns when a certificate is renewed if nobody suggests a moment: when
-// a third of its life is left, half of a short one. Names differ a little, so that
-// certificates that were issued together are not renewed together.
+// byLifetime returns when a certificate is renewed without a suggestion of the authority:
+// when a third of its lifetime is left, half of a short one. The time varies with the name,
+// so that certificates that were issued together are not renewed together.
 func byLifetime(r *Record) time.Time {
 	life := r.NotAfter.Sub(r.NotBefore)
 	left := life / 3
@@ -37,7 +37,7 @@ func renewAt(e *Config, r *Record) time.Time {
 	return r.Renewal.At
 }
 
-// The bounds of how often an authority is asked when to renew (RFC 9773, section
+// The limits of how often the authority is queried for the renewal time (RFC 9773, section
 // 4.3.2).
 const (
 	soonestAsk = time.Minute
@@ -45,8 +45,8 @@ const (
 	usualAsk   = 6 * time.Hour
 )
 
-// askRenewal asks the authority when to renew, if it is time to. A failure leaves
-// what is known, and is no reason not to serve.
+// askRenewal queries the authority for the renewal time, if that is due. After an error the
+// last suggestion stays.
 func (m *Manager) askRenewal(ctx context.Context, e *Config, r *Record) {
 	now := m.now()
 	if e.Renew != ByARI || r.NotAfter.IsZero() {
@@ -57,8 +57,8 @@ func (m *Manager) askRenewal(ctx context.Context, e *Config, r *Record) {
 		return
 	}
 	next := usualAsk
-	// One that lives for minutes is asked about more often, also where the authority names a
-	// pause that is longer than its life.
+	// A certificate that lives for minutes is queried more often, even if the authority's
+	// Retry-After is longer than its lifetime.
 	tenth := max(r.NotAfter.Sub(r.NotBefore)/10, shortestPause)
 	bound := func(d time.Duration) time.Duration {
 		return min(max(d, min(soonestAsk, tenth)), latestAsk, tenth)
@@ -89,8 +89,8 @@ func (m *Manager) askRenewal(ctx context.Context, e *Config, r *Record) {
 // shortestPause is the shortest pause of one that lives for seconds.
 const shortestPause = time.Second
 
-// renewAgain returns before when no other certificate is ordered after one was issued,
-// whatever the authority and the clock say: a tenth of its life, an hour at most.
+// renewAgain returns the earliest time for another order after one was issued, independent
+// of the authority and the clock: after a tenth of its lifetime, at most an hour.
 func renewAgain(r *Record) time.Time {
 	for i := len(r.Timeline) - 1; i >= 0; i-- {
 		if a := r.Timeline[i]; a.Issued && !a.Staging {

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// startLocked looks after one job beside the caller.
+// startLocked starts a goroutine for one job.
 func (m *Manager) startLocked(j *job) {
 	j.running, j.again, j.untilValid = true, false, false
 	m.mu.running[j.entryName]++
@@ -34,8 +34,8 @@ func (m *Manager) startLocked(j *job) {
 	})
 }
 
-// runSafely is run, which never ends the process: what authorities and providers send
-// is read by code of others.
+// runSafely is run with a recover, because responses of authorities and providers are
+// parsed by third-party code.
 func (m *Manager) runSafely(r *Record, name string, entry *Config, names []string, forced bool) (at time.Time) {
 	defer func() {
 		if v := recover(); v != nil {
@@ -46,8 +46,8 @@ func (m *Manager) runSafely(r *Record, name string, entry *Config, names []strin
 	return m.run(r, name, entry, names, forced)
 }
 
-// run looks after one certificate and returns when it is to be looked at again.
-// forced orders one also if none is due.
+// run manages one certificate and returns the time of the next run. forced orders one even
+// if none is due.
 func (m *Manager) run(r *Record, name string, entry *Config, names []string, forced bool) time.Time {
 	before := r.public()
 	if r.Entry != name {
@@ -122,7 +122,7 @@ func (m *Manager) failed(e *Config, r *Record, names []string, t *Trouble) time.
 		r.giveUp(now, t) // else it is taken up again
 	}
 	if p := t.Problem; p != nil && (p.Status == http.StatusNotFound || p.Status == http.StatusGone || p.Status == http.StatusMethodNotAllowed) {
-		m.distrust(directoryOf(server).url) // what was asked for may have moved
+		m.distrust(directoryOf(server).url) // the resource may have moved
 	}
 	r.Failures++
 	if r.State != state || r.Since.IsZero() {
@@ -150,7 +150,7 @@ func (m *Manager) failed(e *Config, r *Record, names []string, t *Trouble) time.
 		if r.ServerFailures++; r.ServerFailures%maxResumed == 0 {
 			r.giveUp(now, t) // the order itself may be what it cannot do
 		}
-		limited := t.Code == "rate_limited" && now.Add(t.after).After(next) // it is told for how long
+		limited := t.Code == "rate_limited" && now.Add(t.after).After(next) // the authority has set the time
 		if (r.ServerFailures >= 2 || limited) && len(e.Fallbacks) > 0 {
 			r.giveUp(now, t)
 			next, t.after = now.Add(m.pace.first/10), 0
@@ -176,9 +176,9 @@ func (m *Manager) failed(e *Config, r *Record, names []string, t *Trouble) time.
 	return next
 }
 
-// nextServer returns which of an entry's directories is asked next: the one behind the one
-// that failed, but for those that want no orders now. Where all want none it is that which
-// wants some first, and when.
+// nextServer returns the entry's directory to use next: the one after the one that failed,
+// without those that have limited new orders. If all have, it is the one whose limit ends
+// first, with that time.
 func (m *Manager) nextServer(e *Config, r *Record) (server int, until time.Time) {
 	all := append([]string{e.Directory}, e.Fallbacks...)
 	for i := range all {

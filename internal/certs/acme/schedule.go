@@ -28,8 +28,8 @@ func (m *Manager) loop() {
 	}
 }
 
-// startDue starts what is due, as far as there is room, and returns for how long
-// nothing else is.
+// startDue starts the jobs that are due, up to the limit, and returns the time until the
+// next one.
 func (m *Manager) startDue() time.Duration {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -60,11 +60,11 @@ func (m *Manager) startDue() time.Duration {
 	return next
 }
 
-// keepGone is for how long a certificate that nobody wants is kept after its end.
+// keepGone is how long a certificate that is no longer configured is kept after it expired.
 const keepGone = 7 * 24 * time.Hour
 
-// sweepLocked forgets certificates that nobody wants and that ended long ago, an
-// hour apart: hosts come and go, and what is kept of them must not grow for ever.
+// sweepLocked removes certificates that are no longer configured and expired long ago, once
+// an hour, so that their number does not grow without limit.
 func (m *Manager) sweepLocked(now time.Time) {
 	if now.Sub(m.mu.swept).Abs() < time.Hour {
 		return
@@ -90,7 +90,7 @@ func (m *Manager) sweepLocked(now time.Time) {
 	}
 }
 
-// remove takes certificates out of the store that are not looked after any more.
+// remove removes certificates from the store that are no longer managed.
 func (m *Manager) remove(names []string) {
 	for _, name := range names {
 		m.mu.Lock()
@@ -112,9 +112,9 @@ func (m *Manager) remove(names []string) {
 	}
 }
 
-// removeEnded removes one certificate, unless another machine wants it, orders it now, or
-// has renewed it since its record was read here: what this machine does not want may be
-// what others serve.
+// removeEnded removes one certificate, unless another machine has configured it, is
+// ordering it, or has renewed it since its record was read here: other machines may serve
+// it.
 func (m *Manager) removeEnded(ctx context.Context, name string) (removed bool, err error) {
 	lease, err := m.store.Acquire(ctx, "acme/"+name, leaseTime)
 	if held := (*store.Held)(nil); errors.As(err, &held) {
@@ -153,12 +153,12 @@ func (m *Manager) removeEnded(ctx context.Context, name string) (removed bool, e
 	return err == nil, err
 }
 
-// endedLongAgo reports whether the record of an order, as it is kept now, ended long ago.
-// One that did not is looked after again: another machine has renewed it.
+// endedLongAgo reports whether the stored record of an order expired long ago. If not, it
+// is managed again: another machine has renewed it.
 func (m *Manager) endedLongAgo(name string, kept []byte) bool {
 	r := &Record{}
 	if err := json.Unmarshal(kept, r); err != nil || r.Name != name {
-		return true // it tells nothing, and is written anew if anybody wants it
+		return true // unreadable; it is replaced if the certificate is configured again
 	}
 	if m.now().Sub(latest(r.Since, r.NotAfter)) > keepGone {
 		return true
@@ -187,8 +187,8 @@ func latest(a, b time.Time) time.Time {
 	return b
 }
 
-// dueLocked returns what is to be looked at now, the longest overdue first, at most limit
-// of them and none whose entry has its share under way.
+// dueLocked returns the jobs to run now, the longest overdue first, at most limit of them,
+// within the limit of each entry.
 func (m *Manager) dueLocked(now time.Time, limit int) []*job {
 	var due []*job
 	ports := &portsNow{Ports: m.ports}
@@ -230,7 +230,7 @@ func portOpen(ports Ports, j *job) bool {
 	return true
 }
 
-// portsNow asks for each port once, where thousands of names wait for the same.
+// portsNow caches the state of each port for one pass over thousands of names.
 type portsNow struct {
 	Ports
 	http, https map[int]bool
@@ -252,10 +252,9 @@ func once(known *map[int]bool, number int, ask func(int) bool) bool {
 	return (*known)[number]
 }
 
-// firstLook returns when a certificate is looked at first after a start. One that is
-// valid waits for its turn, as it would without the start; so does an order that has
-// failed with the same settings, so that a process which is started again and again does
-// not burn orders. Everything else is looked at now.
+// firstLook returns when a certificate is checked first after a start. A valid one waits
+// until its next check; so does an order that has failed with the same settings, so that a
+// process that is restarted repeatedly does not use up orders. Others are checked now.
 func (m *Manager) firstLook(j *job) time.Time {
 	now := m.now()
 	r := j.record
@@ -285,7 +284,7 @@ func (m *Manager) longestWait(r *Record) time.Duration {
 	return 2 * m.pace.most
 }
 
-// sumOf tells settings apart.
+// sumOf returns a hash of the settings.
 func sumOf(e *Config, names []string) string {
 	data, err := json.Marshal([]any{e, names})
 	if err != nil {

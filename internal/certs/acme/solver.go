@@ -15,7 +15,7 @@ import (
 type solver interface {
 	// present puts it in place.
 	present(ctx context.Context, o *order) error
-	// where tells people where it is, or nothing.
+	// where returns the location for people, or "".
 	where() string
 	// await returns when the authority can see it.
 	await(ctx context.Context) error
@@ -87,8 +87,8 @@ func (s *portSolver) cleanUp(ctx context.Context) error {
 	return err
 }
 
-// dnsSolver answers dns-01 (RFC 8555, section 8.4) with a record that a provider
-// writes, where CNAME records lead.
+// dnsSolver responds to dns-01 (RFC 8555, section 8.4) with a record that a provider
+// writes, at the end of CNAME records.
 type dnsSolver struct {
 	settings    *DNS
 	provider    provider
@@ -117,7 +117,7 @@ func newDNSSolver(m *Manager, e *Config, look lookup) (*dnsSolver, error) {
 // locate finds out where the record with a name is written. The error is a *Trouble.
 func (s *dnsSolver) locate(ctx context.Context, name string) (err error) {
 	if s.at, err = s.look.target(ctx, name); err != nil {
-		return &Trouble{Code: "dns", Message: cut(fmt.Sprintf("look up where the record of dns-01 goes: %v", err)), Hint: "check the zone's name servers", blocked: true}
+		return &Trouble{Code: "dns", Message: cut(fmt.Sprintf("look up the target of the dns-01 record: %v", err)), Hint: "check the zone's name servers", blocked: true}
 	}
 	if s.zone = s.settings.Zone; s.zone == "" && s.provider.wantsZone() {
 		if s.zone, err = s.look.zone(ctx, s.at); err != nil {
@@ -167,7 +167,7 @@ func (s *dnsSolver) await(ctx context.Context) error {
 	}
 }
 
-// errNotSeen says that a server does not have the record yet.
+// errNotSeen means that a server does not have the record yet.
 var errNotSeen = errors.New("does not have it yet")
 
 func (s *dnsSolver) everywhere(ctx context.Context) error {

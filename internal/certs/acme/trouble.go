@@ -47,7 +47,7 @@ type Problem struct {
 	Sub []Problem `json:"subproblems,omitempty"`
 }
 
-// Error tells what is wrong and what to do.
+// Error returns the problem and the hint.
 func (t *Trouble) Error() string {
 	if t.Hint == "" {
 		return t.Message
@@ -55,7 +55,7 @@ func (t *Trouble) Error() string {
 	return t.Message + "; " + t.Hint
 }
 
-// The bounds of what is kept of an authority's words.
+// The limits of the authority's texts that are kept.
 const (
 	maxDetail = 2048
 	maxSub    = 20
@@ -73,8 +73,8 @@ func problemOf(p protocol.Problem) *Problem {
 	return out
 }
 
-// cut bounds a text of others and takes control characters out, also those that turn text
-// about.
+// cut shortens a text and removes control characters, including those that change the
+// direction of text.
 func cut(s string) string { return shown.Line(s, maxDetail) }
 
 // meaning is what one kind of problem means.
@@ -83,32 +83,32 @@ type meaning struct {
 	blocked, theirs, checked bool
 }
 
-// meanings tell people what the kinds of problems mean (RFC 8555, section 6.7; RFC
-// 9773, section 7.4). The authority's own words stand beside them.
+// meanings explain the problem types (RFC 8555, section 6.7; RFC 9773, section 7.4). They
+// are shown with the authority's own text.
 var meanings = map[string]meaning{
-	"accountDoesNotExist":     {code: "account_unknown", message: "the authority does not know our account", hint: "a new one is made at the next try"},
-	"alreadyReplaced":         {code: "already_replaced", message: "the certificate has been renewed already", hint: "the next order does not name it"},
-	"badCSR":                  {code: "bad_csr", message: "the authority refuses the request for the certificate", hint: "choose another key_type, or see its words", blocked: true},
-	"badNonce":                {code: "bad_nonce", message: "the authority refused a request as repeated", hint: "it is sent again", theirs: true},
-	"badPublicKey":            {code: "bad_key", message: "the authority refuses the kind of key", hint: "choose another key_type", blocked: true},
-	"badSignatureAlgorithm":   {code: "bad_key", message: "the authority refuses the kind of signature", hint: "choose another directory"},
+	"accountDoesNotExist":     {code: "account_unknown", message: "the authority does not know the account", hint: "a new one is created at the next attempt"},
+	"alreadyReplaced":         {code: "already_replaced", message: "the certificate has been renewed already", hint: "the next order will not refer to it"},
+	"badCSR":                  {code: "bad_csr", message: "the authority rejected the certificate signing request", hint: "choose another key_type, or see the authority's message", blocked: true},
+	"badNonce":                {code: "bad_nonce", message: "the authority rejected the nonce of a request", hint: "headgate will send it again", theirs: true},
+	"badPublicKey":            {code: "bad_key", message: "the authority rejected the key type", hint: "choose another key_type", blocked: true},
+	"badSignatureAlgorithm":   {code: "bad_key", message: "the authority rejected the signature algorithm", hint: "choose another directory"},
 	"caa":                     {code: "caa", message: "a CAA record of the domain forbids this authority", hint: "add a CAA record that allows it, or use the authority that the record names", checked: true},
-	"connection":              {code: "unreachable", message: "the authority could not connect to the host", hint: "let port 80 or 443 through from outside, in the firewall and the router, or use dns-01", checked: true},
-	"dns":                     {code: "dns", message: "the authority found no answer in the DNS", hint: "check the records of the name; they may take time to spread", checked: true},
-	"externalAccountRequired": {code: "eab_required", message: "the authority asks for an external account binding", hint: "add eab with the key_id and hmac_key from your account there", blocked: true},
-	"incorrectResponse":       {code: "wrong_answer", message: "somebody else answered the challenge", hint: "look who serves the host's port 80 or 443 from outside: another server, a CDN or a router may stand in front", checked: true},
-	"invalidContact":          {code: "bad_contact", message: "the authority refuses the email", hint: "write another email", blocked: true},
-	"invalidProfile":          {code: "bad_profile", message: "the authority has no such profile", hint: "remove profile, or name one that the directory lists", blocked: true},
-	"malformed":               {code: "malformed", message: "the authority could not read a request", hint: "please report this with the order's timeline"},
-	"orderNotReady":           {code: "not_ready", message: "the authority has not finished checking", hint: "it is asked again"},
-	"rateLimited":             {code: "rate_limited", message: "the authority's rate limit is reached", hint: "wait; until then another directory under fallbacks may help", theirs: true},
-	"rejectedIdentifier":      {code: "rejected_name", message: "the authority gives no certificates for this name", hint: "use another name or another directory", blocked: true},
-	"serverInternal":          {code: "authority_error", message: "the authority has an error of its own", hint: "it is asked again", theirs: true},
-	"tls":                     {code: "tls", message: "the authority could not complete a TLS handshake with the host", hint: "let port 443 through to headgate unchanged, or use http-01", checked: true},
-	"unauthorized":            {code: "unauthorized", message: "the authority got another answer than ours", hint: "look who serves the host from outside, in IPv4 and in IPv6: another server, a CDN or a router may stand in front", checked: true},
-	"unsupportedContact":      {code: "bad_contact", message: "the authority refuses the email", hint: "write another email", blocked: true},
-	"unsupportedIdentifier":   {code: "rejected_name", message: "the authority gives no certificates for this kind of name", hint: "addresses need a directory and profile that allow them", blocked: true},
-	"userActionRequired":      {code: "action_required", message: "the authority asks the account's owner to do something", hint: "follow its words", blocked: true},
+	"connection":              {code: "unreachable", message: "the authority could not connect to the host", hint: "allow port 80 or 443 from outside in the firewall and the router, or use dns-01", checked: true},
+	"dns":                     {code: "dns", message: "the authority got no DNS response for the name", hint: "check the records of the name; changes can take time to propagate", checked: true},
+	"externalAccountRequired": {code: "eab_required", message: "the authority requires an external account binding", hint: "add eab with the key_id and hmac_key of your account at the authority", blocked: true},
+	"incorrectResponse":       {code: "wrong_answer", message: "another server answered the challenge", hint: "check which server responds on port 80 or 443 of the host from outside: it can be another server, a CDN or a router", checked: true},
+	"invalidContact":          {code: "bad_contact", message: "the authority rejected the email address", hint: "set another email", blocked: true},
+	"invalidProfile":          {code: "bad_profile", message: "the authority has no such profile", hint: "remove profile, or set one that the directory lists", blocked: true},
+	"malformed":               {code: "malformed", message: "the authority could not parse a request", hint: "please report this with the timeline of the order"},
+	"orderNotReady":           {code: "not_ready", message: "the authority has not finished validation", hint: "headgate will try again"},
+	"rateLimited":             {code: "rate_limited", message: "the authority's rate limit is reached", hint: "wait; until then a directory in fallbacks can help", theirs: true},
+	"rejectedIdentifier":      {code: "rejected_name", message: "the authority does not issue certificates for this name", hint: "use another name or another directory", blocked: true},
+	"serverInternal":          {code: "authority_error", message: "the authority has an internal error", hint: "headgate will try again", theirs: true},
+	"tls":                     {code: "tls", message: "the authority could not complete a TLS handshake with the host", hint: "forward port 443 to headgate without terminating TLS, or use http-01", checked: true},
+	"unauthorized":            {code: "unauthorized", message: "the authority got a different response than headgate's", hint: "check which server responds for the host from outside, over IPv4 and IPv6: it can be another server, a CDN or a router", checked: true},
+	"unsupportedContact":      {code: "bad_contact", message: "the authority rejected the email address", hint: "set another email", blocked: true},
+	"unsupportedIdentifier":   {code: "rejected_name", message: "the authority does not issue certificates for this kind of name", hint: "IP addresses need a directory and profile that allow them", blocked: true},
+	"userActionRequired":      {code: "action_required", message: "the authority requires an action of the account's owner", hint: "follow the authority's message", blocked: true},
 }
 
 // troubleOf returns what an error of an order means.
@@ -125,26 +125,26 @@ func troubleOf(err error) *Trouble {
 	var slow net.Error
 	switch {
 	case errors.Is(err, safedial.ErrRefused):
-		return &Trouble{Code: "authority_refused", Message: cut("the directory is not asked: " + err.Error()), Hint: "name a directory at another address: those of the link and of cloud metadata are refused"}
+		return &Trouble{Code: "authority_refused", Message: cut("no request was sent to the directory: " + err.Error()), Hint: "use a directory at another address: link-local addresses and those of cloud metadata are rejected"}
 	case errors.Is(err, context.DeadlineExceeded) || errors.As(err, &slow) && slow.Timeout():
-		return &Trouble{Code: "authority_slow", Message: "the authority did not answer in time", Hint: "it is asked again", theirs: true}
+		return &Trouble{Code: "authority_slow", Message: "the authority did not respond in time", Hint: "headgate will try again", theirs: true}
 	case errors.As(err, &dial):
 		return &Trouble{Code: "authority_away", Message: cut("the directory cannot be reached: " + dial.Error()), Hint: "check that this machine reaches it: its address, the DNS, a firewall or a proxy on the way", theirs: true}
 	}
-	// The library tells of the kind only in words of its own.
+	// the library has this error as text only
 	if _, what, found := strings.Cut(err.Error(), "response Content-Type is "); found {
 		kind, _, _ := strings.Cut(what, " but ")
-		return &Trouble{Code: "authority_error", Message: cut("the authority answered with " + kind + " in place of JSON"),
-			Hint: "it is asked again; check that directory is the address of an ACME directory", theirs: true}
+		return &Trouble{Code: "authority_error", Message: cut("the authority responded with " + kind + " instead of JSON"),
+			Hint: "headgate will try again; check that directory is the URL of an ACME directory", theirs: true}
 	}
-	return &Trouble{Code: "authority_error", Message: cut(fmt.Sprintf("the authority's answer could not be used: %v", err)), Hint: "it is asked again", theirs: true}
+	return &Trouble{Code: "authority_error", Message: cut(fmt.Sprintf("the authority's response is invalid: %v", err)), Hint: "headgate will try again", theirs: true}
 }
 
 func fromProblem(p protocol.Problem) *Trouble {
 	kind := strings.TrimPrefix(p.Type, protocol.ProblemTypeNamespace)
 	m, known := meanings[kind]
 	if !known {
-		m = meaning{code: "refused", message: "the authority refused"}
+		m = meaning{code: "refused", message: "the authority rejected the request"}
 		if p.Status >= 500 {
 			m = meanings["serverInternal"]
 		}
@@ -162,7 +162,7 @@ func fromProblem(p protocol.Problem) *Trouble {
 	return t
 }
 
-// detail returns the authority's own words.
+// detail returns the authority's own text.
 func (t *Trouble) detail() string {
 	if t.Problem == nil {
 		return ""

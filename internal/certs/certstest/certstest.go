@@ -19,10 +19,9 @@ import (
 	"headgate/internal/file"
 )
 
-// Sign returns a certificate as the template says, with a key of its own, signed by
-// an authority or, where that is nil, by itself. What the template leaves open is
-// filled in: the serial number, and a time from two days ago to 90 days from now.
-// The chain ends with the authority.
+// Sign returns a certificate for a template, with a new key, signed by an authority or, if
+// that is nil, self-signed. Missing fields of the template are set: the serial number, and
+// a validity from two days ago to 90 days from now. The chain ends with the authority.
 func Sign(t testing.TB, template *x509.Certificate, authority *tls.Certificate) tls.Certificate {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -57,7 +56,7 @@ func Sign(t testing.TB, template *x509.Certificate, authority *tls.Certificate) 
 	return made
 }
 
-// Authority returns the template of a certificate that may sign others.
+// Authority returns the template of a certificate that can sign others.
 func Authority(name string) *x509.Certificate {
 	return &x509.Certificate{Subject: pkix.Name{CommonName: name}, IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign}
 }

@@ -1,6 +1,5 @@
-// Package acmetest is an ACME authority for tests: Pebble in the test's own process,
-// with a DNS and a provider for it that tests fill. It asks the ports of loopback that
-// it is told.
+// Package acmetest is an ACME authority for tests: Pebble in the test's process, with a DNS
+// server and provider that tests fill. It connects to the configured ports on loopback.
 package acmetest
 
 import (
@@ -34,7 +33,7 @@ type Authority struct {
 	// Directory is the URL of its directory, CAFile a file with the authority of its
 	// own TLS certificate.
 	Directory, CAFile string
-	// DNS is the DNS that it asks, at the address Names: every name is at 127.0.0.1.
+	// DNS is its DNS server, at the address Names: every name resolves to 127.0.0.1.
 	DNS   *challtestsrv.ChallSrv
 	Names string
 	// Hooks is the URL of a service for the provider httpreq, which writes to the DNS.
@@ -59,9 +58,9 @@ type Authority struct {
 
 // Settings are how an authority is made.
 type Settings struct {
-	// HTTPPort and HTTPSPort are where it asks for the answers to challenges.
+	// HTTPPort and HTTPSPort are the ports for its validation.
 	HTTPPort, HTTPSPort int
-	// BadNonces is the percentage of requests that it refuses as repeated.
+	// BadNonces is the percentage of requests that it rejects with badNonce.
 	BadNonces int
 	// EAB makes it ask for an external account binding.
 	EAB bool
@@ -92,8 +91,8 @@ func Start(t *testing.T, s Settings) *Authority {
 	return a
 }
 
-// Rebuild sets the authority up anew behind the same URL: it knows no account, order or
-// certificate of before, and has another key.
+// Rebuild replaces the authority behind the same URL: it knows no earlier accounts, orders
+// or certificates, and has a new key.
 func (a *Authority) Rebuild() {
 	s := a.settings
 	a.DB = db.NewMemoryStore()
@@ -126,7 +125,7 @@ func (a *Authority) serve(w http.ResponseWriter, r *http.Request) {
 	case strings.Contains(r.URL.Path, "order-plz"):
 		a.orders.Add(1)
 	case strings.Contains(r.URL.Path, "sign-me-up"):
-		// Pebble goes on writing to an account that it has shown to others already.
+		// Pebble writes to an account after it has shared it
 		a.accounts.Lock()
 		defer a.accounts.Unlock()
 	}
@@ -171,8 +170,8 @@ func (a *Authority) startNames() {
 	a.Hooks = hooks.URL
 }
 
-// tryNames starts the DNS at a port that is free for UDP and TCP. The server is told
-// its address and does not tell whether it got it, so it is asked.
+// tryNames starts the DNS server at a port that is free for UDP and TCP. The server does
+// not report whether it could listen, so a query checks it.
 func (a *Authority) tryNames() bool {
 	tcp, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
