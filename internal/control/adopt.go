@@ -28,7 +28,7 @@ import (
 //     as any other.
 //   - Neither is: the store wins, and the edit is kept beside the file as NAME.edited.
 
-// appliedName is the file in the state directory that tells what this machine wrote last.
+// appliedName is the file in the state directory that records what this machine wrote last.
 const appliedName = "applied.json"
 
 // appliedState is what this machine wrote last.
@@ -54,7 +54,7 @@ func (c *Control) readApplied() (a appliedState) {
 	return a
 }
 
-// noteAppliedLocked notes that the documents in force are those of the files.
+// noteAppliedLocked records that the active configuration is that of the files.
 func (c *Control) noteAppliedLocked() {
 	number, err := strconv.Atoi(c.mu.revision)
 	if err != nil {
@@ -203,8 +203,9 @@ func (a *adopted) setAside(name string) error {
 	return nil
 }
 
-// reconcileLocked holds the files against the shared store. It reports whether the store has
-// decided: then what it has is in force, or was refused, and the files are not read.
+// reconcileLocked compares the files with the shared store. It reports whether the store
+// took precedence: then its configuration is active, or was rejected, and the files are not
+// read.
 func (c *Control) reconcileLocked() bool {
 	ctx := context.Background()
 	if err := c.history.Refresh(ctx); err != nil {
@@ -228,7 +229,7 @@ func (c *Control) reconcileLocked() bool {
 		return false
 	}
 	if c.mu.revision == head.Name() && len(a.keep) == 0 && c.filesAre(a.docs) && len(a.gone) == 0 {
-		return c.current.Load() != nil // it is in force already
+		return c.current.Load() != nil // already active
 	}
 	if c.mu.tried == "adopt "+head.Name() && len(a.keep) == 0 {
 		return true // it was refused here, and that was reported
@@ -316,8 +317,8 @@ func (c *Control) fits(docs config.Documents) error {
 	return nil
 }
 
-// unsavedLocked reports whether what is in force could not be saved, since the shared store
-// was away at the start.
+// unsavedLocked reports whether the active configuration could not be saved, because the
+// shared store was unavailable at the start.
 func (c *Control) unsavedLocked() bool { return c.shared && c.mu.revision == "" }
 
 // flipTime is within which time two changes of who edits the files by hand are refused.

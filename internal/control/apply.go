@@ -28,8 +28,8 @@ func (c *Control) Apply(cause Cause, docs config.Documents) error {
 	return c.applyLocked(cause, docs, nil)
 }
 
-// DryRun takes documents through all that can fail, without saving them, and takes that
-// back. The event tells what Apply would do; the error is a *Refused.
+// DryRun runs all steps of a change that can fail, without saving it, and cancels it. The
+// event describes what Apply would do; the error is a *Refused.
 func (c *Control) DryRun(cause Cause, docs config.Documents) (Event, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -55,8 +55,8 @@ func (c *Control) applyLocked(cause Cause, docs config.Documents, err error) err
 	return c.makeLocked(c.newChangeLocked(cause, func() (config.Documents, error) { return docs, err }))
 }
 
-// makeLocked is the life of a change. What can fail comes first, and when it does, all
-// before it is taken back; from the swap on nothing can.
+// makeLocked runs a change. Steps that can fail come first, and if one does, the previous
+// ones are cancelled; from the swap on, nothing can fail.
 func (c *Control) makeLocked(ch *change) error {
 	err := ch.do(
 		step{"read", ch.read},   // the documents as they are now
@@ -72,13 +72,13 @@ func (c *Control) makeLocked(ch *change) error {
 	} else {
 		ch.cancel()
 	}
-	ch.publish(err) // one event, that everybody who wants to know of changes hears
+	ch.publish(err) // one event, for all observers
 	return err
 }
 
 // change is a configuration on its way.
 type change struct {
-	// What is asked for; constant from the first step on.
+	// The requested change; constant from the first step on.
 	control   *Control
 	began     time.Time
 	cause     Cause
@@ -88,7 +88,7 @@ type change struct {
 	records   func(now, after *config.Config) []store.Record // saved with it
 	within    time.Duration                                  // to be confirmed; 0 does not wait
 	rollsBack int                                            // the revision that is left, 0 for none
-	edit      bool                                           // what it says stands nowhere yet
+	edit      bool                                           // the change is not in any file yet
 	dry       bool                                           // nothing will be saved
 	open      map[review.Address]int                         // connections, before anything is closed
 
@@ -244,8 +244,8 @@ func (ch *change) merge() error {
 	return nil
 }
 
-// load loads what the configuration needs from outside of it. What cannot be loaded
-// is told by the compile, at the setting that names it.
+// load loads external inputs of the configuration. An input that cannot be loaded is
+// reported by the compile, at its setting.
 func (ch *change) load() error {
 	ch.inputs = ch.control.inputs.Prepare(ch.next.Config, ch.next.Config.Dir)
 	ch.prepared = append(ch.prepared, ch.inputs)
@@ -286,9 +286,9 @@ func (ch *change) prepare() error {
 	return nil
 }
 
-// save puts the documents in their places, if the change has edited them, and keeps
-// them as a revision: both or neither. A change that cannot be kept is refused, as
-// nobody could go back to it; a start by the documents as they are goes on without.
+// save writes the files, if the change has edited them, and stores them as a revision: both
+// or neither. A change that cannot be stored is rejected, since it could not be rolled back
+// to; a start with unchanged files continues without it.
 func (ch *change) save() error {
 	switch {
 	case ch.servesKept():
@@ -298,7 +298,7 @@ func (ch *change) save() error {
 		return ch.adopted.place()
 	case ch.discovered():
 		ch.revision = ch.control.mu.revision
-		return nil // the documents are those of the revision in force
+		return nil // the files are those of the active revision
 	}
 	if err := ch.flippingLocked(); err != nil {
 		return err
@@ -376,7 +376,7 @@ func (ch *change) retire() {
 	ch.control.tunnels.Follow(ch.next.Plan.Left)
 }
 
-// cancel takes back what was done so far, the last first.
+// cancel cancels the prepared steps in reverse order.
 func (ch *change) cancel() {
 	for _, p := range slices.Backward(ch.prepared) {
 		p.Cancel()

@@ -19,7 +19,7 @@ type ConfirmPending struct {
 	Until    time.Time
 }
 
-// Error tells what to do.
+// Error describes the pending change and what to do.
 func (p *ConfirmPending) Error() string {
 	return fmt.Sprintf("revision %d waits to be confirmed until %s; confirm it, revert it, or wait", p.Revision, p.Until.Format(time.RFC3339))
 }
@@ -27,7 +27,7 @@ func (p *ConfirmPending) Error() string {
 // ErrNothingPending is the error of Confirm when no change waits.
 var ErrNothingPending = errors.New("no change waits to be confirmed")
 
-// ErrEdited is the error of a revert that would undo what somebody has edited by hand.
+// ErrEdited is the error of a revert that would undo manual changes of the files.
 var ErrEdited = errors.New("the documents were edited by hand since, which confirms the change")
 
 // PendingState is a change that waits to be confirmed.
@@ -96,10 +96,9 @@ func (c *Control) Confirm(cause Cause) error {
 	return c.confirmLocked(cause)
 }
 
-// RevertRevision brings the configuration back that was in force before the change of
-// that revision, by its name, without waiting longer for it to be confirmed. The error is
-// ErrNothingPending when it does not wait, and ErrEdited when the documents were edited
-// by hand since, which confirms the change. Check may refuse it, as that of an Edit may.
+// RevertRevision reverts the pending change of that revision to the previous configuration.
+// The error is ErrNothingPending if it is not pending, and ErrEdited if the files were
+// edited since, which confirms the change. Check may reject it, like that of an Edit.
 func (c *Control) RevertRevision(revision string, check func(now, after *config.Config) error) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -124,9 +123,9 @@ func (c *Control) confirmLocked(cause Cause, records ...store.Record) error {
 		cause.When = time.Now()
 	}
 	c.publishLocked()
-	c.tellAll(&Event{Verb: Confirmed, Cause: cause, Revision: fmt.Sprintf("%08d", number), Before: c.configLocked(), After: c.configLocked()})
+	c.publishAll(&Event{Verb: Confirmed, Cause: cause, Revision: fmt.Sprintf("%08d", number), Before: c.configLocked(), After: c.configLocked()})
 	if c.mu.degraded && c.mu.tried != "" {
-		_ = c.reloadLocked(cause.Via) // what was before it is served still; what fails is told
+		_ = c.reloadLocked(cause.Via) // the previous configuration is still served; a failure is logged
 	}
 	return nil
 }
@@ -138,8 +137,7 @@ func (c *Control) configLocked() *config.Config {
 	return nil
 }
 
-// revert brings the configuration back that was in force before a change that nobody
-// has confirmed.
+// revert reverts a change that was not confirmed in time.
 func (c *Control) revert(number int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -152,8 +150,7 @@ func (c *Control) revert(number int) {
 	}
 }
 
-// retryRevertLocked tries again soon to bring back what was in force before the change
-// that waits.
+// retryRevertLocked schedules another attempt to revert the pending change.
 func (c *Control) retryRevertLocked(err error) {
 	p := c.mu.pending
 	if errors.Is(err, history.ErrElsewhere) {
@@ -164,9 +161,8 @@ func (c *Control) retryRevertLocked(err error) {
 	c.mu.confirm = time.AfterFunc(revertRetry, func() { c.revert(p.Revision) })
 }
 
-// revertLocked puts the documents before a revision back, and applies them. When the
-// documents are not those of the revision, somebody has edited them by hand, which
-// confirms it. Check may be nil.
+// revertLocked restores the files of the previous revision, and applies them. If the files
+// are not those of the revision, they were edited, which confirms it. Check may be nil.
 func (c *Control) revertLocked(p history.Pending, check func(now, after *config.Config) error) (confirmed bool, err error) {
 	now, err := c.source.Read(nil)
 	if err != nil {
@@ -206,7 +202,7 @@ func (c *Control) revertingLocked(p history.Pending, now config.Documents, check
 	if r, err := c.history.Get(p.Revision); err == nil {
 		ch.cause.Via = Via(r.Via)
 	}
-	ch.edit = true // if it is refused, the documents are those in force still
+	ch.edit = true // if it is rejected, the files are still those of the active configuration
 	ch.checked, ch.now = check, ch.next.Before
 	ch.verb, ch.rollsBack, ch.made = Reverted, p.Revision, c.digestsLocked(now)
 	ch.from = func() (config.Documents, error) { return c.kept(p.Before) }

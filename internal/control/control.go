@@ -1,16 +1,15 @@
-// Package control is where changes happen. Every change takes one way, all or
-// nothing and one at a time: read, check, compile, prepare, save, swap, commit,
-// tell. Run keeps the process going: it applies the configuration file, watches it,
-// and drains at the end.
+// Package control applies changes. Every change is applied completely or not at all, one at
+// a time, in these steps: read, check, compile, prepare, save, swap, commit, publish. Run
+// is the main loop of the process: it applies the configuration files, watches them, and
+// drains at the end.
 //
-// apply.go is the life of a change; participant.go says what those do who hold
-// something open, such as ports; event.go is what is told of a change, and tell.go
-// what the log makes of it; edit.go makes changes of the documents, confirm.go takes
-// back those that nobody confirms, start.go is the first change, handover.go gives
-// everything to another process; status.go tells how things stand.
+// apply.go is the life of a change; participant.go is the interface of components with
+// resources, such as ports; event.go describes a change, and tell.go logs it; edit.go
+// changes the files, confirm.go reverts unconfirmed changes, start.go is the first change,
+// handover.go hands everything over to another process; status.go is the status.
 //
-// Control knows no sockets, and none of those who look at it from above: the admin
-// listener joins as a participant.
+// The package does not know sockets, nor the packages above it: the admin listener joins as
+// a participant.
 package control
 
 import (
@@ -67,16 +66,16 @@ type Options struct {
 	Share func(dir *local.Store) (store.Store, error)
 	// Node is the name of this machine among those that share the store.
 	Node string
-	// Build is told in metrics.
+	// Build is exported as a metric.
 	Build metrics.Build
 	// Docker opens the sources under discovery.docker; nil has none.
 	Docker discovery.DockerOpener
 	// Roots are the authorities by which servers are trusted that lists and geo databases
 	// are downloaded from; nil is the system's.
 	Roots *x509.CertPool
-	// Watcher hears what happens beside changes; nil is nobody.
+	// Watcher is notified of state changes outside of configuration changes; it may be nil.
 	Watcher Watcher
-	// Inherited is what the process handed over that this one replaces; nil for none.
+	// Inherited is what the previous process has handed over; nil for none.
 	Inherited *upgrade.Inheritance
 	// Activated has the sockets that the service manager has opened; nil is none.
 	Activated ports.Activated
@@ -134,7 +133,7 @@ type Control struct {
 	stopping atomic.Bool
 	frozen   atomic.Bool // the same as mu.frozen
 	replaced atomic.Bool // another process has taken over
-	// standing is what Status tells; it is replaced when a change has ended.
+	// standing is the source of Status; it is replaced after every change.
 	standing atomic.Pointer[standing]
 
 	restoring sync.Mutex // held while users and tokens are replaced; taken after mu
@@ -142,13 +141,13 @@ type Control struct {
 	mu struct {
 		sync.Mutex                           // held for the whole of a change
 		seen       string                    // the ETag of the documents that were applied last, "" if they were refused
-		tried      string                    // that of documents that the start has refused, "" for none
+		tried      string                    // that of files that the start has rejected, "" for none
 		digested   *config.Config            // what the documents say of which digests are
 		digests    map[string]history.Digest // by name
 		pending    *history.Pending
 		confirm    *time.Timer       // of pending
 		without    int               // the revision that is not served as it was not confirmed, and not reverted as the shared store is away; 0 for none
-		merged     *discovery.Merged // what is in force
+		merged     *discovery.Merged // the active objects
 		blamed     map[*config.Discovered]discovery.Blame
 		again      bool                          // something that was discovered is to be tried again
 		issues     map[discovery.Issue]time.Time // since when, without Since
@@ -170,7 +169,7 @@ type Refused struct {
 	Err error
 }
 
-// Error tells the first problem and how many there are, or what went wrong.
+// Error returns the first problem and their number, or the failure.
 func (r *Refused) Error() string {
 	switch {
 	case len(r.Problems) == 1:
@@ -256,16 +255,16 @@ func (c *Control) Metrics() http.Handler { return c.metrics.Handler() }
 // Series is what was counted over time.
 func (c *Control) Series() *metrics.Series { return c.series }
 
-// ResetPort closes what is open on the port of a kind and name at once, and tries at once
-// to open one that waits: kind is ports, tcp_proxies or udp_proxies. It returns how many
-// connections and sessions were closed, and how the port's sockets stand; none if it has
-// none and waits for none.
+// ResetPort closes all connections of the port of a kind and name, and retries to open one
+// that waits: kind is ports, tcp_proxies or udp_proxies. It returns how many connections
+// and sessions were closed, and the state of the port's sockets; none if it has none and
+// waits for none.
 func (c *Control) ResetPort(kind, name string) (closed int, stands []ports.State) {
 	return c.ports.Reset(name, func(p config.Protocol) bool { return kindOfPort(p) == kind })
 }
 
-// PortStands returns how the sockets of the port of a kind and name stand; none if it has
-// none and waits for none. Kinds are those of ResetPort.
+// PortStands returns the state of the sockets of the port of a kind and name; none if it
+// has none and waits for none. Kinds are those of ResetPort.
 func (c *Control) PortStands(kind, name string) []ports.State {
 	return slices.DeleteFunc(c.ports.States(), func(s ports.State) bool { return s.Name != name || kindOfPort(s.Protocol) != kind })
 }

@@ -11,8 +11,7 @@ import (
 	"headgate/internal/metrics"
 )
 
-// defence tells who bans clients what the configuration says: the rules, and which proxies
-// in front are trusted.
+// defence configures the ban engine: the rules, and the trusted proxies in front.
 type defence struct {
 	engine  *bans.Engine
 	lists   *lists.Manager

@@ -35,7 +35,7 @@ func defers(t *testing.T, address string) bool {
 		}
 		return seconds > 0
 	}
-	t.Fatalf("nobody listens on %s", address)
+	t.Fatalf("no port or TCP proxy listens on %s", address)
 	return false
 }
 

@@ -20,8 +20,8 @@ import (
 // Edit is a change that is made of the newest documents, and written back to them.
 type Edit struct {
 	Cause
-	// IfMatch is the ETag of the configuration that the operator has seen; "" and *
-	// stand for any.
+	// IfMatch is the ETag of the configuration that the operator has seen; "" and * match
+	// any.
 	IfMatch string
 	// ConfirmWithin is for how long the change waits to be confirmed before the
 	// configuration until then comes back; 0 does not wait. It is between
@@ -30,13 +30,12 @@ type Edit struct {
 	// DryRun takes the change through all that can fail, and makes it not. OnPaper leaves
 	// out whether the documents can be written, as for a change that is made by hand.
 	DryRun, OnPaper bool
-	// Do returns the documents as they should be: several edits, of several
-	// documents, are one change. It is called while no other change runs, with the
-	// documents as they are and the configuration that they say; if they are refused as
-	// they are, with the one in force. Its error is that of the edit.
+	// Do returns the documents after the change: several edits, of several documents, are
+	// one change. It is called while no other change runs, with the current documents and
+	// their configuration, or the active one if they are rejected. Its error is the error
+	// of the edit.
 	Do func(docs config.Documents, now *config.Config) (config.Documents, error)
-	// Check may refuse what the edit makes of the configuration: after is good in
-	// itself. It may be nil.
+	// Check may reject the resulting configuration, which is valid. It may be nil.
 	Check func(now, after *config.Config) error
 	// Records returns what is put in streams, such as the audit, in the same commit as
 	// the change. It may be nil.
@@ -56,17 +55,17 @@ type Stale struct {
 	Have string
 }
 
-// Error tells what to do.
+// Error describes what to do.
 func (s *Stale) Error() string {
-	return "the configuration was changed meanwhile; read it again, and repeat the edit"
+	return "the configuration was changed since it was read; read it again, and repeat the edit"
 }
 
 // ErrWithin is the error of an edit with a ConfirmWithin out of bounds.
 var ErrWithin = fmt.Errorf("confirm within %s to %s", MinConfirm, MaxConfirm)
 
-// Change makes an edit, or leaves everything as it was. The event tells of it. The
-// error is a *Refused around what went wrong: *Stale, *ConfirmPending,
-// *history.ReadOnly for a document that cannot be written, or that of Do.
+// Change makes an edit, or changes nothing. The event describes it. The error is a *Refused
+// that wraps *Stale, *ConfirmPending, *history.ReadOnly for a read-only document, or the
+// error of Do.
 func (c *Control) Change(e Edit) (Event, error) {
 	ev, ch, err := c.change(e)
 	if e.DryRun && ch != nil && err == nil {
@@ -137,8 +136,8 @@ func (c *Control) rehearse(ch *change) (result *whatif.Result) {
 	return whatif.Run(c.Recent(), ch.next.Previous, ch.next.Plan)
 }
 
-// saidLocked returns what documents with this tag say: those in force, unless somebody has
-// edited them since it was applied.
+// saidLocked returns the configuration of documents with this tag: the active one, unless
+// the files were edited since it was applied.
 func (c *Control) saidLocked(docs config.Documents, tag string, inForce *config.Config) *config.Config {
 	inForce = inForce.Documents()
 	if inForce != nil && tag == c.mu.seen {
@@ -207,7 +206,7 @@ func (c *Control) digestsLocked(docs config.Documents) map[string]history.Digest
 	})
 }
 
-// knownDigestsLocked returns the digests of the documents that say what is in force.
+// knownDigestsLocked returns the digests of the documents of the active configuration.
 func (c *Control) knownDigestsLocked(docs config.Documents) map[string]history.Digest {
 	all := make(map[string]history.Digest, len(docs.List))
 	for _, d := range docs.List {

@@ -27,14 +27,13 @@ type Cause struct {
 	// Who is the operator, as the audit names them; "" when it is not known, as of a
 	// file that was edited.
 	Who string `json:"who,omitempty"`
-	// Why is what the operator says of it.
+	// Why is the reason that the operator gave.
 	Why string `json:"why,omitempty"`
-	// From is the address that the operator comes from; not valid where it is not known or
-	// is that of this machine.
+	// From is the operator's address; invalid if it is unknown or that of this machine.
 	From netip.Addr `json:"-"`
 	// Via is the way by which it came.
 	Via Via `json:"via"`
-	// When is the moment at which it was asked for; zero is now.
+	// When is when it was requested; zero means now.
 	When time.Time `json:"when"`
 }
 
@@ -52,22 +51,22 @@ const (
 	FellBack        Verb = "fell_back" // at the start, a kept revision is served in place of refused documents
 )
 
-// Event is what became of one change. The log and the metrics are made of it, and
-// whoever else is told of changes gets the same value. It must not be changed.
+// Event is the result of one change. The log, the metrics and all observers use the same
+// value. It must not be changed.
 type Event struct {
-	// Verb is what became of it.
+	// Verb is the result.
 	Verb Verb
 	Cause
 	// Revision is the name of the configuration in the state directory.
 	Revision string
 	// Took is the time from the first step to the last.
 	Took time.Duration
-	// ConfirmBy is when it is taken back unless somebody confirms it; zero if it stays.
+	// ConfirmBy is when it is reverted unless it is confirmed; zero if it stays.
 	ConfirmBy time.Time
-	// Edit says that the change writes the documents itself, as an operator's edit or a
-	// revert does: if it was refused, what it says stands nowhere.
+	// Edit means that the change writes the files itself, as an operator's edit or a revert
+	// does: if it was rejected, it is in no file.
 	Edit bool
-	// Starting says that nothing was served before.
+	// Starting means that nothing was served before.
 	Starting bool
 	// Refused is why the configuration was not applied; nil if it was.
 	Refused *Refused
@@ -76,13 +75,13 @@ type Event struct {
 	Before, After *config.Config
 	// Difference is what After has otherwise than Before; nil if it was refused.
 	Difference *config.Difference
-	// Review tells the difference in words, with warnings and what is affected; nil if
-	// the change was refused, or nothing was served before.
+	// Review describes the difference, with warnings and what it affects; nil if the change
+	// was rejected, or nothing was served before.
 	Review *review.Review
-	// WhatIf is what would become of recent requests; nil unless it was a dry run, and
-	// where none are kept.
+	// WhatIf is the effect on recent requests; nil unless it was a dry run and recent
+	// requests are kept.
 	WhatIf *whatif.Result
-	// Notes are what works and is a bad idea.
+	// Notes are settings that work but are not recommended.
 	Notes []schema.Problem
 }
 

@@ -35,7 +35,7 @@ const (
 	partMetrics  = "metrics"
 )
 
-// handedRevision is what is in force.
+// handedRevision is the active revision.
 type handedRevision struct {
 	// Number is that of the revision, 0 for none.
 	Number int `json:"number"`
@@ -296,9 +296,8 @@ func (c *Control) EndReplaced(last func()) (cut int) {
 	return cut
 }
 
-// startInPlace applies what was in force in the process that this one replaces. It writes
-// nothing: a change of the configuration files that came meanwhile is applied when the
-// watch finds it.
+// startInPlace applies the active configuration of the previous process. It writes nothing:
+// later changes of the files are applied when the watch finds them.
 func (c *Control) startInPlace() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -38,9 +38,9 @@ type HeldServer struct {
 	Until time.Time `json:"until,omitzero"`
 	// Who decided it.
 	Who string `json:"who,omitempty"`
-	// Why is what the operator said of it.
+	// Why is the reason that the operator gave.
 	Why string `json:"why,omitempty"`
-	// Active is how many requests, connections or sessions run on it.
+	// Active is the number of requests, connections or sessions on it.
 	Active int `json:"active"`
 }
 
@@ -67,8 +67,8 @@ type holds struct {
 	log     *slog.Logger
 	changed func(HeldServer)
 	node    string // of this machine among those that share the store, "" if none do
-	// unknown reports whether a provider of a configuration has not told yet what there
-	// is; it is constant after New.
+	// unknown reports whether a provider of a configuration has not reported its objects
+	// yet; it is constant after New.
 	unknown func(*config.Config) bool
 
 	acting sync.Mutex // held while one is decided about, until it is kept and acts
@@ -232,7 +232,7 @@ func (h *holds) expire(of *holding) {
 	h.report(s)
 }
 
-// report logs a decision, and tells whoever wants to know.
+// report logs a decision and notifies the watcher.
 func (h *holds) report(s HeldServer) {
 	attrs := []any{"proxy", s.Proxy, "server", s.Server, "state", s.Hold, "who", s.Who}
 	if s.Why != "" {

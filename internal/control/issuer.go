@@ -16,9 +16,8 @@ import (
 	"headgate/internal/store"
 )
 
-// issuer takes part in changes for the certificates that come by ACME: it tells the
-// manager which are wanted. The certificates themselves come into use without a
-// change.
+// issuer participates in changes for ACME certificates: it configures the manager with the
+// required ones. The certificates are installed without a change.
 type issuer struct {
 	manager *acme.Manager
 	managed *certs.Managed
@@ -99,8 +98,8 @@ type wanted struct {
 	first   bool
 }
 
-// Commit tells the manager, which begins with the first change. Ports may have come,
-// for which it waited.
+// Commit configures the manager, which starts with the first change. Ports that it waited
+// for may be open now.
 func (w *wanted) Commit() {
 	w.issuer.manager.Set(w.entries, w.wants)
 	if w.first {
@@ -111,7 +110,7 @@ func (w *wanted) Commit() {
 // Cancel does nothing.
 func (w *wanted) Cancel() {}
 
-// openPorts tells the manager which ports are open.
+// openPorts reports to the manager which ports are open.
 type openPorts struct{ *ports.Set }
 
 func (o openPorts) OpenHTTP(number int) bool  { return o.listens(config.HTTP, number) }

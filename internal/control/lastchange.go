@@ -13,14 +13,13 @@ import (
 
 // LastChange is when an object was made or changed last.
 type LastChange struct {
-	// When is the moment, and Who and Via tell of it as the revision does. Without a
-	// Revision nothing is known.
+	// When, Who and Via are those of the revision. They are unknown without a Revision.
 	When     time.Time
 	Who, Via string
 	Revision int
 }
 
-// changes are the last changes of objects, as far as the kept revisions tell.
+// changes are the last changes of objects, from the kept revisions.
 type changes struct {
 	mu struct {
 		sync.Mutex

@@ -9,7 +9,7 @@ import (
 	"headgate/internal/control/review"
 )
 
-// maxLines bounds the lines that tell of one change.
+// maxLines limits the log lines of one change.
 const maxLines = 100
 
 // maxSentences bounds the sentences of a change that are logged. Warnings are logged
@@ -32,7 +32,7 @@ func (c *Control) logChange(e *Event) {
 		c.log.Info("configuration confirmed", "revision", e.Revision, "via", string(e.Via), "who", e.Who, "why", e.Why)
 		return
 	case Reverted:
-		c.log.Warn("configuration reverted, nobody has confirmed it", "why", e.Why)
+		c.log.Warn("configuration reverted because it was not confirmed", "why", e.Why)
 	}
 	if e.Via == ViaDocker {
 		c.logDiscovered(e)
@@ -103,7 +103,7 @@ func (c *Control) logReview(r *review.Review) {
 		left += m.Count
 	}
 	if left > 0 {
-		c.log.Info("more was changed; headgate diff tells all of it", "summary", r.Summary)
+		c.log.Info("there are more changes; run headgate diff to list all of them", "summary", r.Summary)
 	}
 }
 
@@ -129,8 +129,8 @@ func (c *Control) logSentence(o *review.Object, s review.Sentence) {
 func (c *Control) logRefused(e *Event) {
 	r := e.Refused
 	if e.Edit {
-		c.log.Warn("edit refused, everything stays as it was", "via", string(e.Via), "who", e.Who, "problems", max(len(r.Problems), 1), "error", r.Error())
-		return // whoever made it has the answer
+		c.log.Warn("change rejected; nothing was changed", "via", string(e.Via), "who", e.Who, "problems", max(len(r.Problems), 1), "error", r.Error())
+		return // the client has the response
 	}
 	what := "configuration refused, everything stays as it was"
 	if e.Starting {

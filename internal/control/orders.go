@@ -6,8 +6,8 @@ import (
 	"headgate/internal/certs/acme"
 )
 
-// Orders returns how the certificates by ACME stand, by name, with the timelines of
-// their orders. They are not to be changed.
+// Orders returns the state of the ACME certificates, by name, with the timelines of their
+// orders. They must not be changed.
 func (c *Control) Orders() []*acme.Record { return c.issuer.manager.Records() }
 
 // OrderOf returns the certificate by ACME that has a name, or is for a host; nil if

@@ -10,10 +10,10 @@ import (
 // Participant holds something open, as a configuration says, and takes part in every
 // change.
 type Participant interface {
-	// Prepare opens what next wants and is not open. What is in use goes on until
-	// the change is committed. An error refuses the configuration; a *Refused tells
-	// problems with their places. Exactly one of Commit and Cancel is called on
-	// the change, before the next Prepare.
+	// Prepare opens resources of next that are not open. Current ones are used until the
+	// change is committed. An error rejects the configuration; a *Refused has problems with
+	// their positions. Exactly one of Commit and Cancel is called on the change, before the
+	// next Prepare.
 	Prepare(next *Next) (Change, error)
 }
 
@@ -32,8 +32,7 @@ type Next struct {
 	// Config and Plan are the configuration and what was compiled of it.
 	Config *config.Config
 	Plan   *plan.Plan
-	// Before and Previous are what is in force until the change is committed; nil at
-	// the start.
+	// Before and Previous are active until the change is committed; nil at the start.
 	Before   *config.Config
 	Previous *plan.Plan
 	// Report takes problems of a participant, and knows their places.
@@ -43,8 +42,8 @@ type Next struct {
 	ring    *ring      // the memory of recent requests after it
 }
 
-// Starting reports whether nothing was served before. Then what cannot be opened now
-// but may be later, such as a busy address, should keep nobody from being served.
+// Starting reports whether nothing was served before. Then a resource that can be opened
+// later, such as a busy address, should not reject the configuration.
 func (n *Next) Starting() bool { return n.Previous == nil }
 
 // Join adds a participant. It is called before Run. Participants prepare and commit

@@ -16,9 +16,9 @@ import (
 	"headgate/internal/schema"
 )
 
-// providers are the sources that stand under discovery in the configuration. They take
-// part in changes: what a change adds is opened before it and started with it, what it
-// removes is stopped behind it, and so are the objects that it found gone.
+// providers are the sources under discovery in the configuration. They participate in
+// changes: a new source is opened before a change and started with it; a removed one is
+// stopped after it, and its objects are removed.
 type providers struct {
 	log  *slog.Logger
 	open discovery.DockerOpener
@@ -60,8 +60,8 @@ func (p *providers) rouse() {
 	}
 }
 
-// Prepare opens the sources that next wants and are not running. At the start nobody is
-// kept from being served by one that cannot be opened: it is tried again.
+// Prepare opens the new sources of next. At the start a source that cannot be opened does
+// not prevent serving: it is tried again.
 func (p *providers) Prepare(next *Next) (Change, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -144,7 +144,7 @@ func (ch *providing) Cancel() {
 	}
 }
 
-// startSource starts a source and hears it.
+// startSource starts a source and receives its snapshots.
 func (p *providers) startSource(r *running) {
 	if r.source == nil {
 		return
@@ -224,7 +224,7 @@ func (p *providers) found(c *config.Config) []discovery.Provider {
 	return all
 }
 
-// unknown reports whether an entry of a configuration has not told yet what there is.
+// unknown reports whether a provider of a configuration has not reported its objects yet.
 func (p *providers) unknown(c *config.Config) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -244,7 +244,7 @@ func (r *running) snapshot() *discovery.Snapshot {
 	return r.source.Snapshot()
 }
 
-// states returns how the sources stand, by name.
+// states returns the states of the sources, by name.
 func (p *providers) states() []ProviderState {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -260,13 +260,13 @@ func (p *providers) states() []ProviderState {
 	return all
 }
 
-// ProviderState is how a provider of discovered objects stands.
+// ProviderState is the state of a provider of discovered objects.
 type ProviderState struct {
 	// Name is that of its entry in discovery.
 	Name string `json:"name"`
 	// Type is docker.
 	Type string `json:"type"`
-	// Endpoint is where it is asked.
+	// Endpoint is the address of its API.
 	Endpoint string `json:"endpoint"`
 	// State is connecting, running, or error, since Since.
 	State discovery.State `json:"state"`
@@ -274,13 +274,13 @@ type ProviderState struct {
 	// Reason is why it is in error, Hint what to do.
 	Reason string `json:"reason,omitempty"`
 	Hint   string `json:"hint,omitempty"`
-	// Objects is how many of the objects in force it found.
+	// Objects is the number of active objects that it found.
 	Objects int `json:"objects"`
-	// Issues are what cannot be used of what it found.
+	// Issues are what it found and headgate cannot use.
 	Issues []discovery.Issue `json:"issues"`
 }
 
-// Discovery returns how the providers stand, by name.
+// Discovery returns the states of the providers, by name.
 func (c *Control) Discovery() []ProviderState {
 	all := c.providers.states()
 	s := c.standing.Load()
@@ -299,7 +299,7 @@ func (c *Control) Discovery() []ProviderState {
 	return all
 }
 
-// providerMetrics tells the metrics how the providers stand.
+// providerMetrics returns the states of the providers for the metrics.
 func (c *Control) providerMetrics() []metrics.Provider {
 	var all []metrics.Provider
 	for _, p := range c.Discovery() {
@@ -358,7 +358,7 @@ func (c *Control) discovered(again bool) {
 	merged := discovery.Merge(now.Documents(), c.providers.found(now.Documents()), c.mu.merged, c.mu.blamed)
 	if merged.Same(c.mu.merged) {
 		c.mu.merged = merged
-		c.holds.forget(now) // what nobody knew before, and is not there
+		c.holds.forget(now) // providers have reported, and these do not exist
 		c.publishLocked()
 		c.watcher.Discovery()
 		return

@@ -57,5 +57,5 @@ func (ch ringChange) Commit() {
 	}
 }
 
-// Cancel does nothing: nobody has seen the new ring.
+// Cancel does nothing: the new ring was not used yet.
 func (ringChange) Cancel() {}

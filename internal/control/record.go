@@ -52,7 +52,7 @@ type record struct {
 // be many such logs.
 const queueOfProxy = 8
 
-// to returns what is told of each exchange whose log is at path, once that is open; ""
+// to returns the function that logs an exchange to the log at path, once that is open; ""
 // is the common one. It is nil if there is no such log.
 func (s *recordSet) to(path string) func(*exchange.Exchange) {
 	r := s.logs[cmp.Or(path, s.form.common)]
@@ -219,10 +219,10 @@ func (r *records) passages(set *recordSet) func(path string) func(*exchange.Sess
 	return func(path string) func(*exchange.Session) { return r.sessionLogger(set, path) }
 }
 
-// sessionLogger returns what is told of each connection of a TCP proxy and each session of a
-// UDP proxy whose log is at path. A connection may end long after it began: its line is
-// in the log that is at the path then. One of a proxy's own that is not there any more
-// takes the last lines still, the common one does not.
+// sessionLogger returns the function that logs connections of a TCP proxy and sessions of a
+// UDP proxy to the log at path. A connection may end long after it began: its line goes to
+// the log that is at the path then. A proxy's own log that was removed still gets the last
+// lines, the common one does not.
 func (r *records) sessionLogger(set *recordSet, path string) func(*exchange.Session) {
 	own := set.logs[cmp.Or(path, set.form.common)]
 	if own == nil {

@@ -16,9 +16,9 @@ import (
 	"headgate/internal/store/local"
 )
 
-// Archive is a backup on its way back. Its documents are for an Edit: Begin puts what
-// these may need before it, and after it Finish restores the rest, or Undo takes back
-// what Begin did. Close it.
+// Archive is a backup that is being restored. Its documents are applied with an Edit: Begin
+// stores before it what they may need; after it, Finish restores the rest, or Undo removes
+// what Begin has stored. Close it.
 type Archive struct {
 	control *Control
 	from    *local.Archive
@@ -29,8 +29,8 @@ type Archive struct {
 // ErrNoDocuments says that an archive holds no configuration.
 var ErrNoDocuments = errors.New("the archive holds no configuration")
 
-// OpenArchive unpacks an archive and reads the documents that were in force when it was
-// made. Nothing else is touched.
+// OpenArchive unpacks an archive and reads the documents that were active when it was made.
+// Nothing is changed.
 func (c *Control) OpenArchive(ctx context.Context, r io.Reader, passphrase string) (*Archive, error) {
 	from, err := c.files.OpenArchive(ctx, r, passphrase)
 	if err != nil {
@@ -97,8 +97,8 @@ func (a *Archive) names() string {
 	return strings.Join(all, ", ")
 }
 
-// What Begin puts if it is absent. A certificate that is here is newer, or was put here
-// by somebody.
+// What Begin stores if it is absent. An existing certificate is newer, or was uploaded
+// here.
 var restoredIfAbsent = []string{store.PrefixCertificate, store.PrefixAccount, store.KeySticky}
 
 // RestoreCertificates puts certificates, and the accounts that they are ordered with, that are not
@@ -127,17 +127,17 @@ func (a *Archive) RestoreCertificates(ctx context.Context) error {
 	return nil
 }
 
-// Undo takes back what Begin has put.
+// Undo removes what Begin has stored.
 func (a *Archive) Undo(ctx context.Context) error {
 	gone := a.added
 	a.added = nil
 	return a.commit(ctx, nil, gone)
 }
 
-// Finish restores users and tokens: those of the archive are there afterwards and no
-// others, and all sessions end. An archive without users leaves those that are here, so
-// that nobody else becomes the first. Waits is the name of the revision, if it waits to be
-// confirmed: if it never is, users and tokens come back with the documents before.
+// Finish replaces the users and tokens by those of the archive, and ends all sessions. An
+// archive without users keeps the existing ones, since otherwise anyone could become the
+// first user. Waits is the name of the revision, if it waits to be confirmed: if it is
+// reverted, users and tokens are, too.
 func (a *Archive) Finish(ctx context.Context, waits string) error {
 	users, err := a.from.List(ctx, store.PrefixUser, "", 1)
 	if err != nil || len(users) == 0 {
@@ -154,7 +154,7 @@ func (a *Archive) Finish(ctx context.Context, waits string) error {
 	if waits == "" {
 		return a.replaceWhole(ctx, put)
 	}
-	defer a.control.finishRestore() // it may have been taken back meanwhile
+	defer a.control.finishRestore() // it may have been reverted
 	a.control.restoring.Lock()
 	defer a.control.restoring.Unlock()
 	revision, err := strconv.Atoi(waits)

@@ -6,7 +6,7 @@ import (
 	"headgate/internal/plan"
 )
 
-// review tells the change in words, with what only the running process knows.
+// review describes the change, with information that only the running process has.
 func (ch *change) review(d *config.Difference) *review.Review {
 	running := &review.Running{
 		Connections:      ch.open,

@@ -38,8 +38,8 @@ func (c *Control) start() error {
 	return nil
 }
 
-// startRevertedLocked brings back what was in force before a change that was waiting to
-// be confirmed when the process ended. It reports whether that is served now.
+// startRevertedLocked reverts a change that was pending when the process ended. It reports
+// whether the previous configuration is served now.
 func (c *Control) startRevertedLocked() bool {
 	if c.shared {
 		return false // other machines serve it and may confirm it: the wait continues
@@ -62,15 +62,15 @@ func (c *Control) startRevertedLocked() bool {
 	return c.current.Load() != nil
 }
 
-// serveBeforeLocked serves what was in force before a change that was not confirmed, and
-// that cannot be reverted yet, as on a full disk. It reports whether it can be served.
+// serveBeforeLocked serves the configuration before an unconfirmed change that cannot be
+// reverted yet, as on a full disk. It reports whether it can be served.
 func (c *Control) serveBeforeLocked(p history.Pending, why error) bool {
 	r, err := c.history.Get(p.Before)
 	if err != nil || c.current.Load() != nil || c.mu.pending == nil {
 		return false
 	}
 	docs, err := c.source.Read(nil)
-	if err != nil || c.editedLocked(p, docs) || c.serveKeptLocked(r, fmt.Sprintf("revision %d was not confirmed, and cannot be taken back yet", p.Revision)) != nil {
+	if err != nil || c.editedLocked(p, docs) || c.serveKeptLocked(r, fmt.Sprintf("revision %d was not confirmed, and cannot be reverted yet", p.Revision)) != nil {
 		return false
 	}
 	c.mu.refused, c.mu.tried = refusedState(asRefused(why)), ETag(docs)

@@ -16,7 +16,7 @@ import (
 	"headgate/internal/upgrade"
 )
 
-// Status is how everything stands.
+// Status is the current status.
 type Status struct {
 	// State is starting before the first configuration was applied, serving, degraded
 	// when an older revision is served because the documents are refused, or stopping.
@@ -25,10 +25,10 @@ type Status struct {
 	// the state directory.
 	Since    time.Time `json:"since,omitzero"`
 	Revision string    `json:"revision"`
-	// Process is the process that answers, and the one that it replaced.
+	// Process is the process that serves, and the one that it replaced.
 	Process upgrade.State `json:"process"`
-	// Refused is why the documents are refused as they stand; nil if they are in
-	// force. An edit that was refused stands nowhere.
+	// Refused is why the current configuration files are rejected; nil if they are active.
+	// A rejected edit is in no file.
 	Refused *RefusedState `json:"refused,omitempty"`
 	// Pending is the change that waits to be confirmed, nil for none.
 	Pending *PendingState `json:"pending,omitempty"`
@@ -43,11 +43,10 @@ type Status struct {
 	Sources []SourceState `json:"sources"`
 	// Certificates are the configured certificates, then those by ACME.
 	Certificates []CertificateState `json:"certificates,omitempty"`
-	// ACME are the certificates that come by ACME, by name. The API tells the
-	// timelines of their orders.
+	// ACME are the ACME certificates, by name. The API has the timelines of their orders.
 	ACME []*acme.Record `json:"acme,omitempty"`
-	// Lists are the lists of addresses by name, and Geo the databases of countries and networks,
-	// each with what is wrong there.
+	// Lists are the lists of addresses by name, and Geo the databases of countries and
+	// networks, each with its problems.
 	Lists []lists.State `json:"lists,omitempty"`
 	Geo   []geo.State   `json:"geo,omitempty"`
 	// Held are the servers that operators drain or have disabled.
@@ -57,17 +56,17 @@ type Status struct {
 	Unverified []plan.Unverified `json:"unverified_servers,omitempty"`
 }
 
-// SourceState is how a source of objects stands.
+// SourceState is the state of a source of objects.
 type SourceState struct {
 	// Name is the source: configuration for the documents, discovery.docker.NAME for a
 	// provider.
 	Name string `json:"name" required:"true"`
-	// State is running, or error when what it said last was refused, or it cannot be
-	// asked, and what it said before is in force; of a provider connecting until its
-	// first answer; since Since.
+	// State is running, or error if its last version was rejected or it is unavailable, and
+	// the previous version is active; for a provider connecting until its first response;
+	// since Since.
 	State string    `json:"state" required:"true"`
 	Since time.Time `json:"since,omitzero"`
-	// Issues are what is wrong.
+	// Issues are its problems.
 	Issues []string `json:"issues,omitempty"`
 }
 
@@ -80,8 +79,8 @@ type RefusedState struct {
 	Problems []string `json:"problems" required:"true"`
 }
 
-// standing is what a change leaves behind for Status, so that Status never waits
-// for a change. It is not changed.
+// standing is the result of the last change for Status, so that Status never waits for a
+// change. It is immutable.
 type standing struct {
 	since    time.Time
 	revision string
@@ -90,10 +89,10 @@ type standing struct {
 	pending  *PendingState
 	degraded bool
 	issues   []discovery.Issue // of discovery
-	found    map[string]int    // objects in force by provider
+	found    map[string]int    // active objects by provider
 }
 
-// publishLocked shows how things stand when a change has ended.
+// publishLocked publishes the state after a change.
 func (c *Control) publishLocked() {
 	s := &standing{since: c.mu.since, revision: c.mu.revision, etag: c.mu.seen, refused: c.mu.refused, degraded: c.mu.degraded}
 	if p := c.mu.pending; p != nil {
@@ -103,8 +102,8 @@ func (c *Control) publishLocked() {
 	c.standing.Store(s)
 }
 
-// issuesLocked returns the issues of discovery, each with the moment at which it was seen
-// first, and how many objects each provider has in force.
+// issuesLocked returns the issues of discovery, each with the time at which it was seen
+// first, and the number of active objects of each provider.
 func (c *Control) issuesLocked() ([]discovery.Issue, map[string]int) {
 	m := c.mu.merged
 	if m == nil {
@@ -128,7 +127,7 @@ func (c *Control) issuesLocked() ([]discovery.Issue, map[string]int) {
 	return issues, found
 }
 
-// Status returns how everything stands.
+// Status returns the current status.
 func (c *Control) Status() Status { return c.StatusOf("") }
 
 // NoProxy is the name that no proxy has: for the status of all but the proxies, of which
@@ -264,7 +263,7 @@ func (c *Control) word() string {
 	return "serving"
 }
 
-// maxProblems bounds what is told of a configuration that was refused.
+// maxProblems limits the problems of a rejected configuration.
 const maxProblems = 100
 
 func refusedState(r *Refused) *RefusedState {

@@ -6,7 +6,7 @@ import (
 	"headgate/internal/server/health"
 )
 
-// StreamState is how a TCP or UDP proxy stands. Where it listens stands among the
+// StreamState is the state of a TCP or UDP proxy. The state of its address is among the
 // ports.
 type StreamState struct {
 	// Name is the proxy's name, Protocol tcp or udp.
@@ -14,7 +14,7 @@ type StreamState struct {
 	Protocol string `json:"protocol" required:"true"`
 	// Origin is where the proxy comes from: "shop.yaml:12:3".
 	Origin string `json:"origin,omitempty"`
-	// Issues are what discovery says of the proxy.
+	// Issues are the discovery issues of the proxy.
 	Issues []string `json:"issues,omitempty"`
 	// Address is where it listens; Port and SNI say whose connections it takes if
 	// it has no address.
@@ -39,7 +39,7 @@ type StreamState struct {
 	Servers []StreamServerState `json:"servers" required:"true"`
 }
 
-// StreamServerState is how a server of a TCP or UDP proxy stands.
+// StreamServerState is the state of a server of a TCP or UDP proxy.
 type StreamServerState struct {
 	// Address is its host and port, Weight its share.
 	Address string `json:"address" required:"true"`
@@ -47,7 +47,7 @@ type StreamServerState struct {
 	health.Status
 }
 
-// StreamStates returns how the active TCP and UDP proxies stand, by name.
+// StreamStates returns the states of the active TCP and UDP proxies, by name.
 func (c *Control) StreamStates() (tcp, udp []StreamState) {
 	if p := c.current.Load(); p != nil {
 		return streamStates(p, "")
@@ -55,8 +55,8 @@ func (c *Control) StreamStates() (tcp, udp []StreamState) {
 	return nil, nil
 }
 
-// streamStates returns how the TCP and UDP proxies of a plan stand, or those of a
-// name.
+// streamStates returns the states of the TCP and UDP proxies of a plan, or of the one with
+// this name.
 func streamStates(p *plan.Plan, name string) (tcp, udp []StreamState) {
 	for _, t := range p.TCPProxies() {
 		if name != "" && t.Settings.Name != name {

@@ -2,8 +2,8 @@ package control
 
 import "time"
 
-// publish notes what became of the change, and tells everybody if there is something to
-// tell.
+// publish records the result of the change, and notifies observers if there is something to
+// report.
 func (ch *change) publish(err error) {
 	ch.control.noteLocked(ch, err)
 	ch.control.publishLocked()
@@ -14,7 +14,7 @@ func (ch *change) publish(err error) {
 		return // an object that cannot be used came or went: that is an issue of its source
 	}
 	e := ch.event(err)
-	ch.control.tellAll(&e)
+	ch.control.publishAll(&e)
 }
 
 // noteLocked keeps what became of a change.
@@ -33,7 +33,7 @@ func (c *Control) noteLocked(ch *change, err error) {
 		if !ch.edit {
 			c.mu.refused = refusedState(asRefused(err))
 		}
-		return // the operator hears of an edit, and the documents are as they were
+		return // the operator gets the response, and the files have not changed
 	}
 	c.mu.since, c.mu.revision = time.Now(), ch.revision
 	if c.mu.degraded = ch.servesKept(); c.mu.degraded {
@@ -56,8 +56,8 @@ func (c *Control) noteLocked(ch *change, err error) {
 	}
 }
 
-// tellAll tells an event to everybody.
-func (c *Control) tellAll(e *Event) {
+// publishAll passes an event to all observers.
+func (c *Control) publishAll(e *Event) {
 	for _, observe := range c.observers {
 		observe(e)
 	}

@@ -14,8 +14,8 @@ import (
 // rewatch is the pause before the store is watched again after it was away.
 const rewatch = 2 * time.Second
 
-// followUploads tells the stored certificates that are in use when another is uploaded, by
-// whichever machine, until ctx ends.
+// followUploads notifies the stored certificates in use when another one is uploaded, on
+// any machine, until ctx ends.
 func followUploads(ctx context.Context, kept store.Store, uploads *certs.Uploads) {
 	var after store.Position
 	followed := false
@@ -27,7 +27,7 @@ func followUploads(ctx context.Context, kept store.Store, uploads *certs.Uploads
 				continue
 			}
 			after, followed = at, true
-			uploads.Reload() // at what came before, of which nobody tells
+			uploads.Reload() // for uploads before, which are not reported
 		}
 		for batch, err := range kept.Watch(ctx, store.PrefixCertificate, after) {
 			if errors.Is(err, store.ErrTooOld) || errors.Is(err, store.ErrRewound) {

@@ -9,29 +9,29 @@ import (
 	"headgate/internal/ports"
 )
 
-// Watcher hears that something may stand otherwise than before, without a change of
-// the configuration. Its methods are called with locks held, and Servers on the way of
-// a request: they must only take a note.
+// Watcher is notified of state changes outside of configuration changes. Its methods are
+// called with locks held, and Servers on the path of requests: they must only record the
+// notification.
 type Watcher interface {
-	// Servers tells of the servers of a proxy.
+	// Servers reports a change of the servers of a proxy.
 	Servers(proxy string)
-	// Ports tells of the ports.
+	// Ports reports a change of the ports.
 	Ports()
-	// Held tells that an operator has drained, disabled or enabled a server.
+	// Held reports that an operator has drained, disabled or enabled a server.
 	Held(HeldServer)
-	// Order tells of a certificate by ACME. The record is not changed.
+	// Order reports a change of an ACME certificate. The record is immutable.
 	Order(*acme.Record)
-	// Ban tells of a client that was banned, or is no longer.
+	// Ban reports that a client was banned, or is no longer.
 	Ban(bans.Event)
-	// List tells of a list of addresses that was loaded, or could not be.
+	// List reports that a list of addresses was loaded, or could not be.
 	List(lists.Event)
-	// Person reports somebody who has signed in or out at applications, or tried to.
+	// Person reports a person who has signed in or out at applications, or tried to.
 	Person(gate.Event)
-	// Discovery tells of the providers and their issues.
+	// Discovery reports a change of the providers or their issues.
 	Discovery()
 }
 
-// unwatched is what hears nothing.
+// unwatched ignores all notifications.
 type unwatched struct{}
 
 func (unwatched) Servers(string)     {}
@@ -43,10 +43,10 @@ func (unwatched) List(lists.Event)   {}
 func (unwatched) Person(gate.Event)  {}
 func (unwatched) Discovery()         {}
 
-// Ports returns how the ports stand that listen, wait or drain, in no order.
+// Ports returns the states of the ports that listen, wait or drain, in no order.
 func (c *Control) Ports() []ports.State { return c.ports.States() }
 
-// Streams returns how the TCP and UDP proxies of a name stand, those of all for "".
+// Streams returns the states of the TCP and UDP proxies of a name, those of all for "".
 func (c *Control) Streams(name string) []StreamState {
 	p := c.current.Load()
 	if p == nil {
@@ -56,8 +56,7 @@ func (c *Control) Streams(name string) []StreamState {
 	return append(tcp, udp...)
 }
 
-// Certificates returns how the certificates stand that come from files, and those that
-// come by ACME.
+// Certificates returns the states of the certificates from files, and of ACME certificates.
 func (c *Control) Certificates() ([]certs.Status, []*acme.Record) {
 	var own []certs.Status
 	if p := c.current.Load(); p != nil {

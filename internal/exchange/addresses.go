@@ -23,8 +23,8 @@ type Locator interface {
 	Serial() uint64
 }
 
-// Addresses is what references in lists of addresses stand for. The zero value has
-// no lists and no databases.
+// Addresses resolves references in lists of addresses. The zero value has no lists and no
+// databases.
 type Addresses struct {
 	// List returns the list with a name, nil if there is none; nil has no lists.
 	List func(name string) AddressList
@@ -32,10 +32,10 @@ type Addresses struct {
 	Locator Locator
 }
 
-// located is what was looked up for the client of an exchange. The memory stays with the
-// connection, so a client that sends several requests is looked up once; the address and
-// the serial say whether what is there still holds, since a CDN sends requests of many
-// clients over one connection.
+// located is the result of the lookups for the client of an exchange. The memory belongs to
+// the connection, so that a client that sends several requests is looked up once; the
+// address and the serial identify the result, because a CDN sends requests of many clients
+// over one connection.
 type located struct {
 	country, network look
 }

@@ -6,9 +6,9 @@ import (
 	"headgate/internal/proto/header"
 )
 
-// Alternative tells clients of another port on which the same is served: the
-// Alt-Svc field (RFC 7838). It says nothing until Set, and may be set while
-// responses are sent. A nil *Alternative says nothing ever.
+// Alternative announces another port with the same content in the Alt-Svc header (RFC
+// 7838). It announces nothing until Set, and is safe for concurrent use. A nil *Alternative
+// never announces anything.
 type Alternative struct{ value atomic.Pointer[string] }
 
 // Set sets the value of the field; "" is none.

@@ -83,9 +83,9 @@ func cancelCall(ex *Exchange) {
 	rs.Header.AddKnown(header.Other, "Grpc-Message", "the server canceled the call")
 }
 
-// explain writes the body of an answer for the person or program that asked:
-// HTML for browsers, problem+json (RFC 9457) for programs that accept JSON,
-// plain text for all others. It never tells a server's address.
+// explain writes the body of an answer in the format that the client accepts: HTML for
+// browsers, problem+json (RFC 9457) for programs that accept JSON, plain text for all
+// others. It never contains a server's address.
 func explain(ex *Exchange, reason Reason) {
 	rs := &ex.Response
 	rs.Header.Add(header.CacheControl, "no-store")

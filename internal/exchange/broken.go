@@ -14,22 +14,22 @@ func (ex *Exchange) Log() *slog.Logger {
 	return ex.pipeline.Log
 }
 
-// Broken tells that log of an invariant that a goroutine beside the pipeline's found
-// broken, as the func of this name does.
+// Broken logs a broken invariant of a goroutine other than the pipeline's, like the
+// function of this name.
 func (ex *Exchange) Broken(v any, ended string) {
 	ex.brokenTo(ex.Log(), v, ended)
 }
 
 func (ex *Exchange) brokenTo(log *slog.Logger, v any, ended string) {
-	if log != nil { // before the id, which is made when it is asked for
+	if log != nil { // before the id, which is made when it is used first
 		Broken(log, v, ended, "proxy", ex.Place.Proxy, "route", ex.Place.Route, "request_id", ex.ID())
 	}
 }
 
-// Broken tells the log that an invariant was found broken. v is what recover returned,
-// ended says what was ended for it, and attrs are more fields of the line. It is for the
-// deferred function that has called recover: the stack is that of the panic still. A nil
-// log is silent.
+// Broken logs a broken invariant. v is the result of recover, ended describes what was
+// ended because of it, and attrs are more fields. It must be called from the deferred
+// function that has called recover: the stack is still that of the panic. A nil log is
+// ignored.
 func Broken(log *slog.Logger, v any, ended string, attrs ...any) {
 	if log == nil {
 		return

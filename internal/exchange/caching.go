@@ -17,8 +17,7 @@ type Views interface {
 	View() ([]byte, error)
 }
 
-// CacheUse is what a cache made of a request. Its word stands in the access log
-// and in metrics.
+// CacheUse is how a cache handled a request, for the access log and metrics.
 type CacheUse uint8
 
 // The uses.

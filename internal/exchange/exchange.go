@@ -20,8 +20,7 @@ import (
 // request there: nothing may keep a pointer to it, nor a string or slice found
 // in it, after its pipeline has returned.
 type Exchange struct {
-	// Conn tells about the client's connection. It is constant while the
-	// connection lives.
+	// Conn describes the client's connection. It is constant while the connection is open.
 	Conn *Conn
 	// Front sends what the pipeline decides. It is never nil.
 	Front Front
@@ -35,25 +34,24 @@ type Exchange struct {
 	// Place names the port, proxy and route that took the request. Before the
 	// match it names the port only. It is never nil.
 	Place *Place
-	// ClientIP is the address of the client: the peer's, or what a trusted peer
-	// says of it. It is set before the first filter of a route runs.
+	// ClientIP is the address of the client: the peer's, or the one that a trusted peer
+	// reported. It is set before the first filter of a route runs.
 	ClientIP netip.Addr
 	// Locator says where addresses are; nil without geo databases. The port sets it before
 	// the match.
 	Locator Locator
 	// User is who signed in, or "".
 	User string
-	// Personal says that the client was let in for who it is, by sign-in or by
-	// an auth service, or that the server is told whose certificate it showed: the
-	// response is for it alone unless it says public.
+	// Personal means that the response is for this client only unless it is declared
+	// public: the client was authenticated, or the server gets its client certificate.
 	Personal bool
-	// Gated says that only some may get the response, whatever the server says of it: no
-	// cache stores it, nor answers with what is stored.
+	// Gated means that access to the response is restricted, whatever the server declares:
+	// it is neither stored nor served from a cache.
 	Gated bool
-	// SignedIn is the sign-in by which the client was let in, nil without one. The exchange
-	// ends with it.
+	// SignedIn is the sign-in that admitted the client, nil without one. The exchange ends
+	// with it.
 	SignedIn SignIn
-	// Told is what a trusted proxy says of the request that it got.
+	// Told is what a trusted proxy reported about the original request.
 	Told Forwarded
 	// TraceID is the id of the trace that the request belongs to, 32 hexadecimal
 	// digits; "" when nothing is traced.
@@ -71,7 +69,7 @@ type Exchange struct {
 	// Reason says why the response is ours and not a server's, or why it broke
 	// off; None otherwise.
 	Reason Reason
-	// Cause tells an operator what happened, in one line, for the log only.
+	// Cause describes what happened, in one line, for the log only.
 	Cause string
 
 	// Observed says that a rate limit which only observes would have refused the
@@ -79,25 +77,25 @@ type Exchange struct {
 	Observed bool
 	// Cache is what the route's cache notes.
 	Cache Caching
-	// Rehearsal says that the exchange is not real: Explain asks what filters
-	// make of it. They answer as always and keep nothing of it.
+	// Rehearsal means that Explain evaluates the filters without a client. Filters answer
+	// as usual and keep no state.
 	Rehearsal bool
-	// Notes are what filters would have done, had it not been a rehearsal.
+	// Notes are what filters would have done for a real request.
 	Notes []string
 
 	// Limits are the times and sizes that hold for this exchange: the port's,
 	// as the filters of the route changed them.
 	Limits Limits
-	// Times are the moments that the access log tells.
+	// Times are the times in the access log.
 	Times Times
 	// Sent counts the body bytes of the response that were handed to the
 	// client's connection, Received the body bytes of the request that were
 	// read.
 	Sent, Received int64
 
-	// TunnelGoesOn says that Send of the front only begins a tunnel, which then goes on
-	// after the pipeline has returned, and that the front calls EndTunnel at its end. So
-	// nobody waits for it on a stack that is deep.
+	// TunnelGoesOn means that Send of the front only starts a tunnel, which continues after
+	// the pipeline has returned, and that the front calls EndTunnel at its end. This
+	// releases the goroutine's deep stack.
 	TunnelGoesOn bool
 
 	// Text holds bytes that filters make for this exchange only.
@@ -133,9 +131,8 @@ type Request struct {
 	Path string
 	// Query is the query with its "?", never changed, or "" if there is none.
 	Query string
-	// Target is the path that the server will see below its base path: Path
-	// until rewrite changes it. An empty Target stands for the base path as it
-	// is written.
+	// Target is the path below the server's base path: Path until rewrite changes it. An
+	// empty Target is the base path as it is written.
 	Target string
 	// Proto is the protocol of the client.
 	Proto Proto
@@ -153,10 +150,10 @@ type Request struct {
 	// Upgrade is the protocol that the client wants to change to, such as
 	// "websocket", or "".
 	Upgrade string
-	// Extended says that the client asked by an extended CONNECT (RFC 8441): see
-	// ExtendWebSocket. Its front tells it of a tunnel by 200.
+	// Extended means that the client used an extended CONNECT (RFC 8441): see
+	// ExtendWebSocket. Its front confirms a tunnel with 200.
 	Extended bool
-	// AcceptsTrailers says that the client's TE field asks for trailers.
+	// AcceptsTrailers means that the client's TE header lists trailers.
 	AcceptsTrailers bool
 	// Continue says that the client waits for a 100 before it sends its body.
 	// The front sends it when the body is first read.
@@ -207,7 +204,7 @@ type Response struct {
 	HeadSent bool
 }
 
-// Conn tells about the connection a request came on.
+// Conn describes the connection of a request.
 type Conn struct {
 	// Remote is the peer's address and Local ours.
 	Remote, Local netip.AddrPort
@@ -245,9 +242,8 @@ type Place struct {
 	Port, Proxy, Route string
 }
 
-// Forwarded is what a trusted proxy, which is no CDN, says of the request that it got in
-// its X-Forwarded fields; "" where it says nothing. What anyone else says is never
-// in it.
+// Forwarded is what a trusted proxy other than a CDN reported about the original request in
+// its X-Forwarded headers; "" if it did not. Reports of other peers are never used.
 type Forwarded struct {
 	// Trusted says that the peer is such a proxy.
 	Trusted bool
@@ -277,10 +273,9 @@ type Times struct {
 	Passed int64
 	// Tried is when the last attempt at a server began.
 	Tried int64
-	// Dialed is when the last new connection to a server was begun, Connected
-	// when it stood; both are zero if a kept connection served. Head is when
-	// the response head was there, End when the response was handed to the
-	// client's connection.
+	// Dialed is when the last new connection to a server was started, Connected when it was
+	// established; both are zero if a pooled connection was used. Head is when the response
+	// head was received, End when the response was written to the client's connection.
 	Dialed, Connected, Head, End int64
 }
 
@@ -343,32 +338,31 @@ type Stream interface {
 	// Read and Write work as of net.Conn, bounded by the idle time.
 	Read(p []byte) (int, error)
 	Write(p []byte) (int, error)
-	// CloseWrite tells the other side that no more will come.
+	// CloseWrite signals the end of the data to the peer.
 	CloseWrite() error
 	// SetIdle sets how long Read and Write may wait; 0 is for ever.
 	SetIdle(d time.Duration)
 	// Close ends both directions for who has seen nothing move for long. Where
 	// something is under way still it does what Abort does.
 	Close() error
-	// Abort is Close in the middle of a stream: the other side can tell that what
-	// it got is not all of it, unless CloseWrite has told it the end.
+	// Abort is Close in the middle of a stream: the peer can detect that the data is
+	// incomplete, unless CloseWrite was called.
 	Abort() error
 }
 
 // Front is the side of the client, as far as the pipeline needs it.
 type Front interface {
-	// Send sends the response head, body and trailers of ex, and carries the
-	// tunnel if there is one, or begins it: see TunnelGoesOn. It sets ex.Sent and Response.HeadSent. The error
-	// tells why the response is not complete on the client's side.
+	// Send sends the response head, body and trailers of ex, and relays the tunnel if there
+	// is one, or starts it: see TunnelGoesOn. It sets ex.Sent and Response.HeadSent. The
+	// error is why the response is incomplete for the client.
 	Send(ex *Exchange) error
 	// Inform sends an interim response (1xx but 100 and 101). It does nothing
 	// for clients that cannot read one.
 	Inform(ex *Exchange, status int, fields *header.List) error
-	// Abort ends the response so that the client can tell that it is not
-	// complete.
+	// Abort ends the response so that the client can detect that it is incomplete.
 	Abort(ex *Exchange)
-	// Gone reports whether the client has left, so that nobody waits for the
-	// response any more. A source asks now and then while it waits.
+	// Gone reports whether the client has disconnected. A source checks it now and then
+	// while it waits.
 	Gone() bool
 }
 
@@ -389,7 +383,7 @@ func GRPC(kind string) bool {
 // GRPC reports whether the request is a call of gRPC or gRPC-Web.
 func (rq *Request) GRPC() bool { return GRPC(rq.Header.Get(header.ContentType)) }
 
-// Note tells of a rehearsal what a filter would have done, or could not know.
+// Note records what a filter would have done, or could not know, in a rehearsal.
 func (ex *Exchange) Note(text string) {
 	if ex.Rehearsal {
 		ex.Notes = append(ex.Notes, text)
@@ -399,8 +393,8 @@ func (ex *Exchange) Note(text string) {
 // SignedOut reports whether the sign-in has ended by which the client was let in.
 func (ex *Exchange) SignedOut() bool { return ex.SignedIn != nil && ex.SignedIn.Ended() }
 
-// Left reports whether nobody is to get the response any more: the client has left, or its
-// sign-in has ended. A source calls it now and then while it waits.
+// Left reports whether the response is no longer needed: the client has disconnected, or
+// its sign-in has ended. A source calls it now and then while it waits.
 func (ex *Exchange) Left() bool { return ex.SignedOut() || ex.Front.Gone() }
 
 // ErrSignedOut ends an exchange whose sign-in has ended.

@@ -37,15 +37,15 @@ func (ex *Exchange) ExtendWebSocket() {
 	}
 }
 
-// switched judges the response to an extended CONNECT: to the client, any 2xx says
-// that the tunnel stands.
+// switched evaluates the response to an extended CONNECT: for the client, any 2xx means
+// that the tunnel is established.
 func (ex *Exchange) switched() *Answer {
 	rs := &ex.Response
 	switch {
 	case !ex.Request.Extended:
 		return nil
 	case rs.Tunnel == nil && rs.Ours && rs.Status < 300:
-		return Fail(MethodUnknown, "a WebSocket was asked for where there is none")
+		return Fail(MethodUnknown, "WebSocket requested from a route without one")
 	case rs.Tunnel == nil && rs.Status < 300:
 		return Fail(UpstreamInvalid, "the server answered the handshake of a WebSocket without a switch of protocols")
 	case rs.Tunnel == nil:

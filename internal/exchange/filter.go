@@ -10,8 +10,7 @@ import (
 // Filter is what a feature compiles to. Either func may be nil. A filter keeps
 // no pointer to the exchange.
 type Filter struct {
-	// Name is the feature's word, such as "rewrite"; it stands in Explain and
-	// in golden tests.
+	// Name is the feature's name, such as "rewrite", for Explain and golden tests.
 	Name string
 	// Request looks at a request before there is a response. A non-nil Answer
 	// ends the way in: no later filter sees the request and no source is
@@ -21,8 +20,8 @@ type Filter struct {
 	// answers, in the reverse order of the request. It is called for exactly
 	// those filters that saw the request.
 	Response func(*Exchange)
-	// Owned tells which names are the filter's in requests and responses; nil
-	// is none.
+	// Owned is the set of headers that the filter owns in requests and responses; nil means
+	// none.
 	Owned *Owned
 }
 
@@ -39,16 +38,15 @@ type Source interface {
 	Describe() string
 }
 
-// Env is what a room may ask of the house when it compiles.
+// Env is what a feature can use when it is compiled.
 type Env struct {
 	// Log is the application's log.
 	Log *slog.Logger
 	// Clock returns the time; tests put their own here.
 	Clock func() time.Time
-	// Source returns a source that asks one URL, such as an auth service's, over
-	// connections like those to servers. The URL's path is the base path of what
-	// is asked; the Host is the URL's own. The error says what is wrong with the
-	// URL, which target.Parse says too.
+	// Source returns a source for requests to one URL, such as an auth server's, over
+	// connections like those to servers. The URL's path is the base path of the requests;
+	// the Host is the URL's own. The error describes an invalid URL, as target.Parse does.
 	Source func(url string) (Source, error)
 	// File returns a file that the settings name, as it was loaded before the
 	// compile; a room that reads files says which by the method
@@ -56,7 +54,7 @@ type Env struct {
 	File func(name string) (*file.Followed, error)
 	// Addresses are the lists and geo databases that settings refer to.
 	Addresses Addresses
-	// Note tells what an operator should hear when the plan is taken into use.
+	// Note adds a note for operators, for when the plan is taken into use.
 	Note func(Note)
 	// Scope names whose settings are compiled: "proxy shop", or "proxy shop, route
 	// /api". Routes that have settings from their proxy share what is compiled of
@@ -68,8 +66,8 @@ type Env struct {
 	// SecurePorts are the numbers of the https ports that clients of the proxy are
 	// sent to, by the name of the http port that they came to.
 	SecurePorts map[string]int
-	// Standing is called when a server of a proxy stands otherwise than before. It only
-	// takes a note. Nil hears nothing.
+	// Standing is called when the state of a server of a proxy changes. It only records the
+	// notification. It may be nil.
 	Standing func(proxy string)
 	// Holds knows the servers that operators can hold.
 	Holds Holds
@@ -100,10 +98,10 @@ type RouteServer struct {
 	Base string
 }
 
-// Note is what an operator should hear of a configuration that works: it is
-// logged when the plan is taken into use, and by nobody who only looks at it.
+// Note is what an operator should know about a valid configuration: it is logged when the
+// plan is taken into use.
 type Note struct {
-	// Level is how loud it is said.
+	// Level is the log level.
 	Level slog.Level
 	// Text is the message, Attrs what it is about, as slog has them.
 	Text  string

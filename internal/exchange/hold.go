@@ -11,7 +11,7 @@ const (
 	NotHeld Hold = iota
 	// HeldDraining takes no new clients. Those whose sticky cookie names it go on.
 	HeldDraining
-	// HeldDisabled takes nobody. What runs on it ends by itself.
+	// HeldDisabled gets no requests. Active ones finish.
 	HeldDisabled
 )
 
@@ -30,7 +30,7 @@ func ParseHold(word string) (h Hold, ok bool) {
 	return NotHeld, false
 }
 
-// Held is a hold with what people are told of it.
+// Held is a hold with the information about it for people.
 type Held struct {
 	Hold Hold
 	// Until is when it ends by itself, the zero time if it does not.
@@ -47,8 +47,8 @@ type Holdable interface {
 	Place() (proxy, route, server string)
 }
 
-// Holds knows the servers that operators can hold. Its funcs may be called by several
-// goroutines at once; nil ones are for plans that nobody is served by.
+// Holds knows the servers that operators can hold. Its functions are safe for concurrent
+// use; nil ones are for plans that serve no clients.
 type Holds struct {
 	// Join makes a server one that operators can hold, and holds it if that is decided
 	// already. Leave ends that.

@@ -29,10 +29,9 @@ const alphabet = "0123456789abcdefghjkmnpqrstvwxyz"
 // MaxID is the length of the longest request id, in bytes.
 const MaxID = 128
 
-// AdoptID makes id the request id, which a trusted peer has given the request. It does
-// nothing if the id is empty, longer than MaxID, or has other characters than letters,
-// digits and -._~:/+=@, which stand everywhere without escapes. The view has to live
-// as long as the exchange.
+// AdoptID makes id the request id, which a trusted peer has sent. It does nothing if the id
+// is empty, longer than MaxID, or has characters other than letters, digits and -._~:/+=@,
+// which need no escapes anywhere. The view must live as long as the exchange.
 func (ex *Exchange) AdoptID(id string) {
 	if len(id) == 0 || len(id) > MaxID {
 		return
@@ -72,8 +71,8 @@ func (ex *Exchange) ID() string {
 	return view(r.text[:])
 }
 
-// Number returns what tells this exchange from others of this process; IDOf makes
-// the request id of it, if none was adopted.
+// Number returns a number that identifies the exchange in this process; IDOf makes its
+// request id, if none was adopted.
 func (ex *Exchange) Number() uint64 {
 	return ex.Conn.Serial<<24 | uint64(ex.id.request)&0xffffff
 }

@@ -24,8 +24,8 @@ func Keep[T Kept](env Env, kind string, settings any, open func() T) T {
 // keys are the buffers that keys are made in: a large configuration has very many of them.
 var keys = sync.Pool{New: func() any { b := make([]byte, 0, 1<<10); return &b }}
 
-// appendKey writes a value down so that different ones look different. Pointers
-// stand for what they point to.
+// appendKey encodes a value so that different ones have different encodings. Pointers are
+// encoded as their targets.
 func appendKey(b []byte, v reflect.Value) []byte {
 	switch v.Kind() {
 	case reflect.Invalid:
@@ -65,5 +65,5 @@ func appendKey(b []byte, v reflect.Value) []byte {
 	case reflect.Float32, reflect.Float64:
 		return strconv.AppendFloat(b, v.Float(), 'g', -1, 64)
 	}
-	panic("exchange: settings of the kind " + v.Kind().String() + " tell nothing from other settings")
+	panic("exchange: settings of the kind " + v.Kind().String() + " cannot be compared")
 }

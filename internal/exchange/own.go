@@ -2,10 +2,9 @@ package exchange
 
 import "headgate/internal/proto/header"
 
-// Own copies what is told of the request later, when it is done, into memory of its
-// own, and forgets the fields of the response. A tunnel lives long, and the buffers
-// in which its heads came are not to be held as long: after Own nothing of the
-// exchange points there.
+// Own copies the parts of the request that are logged later, and forgets the headers of the
+// response. A tunnel lives long, and the buffers of its heads must not be held as long:
+// after Own nothing of the exchange refers to them.
 func (ex *Exchange) Own() {
 	rq := &ex.Request
 	fields := rq.Header.All()

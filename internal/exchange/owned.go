@@ -2,10 +2,10 @@ package exchange
 
 import "headgate/internal/proto/header"
 
-// Owned tells which fields a filter answers for, so that none of them passes where
-// no filter looks: in trailers, which come when the filters are through, and in
-// interim responses. Either func may be nil. They are called from any goroutine
-// that has the exchange's trailers.
+// Owned are the headers that a filter controls, so that none of them passes where filters
+// do not run: in trailers, which arrive after the filters have run, and in interim
+// responses. Either function may be nil. They are called from any goroutine that has the
+// exchange's trailers.
 type Owned struct {
 	// Request reports whether only the filter says what a server gets under the
 	// name of a field, or under a name that a server takes for it.

@@ -9,29 +9,29 @@ import (
 	"headgate/internal/proto/header"
 )
 
-// Pipeline is what a route compiles to: filters in the order in which they
-// act, the source behind them, and what is told when an exchange is done. It
-// is immutable and shared by all exchanges of the route.
+// Pipeline is a compiled route: filters in the order in which they run, the source after
+// them, and the observers of finished exchanges. It is immutable and shared by all
+// exchanges of the route.
 type Pipeline struct {
 	// Filters act on the request in this order and on the response in reverse.
 	Filters []Filter
 	// Source makes the response if no filter answered.
 	Source Source
-	// Counter hears of every finished exchange before Done, and keeps nothing of it; it may
-	// be nil. Of very many pipelines each has another one.
+	// Counter is called with every finished exchange before Done, and keeps no reference to
+	// it; it may be nil. Many pipelines each have their own.
 	Counter Counter
-	// Done hears of every finished exchange: the access log. It must
-	// keep nothing of it. The response of a server is closed by then, and the
-	// fields of its head are gone, but for those that Logged names.
+	// Done is called with every finished exchange: the access log. It must keep no
+	// reference to it. The response of a server is closed by then, and the headers are
+	// gone, except those in Logged.
 	Done []func(*Exchange)
 	// Logged names the fields of responses that Done reads. They are copied, so nil,
 	// for none, costs nothing.
 	Logged []string
-	// Alternative is told to clients with every response; it may be nil.
+	// Alternative is announced with every response; it may be nil.
 	Alternative *Alternative
 	// Tunnels knows the upgraded connections; it may be nil.
 	Tunnels *Tunnels
-	// Log hears of broken invariants.
+	// Log receives broken invariants.
 	Log *slog.Logger
 }
 
@@ -89,7 +89,7 @@ func (p *Pipeline) Rehearse(ex *Exchange) (answer *Answer, by string) {
 }
 
 // Only returns a pipeline to rehearse with that has, of p's filters, those with one of
-// these names. Nothing hears of its exchanges.
+// these names. Its exchanges are not observed.
 func (p *Pipeline) Only(names ...string) *Pipeline {
 	only := &Pipeline{Source: p.Source, Log: p.Log}
 	for i := range p.Filters {
@@ -145,15 +145,15 @@ func (p *Pipeline) send(ex *Exchange) {
 	if e := (*Error)(nil); errors.As(err, &e) {
 		ex.Reason = e.Reason
 		if e.Err != nil && err == error(e) {
-			err = e.Err // the reason stands beside it
+			err = e.Err // the reason is recorded separately
 		}
 	}
 	ex.Cause = err.Error()
 }
 
-// done releases what the response holds and tells what happened. It runs after
-// a panic too: then the client gets a 500 if nothing was sent yet. Closing comes
-// first, as until then a request body may still be on its way to a server.
+// done releases the resources of the response and calls the observers. It runs after a
+// panic, too: then the client gets a 500 if nothing was sent yet. Closing comes first,
+// since a request body may still be sent to a server until then.
 func (p *Pipeline) done(ex *Exchange) {
 	if v := recover(); v != nil {
 		p.broken(ex, v)

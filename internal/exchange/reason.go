@@ -2,8 +2,8 @@ package exchange
 
 import "errors"
 
-// Reason says why a response is our own, or why one broke off. The same word
-// stands in the access log, in metrics, in the console and in the docs.
+// Reason is why a response is headgate's own, or why one was incomplete. The same keyword
+// is used in the access log, in metrics, in the console and in the docs.
 type Reason uint8
 
 // The reasons. None means that a server, the cache or a fixed response made
@@ -114,8 +114,8 @@ var reasons = [reasonCount]struct {
 	Internal:          {"internal", 500, "proxy_internal_error", true, "Internal error", "Something went wrong in the proxy itself. It has been noted."},
 }
 
-// StatusClientClosed stands in the log for a response that nobody waited for.
-// It is never sent.
+// StatusClientClosed is logged for a response whose client had disconnected. It is never
+// sent.
 const StatusClientClosed = 499
 
 // String returns the word of the reason, "" for None.

@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// Replacement is a Template in which $1 and ${name} also stand for what the
-// groups of a regular expression matched; `$$` is a dollar sign. It is immutable;
-// the zero value is the empty text.
+// Replacement is a Template in which $1 and ${name} are also replaced by groups of a
+// regular expression; `$$` is a dollar sign. It is immutable; the zero value is the empty
+// text.
 type Replacement struct {
 	parts []Part
 }

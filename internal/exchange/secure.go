@@ -8,8 +8,8 @@ import (
 	"net/netip"
 )
 
-// NewConn returns what is known of a client's connection: its addresses and,
-// for a *tls.Conn after its handshake, what that told. serial must be unique.
+// NewConn returns the description of a client's connection: its addresses and, for a
+// *tls.Conn after its handshake, the TLS parameters. serial must be unique.
 func NewConn(nc net.Conn, scheme string, serial uint64) Conn {
 	remote, local := addrsOf(nc)
 	c := Conn{Remote: remote, Local: local, Peer: remote.Addr().String(), Scheme: scheme, Serial: serial}
@@ -20,9 +20,9 @@ func NewConn(nc net.Conn, scheme string, serial uint64) Conn {
 	return c
 }
 
-// NewSecureConn returns what is known of a client's connection whose TLS is not a
-// net.Conn, as that of QUIC: its addresses and what the handshake told. serial must
-// be unique.
+// NewSecureConn returns the description of a client's connection whose TLS is not a
+// net.Conn, such as that of QUIC: its addresses and the TLS parameters. serial must be
+// unique.
 func NewSecureConn(remoteAddr, localAddr net.Addr, state *tls.ConnectionState, serial uint64) Conn {
 	remote := addrOf(remoteAddr)
 	c := Conn{Remote: remote, Local: addrOf(localAddr), Peer: remote.Addr().String(), Scheme: "https", Serial: serial}
@@ -49,7 +49,7 @@ func addrOf(a net.Addr) netip.AddrPort {
 	return netip.AddrPort{}
 }
 
-// secure notes what a TLS handshake told of the connection.
+// secure records the parameters of a TLS handshake.
 func (c *Conn) secure(state *tls.ConnectionState) {
 	c.ServerName, c.TLSVersion, c.TLSCipher = state.ServerName, state.Version, state.CipherSuite
 	if len(state.VerifiedChains) == 0 {

@@ -10,10 +10,10 @@ type Session struct {
 	Protocol string
 	// Proxy is the name of the TCP or UDP proxy.
 	Proxy string
-	// Name is what a TLS client has asked for; "" if that was not looked at.
+	// Name is the server name of a TLS client; "" if it was not read.
 	Name string
-	// Client is who came. Peer is who opened the connection: another host if a
-	// proxy in front has told of the client. Local is where the client has
+	// Client is the client's address. Peer is the address of the connection: a different
+	// one if a proxy in front has reported the client. Local is the address that the client
 	// connected to.
 	Client, Peer, Local netip.AddrPort
 	// Server is the address of the last server that was tried, Attempts how many

@@ -1,19 +1,19 @@
 package exchange
 
-// Slot is a room's own place on every exchange, for what no other room needs to know.
-// A room makes one for all of its filters and keeps it in a package variable; it is
-// not changed, and its methods are for whoever the exchange belongs to.
+// Slot is a feature's own field on every exchange. A feature makes one for all of its
+// filters and keeps it in a package variable; it is immutable, and its methods are called
+// by the owner of the exchange.
 //
-// An exchange keeps the memory of its slots for the next request of its connection,
-// so that a room which puts something there with each request allocates nothing.
+// An exchange keeps the memory of its slots for the next request of its connection, so that
+// a feature that uses its slot for each request allocates nothing.
 type Slot[T any] struct{ travels bool }
 
 // NewSlot returns a slot. Travels says that what is in it goes along when another
 // exchange asks the server for this one: see CarrySlots.
 func NewSlot[T any](travels bool) *Slot[T] { return &Slot[T]{travels} }
 
-// slots are what rooms keep on an exchange. Few do, so that they are looked for one
-// after the other.
+// slots are the values of features on an exchange. They are few, so that a linear search is
+// used.
 type slots []slot
 
 type slot struct {

@@ -9,9 +9,8 @@ import (
 	"headgate/internal/proto/header"
 )
 
-// Template is a text with variables, compiled from settings: `{host}` stands
-// for the host of the request, `{{` for a brace. It is immutable; the zero
-// value is the empty text.
+// Template is a text with variables, compiled from settings: `{host}` is replaced by the
+// host of the request, `{{` is a brace. It is immutable; the zero value is the empty text.
 type Template struct {
 	parts []part
 }
@@ -53,8 +52,8 @@ var variables = []struct {
 // ofHeader begins the name of a variable for a field of the request: {header.X-User}.
 const ofHeader = "header."
 
-// Variables returns the names that a template may use, where header.NAME stands for the
-// fields of a request.
+// Variables returns the names that a template can use; header.NAME is any header of a
+// request.
 func Variables() []string {
 	names := make([]string, len(variables), len(variables)+1)
 	for i := range variables {
@@ -128,15 +127,14 @@ func appendStatus(b []byte, status int) []byte {
 	return strconv.AppendInt(b, int64(status), 10)
 }
 
-// maxVariables bounds how often variables may stand in a text, and with that how
-// long it may become.
+// maxVariables limits the variables in a text, and with that its length.
 const maxVariables = 64
 
 var errTooMany = fmt.Errorf("the text has more than %d variables; write fewer of them", maxVariables)
 
-// ParsePage compiles the text of a page, in which braces have a meaning of their
-// own: only the known variables are replaced, and everything else stands for
-// itself. The error tells that there are too many.
+// ParsePage compiles the text of a page, in which braces have other uses: only known
+// variables are replaced, and everything else stays. It returns an error if there are too
+// many.
 func ParsePage(text string) (Template, error) {
 	var t Template
 	from := 0
@@ -176,8 +174,8 @@ func (t *Template) bounded() error {
 	return nil
 }
 
-// ParseTemplate compiles a text. The error names a variable that is not known,
-// or a brace that is never closed, or tells that there are too many variables.
+// ParseTemplate compiles a text. The error names an unknown variable, or a brace that is
+// never closed, or means that there are too many variables.
 func ParseTemplate(text string) (Template, error) {
 	var t Template
 	for text != "" {
@@ -238,7 +236,7 @@ func (t *Template) Fixed() (string, bool) {
 	return b.String(), true
 }
 
-// Has reports whether a variable that is asked for stands in the text.
+// Has reports whether the text contains a variable for which wanted is true.
 func (t *Template) Has(wanted func(variable string) bool) bool {
 	for i := range t.parts {
 		if p := &t.parts[i]; p.fill != nil && wanted(p.name) {

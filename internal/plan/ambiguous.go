@@ -22,15 +22,15 @@ import (
 // past the sign-in that the route /admin asks for. So a request is refused whose path
 // may be read as one of another route that lets in fewer.
 
-// gate is what stands between clients and the servers of a route. Routes with the same
-// settings have the same gate; nil lets everyone in.
+// gate is the access control of a route. Routes with the same settings have the same gate;
+// nil admits everyone.
 type gate struct {
 	basic   *basicauth.Config
 	forward *forwardauth.Config
 	ip      *ipfilter.Config
 	rate    *ratelimit.Config
 	people  *gatefeature.Config
-	// closed is the setting by which nobody gets to a server, or "".
+	// closed is the setting because of which no request reaches a server, or "".
 	closed string
 }
 
@@ -85,8 +85,8 @@ func (g *gate) refuses(other *gate) string {
 	return ""
 }
 
-// within reports whether whoever passes one filter passes the other, as far as their
-// settings tell by themselves.
+// within reports whether every client that passes one filter passes the other, as far as
+// their settings alone determine it.
 func within(one, other *ipfilter.Config) bool {
 	if one == nil || one == other {
 		return one != nil
@@ -120,7 +120,7 @@ func known(one, other *basicauth.Config) bool {
 	return !slices.ContainsFunc(one.Users, func(u basicauth.User) bool { return !set[u] })
 }
 
-// fewerPeople reports whether whoever passes one gate passes the other.
+// fewerPeople reports whether every client that passes one gate passes the other.
 func fewerPeople(one, other *gatefeature.Config) bool {
 	if one == nil || one == other {
 		return one != nil
@@ -136,8 +136,8 @@ func slower(one, other *ratelimit.Config) bool {
 	return float64(one.Requests)*other.Period.D().Seconds() <= float64(other.Requests)*one.Period.D().Seconds()
 }
 
-// loosePaths is what tells which routes of a host a path may be read as. It is immutable.
-// Nil is that of hosts where no route lets in fewer than another.
+// loosePaths determines which routes of a host a path could be interpreted as. It is
+// immutable. It is nil for hosts without routes that are more restricted than others.
 type loosePaths struct {
 	// routes are by their paths, as uri.AppendLoose writes them. A path without
 	// routes is the beginning of another one's.
@@ -146,7 +146,8 @@ type loosePaths struct {
 	firsts map[string]bool
 	// compared are the same, where they are so few that comparing is quicker than a map.
 	compared []string
-	// fewer tells by which feature the first gate keeps out whom the second lets in.
+	// fewer is the feature with which the first gate rejects clients that the second
+	// admits.
 	fewer map[[2]*gate]string
 }
 
@@ -184,7 +185,7 @@ func newLoosePaths(routes []*Route) *loosePaths {
 	for _, same := range l.routes {
 		slices.SortStableFunc(same, func(a, b *Route) int { return b.matchers.Count() - a.matchers.Count() })
 	}
-	if len(l.firsts) <= few {
+	if len(l.firsts) <= linear {
 		l.compared = slices.Sorted(maps.Keys(l.firsts))
 	}
 	return l
@@ -222,7 +223,7 @@ func (l *loosePaths) hasFirst(path string) bool {
 			return true
 		}
 	}
-	if len(l.firsts) <= few {
+	if len(l.firsts) <= linear {
 		return false
 	}
 	var buf [128]byte
@@ -245,7 +246,7 @@ func (l *loosePaths) stricter(ex *exchange.Exchange, path string, r *Route) stri
 			return ""
 		}
 		if all.Excessive() {
-			return "a server may read the path in more ways than can be looked at"
+			return "the path has more possible interpretations than headgate checks"
 		}
 		routes := l.longest(ex, reading)
 		for i, other := range routes {

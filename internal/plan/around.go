@@ -13,7 +13,7 @@ func (c *compiler) cache(b *body, f *config.Features) error {
 	}
 	b.cache = cache.New(f.Cache, c.store(b, f.Cache), b.source)
 	b.source = b.cache
-	// What it hears of a response is how the client gets it.
+	// it sees a response as the client gets it
 	c.shared.lists.add(b.cache.Filter())
 	return nil
 }

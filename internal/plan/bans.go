@@ -23,8 +23,8 @@ func (c *compiler) banRules() {
 // Bans returns the rules by which clients are refused; nil without any.
 func (p *Plan) Bans() *bans.Rules { return p.bans }
 
-// banFilter adds the filter that refuses banned clients, and counts the others. It is
-// shared by the routes that believe the same proxies in front.
+// banFilter adds the filter that rejects banned clients, and counts the others. It is
+// shared by the routes that trust the same proxies in front.
 func (c *compiler) banFilter(b *body, f *config.Features) error {
 	if c.bans == nil {
 		return nil

@@ -6,9 +6,9 @@ import (
 	"headgate/internal/exchange"
 )
 
-// Carried is the state of the parts of a plan that goes to another process: rate buckets,
-// the states of servers and circuits, the results of checks. Its keys stand for the
-// settings of a part, so a part whose settings are different starts anew.
+// Carried is the state of the parts of a plan that is handed to another process: rate
+// buckets, the states of servers and circuits, the results of checks. Its keys identify the
+// settings of a part, so that a part with changed settings starts without state.
 type Carried map[string][]byte
 
 // maxCarried bounds what is handed over, in bytes.

@@ -25,10 +25,10 @@ type Challenges interface {
 // 8.3).
 const challengePath = "/.well-known/acme-challenge/"
 
-// answerChallenge answers an authority, before the host is looked at and before every
-// redirect and filter: whoever is asked for a token of ours is asked by an authority
-// that we have told it to, or by somebody who learns nothing from the answer. What
-// becomes of other tokens is decided by the host: see strange.
+// answerChallenge responds to an authority, before the host is matched and before every
+// redirect and filter: a request for a token of headgate comes from an authority that was
+// notified, or from a client that learns nothing from the response. Other tokens are
+// handled according to the host: see strange.
 func (p *Port) answerChallenge(ex *exchange.Exchange) *exchange.Answer {
 	rq := &ex.Request
 	token, ok := strings.CutPrefix(rq.Path, challengePath)
@@ -42,17 +42,17 @@ func (p *Port) answerChallenge(ex *exchange.Exchange) *exchange.Answer {
 	return &exchange.Answer{Reason: exchange.ACMEChallenge, Status: 200, Body: []byte(answer), ContentType: "application/octet-stream"}
 }
 
-// strangeToken answers who asks for a token that is not ours. It is the same for every
-// token, whether there was one or not.
+// strangeToken is the response to an unknown token. It is the same for all of them, so that
+// it does not reveal which tokens existed.
 var strangeToken = &exchange.Answer{
 	Reason: exchange.ACMEChallenge, Status: 404, Body: []byte("no such challenge\n"), ContentType: "text/plain; charset=utf-8",
 	Cause: "no order of ours has this token; acme: none on the proxy leaves the path to its servers",
 }
 
-// challenged says of hosts whether an ACME entry gets their certificates by http-01: of
-// names, and by what follows "*." of wildcards. Below challengePath such a host is ours
-// alone, so that no server behind it can be made to answer an authority. Elsewhere the
-// path is the servers', which may have an ACME client of their own.
+// challenged is the set of hosts for which an ACME entry gets certificates with http-01:
+// names, and the part after "*." of wildcards. Below challengePath such a host is served by
+// headgate alone, so that no server behind it can respond to an authority. For other hosts
+// the path is the servers', which may have their own ACME client.
 type challenged struct{ exact, wildcard map[string]bool }
 
 // newChallenged returns the challenged hosts of a configuration, nil if there are none.
@@ -84,8 +84,8 @@ func answersHTTP(e *config.ACME) bool {
 	return e.Challenge == acme.Auto || e.Challenge == acme.HTTP01
 }
 
-// add says of hosts whether they are ours. A wildcard itself is shown by dns-01 only,
-// but the hosts below it may be asked by http-01 too.
+// add adds hosts, and whether they are headgate's. A wildcard itself needs dns-01, but the
+// hosts below it can use http-01, too.
 func (c *challenged) add(hosts []string, ours bool) {
 	for _, host := range hosts {
 		if rest, ok := strings.CutPrefix(host, "*."); ok {
@@ -96,8 +96,7 @@ func (c *challenged) add(hosts []string, ours bool) {
 	}
 }
 
-// has reports whether a host is challenged: what is said of its name holds before what
-// is said of a wildcard.
+// has reports whether a host is challenged: an exact name takes precedence over a wildcard.
 func (c *challenged) has(host string) bool {
 	if ours, known := c.exact[strings.Trim(host, "[]")]; known {
 		return ours

@@ -49,7 +49,7 @@ func (p *Plan) chosenOn(port *Port, host string) Chosen {
 		out.State = string(certs.StateAt(c.Leaf.NotBefore, c.Leaf.NotAfter, time.Now()))
 	}
 	if entry := p.awaits(host); c.Name == "" && entry != "" {
-		out.Why += "; the acme entry " + entry + " gets one: headgate acme status " + host + " tells how it stands"
+		out.Why += "; the acme entry " + entry + " will get one; for its status, run headgate acme status " + host
 	}
 	return out
 }

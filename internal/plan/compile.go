@@ -30,12 +30,12 @@ type House struct {
 	// Record returns the access log at a path: accesslog.Log.Record. "" is the common
 	// one. It returns nil if there is none; a nil Record logs nothing.
 	Record func(path string) func(*exchange.Exchange)
-	// RecordOf tells some access logs from others: the proxies of a plan are carried
-	// over to the next only if it is equal, and not nil where there is a Record.
+	// RecordOf identifies the access logs: proxies of a plan are reused by the next one
+	// only if it is equal. It is not nil if there is a Record.
 	RecordOf any
 	// Tunnels knows the upgraded connections; nil keeps no list of them.
 	Tunnels *exchange.Tunnels
-	// Spans counts what becomes of spans of traces; nil counts nothing.
+	// Spans counts the spans of traces; it may be nil.
 	Spans *tracing.Counts
 	// Recent keeps the last exchanges and sessions in memory; nil keeps none.
 	Recent *recent.Ring
@@ -53,9 +53,9 @@ type House struct {
 	Challenges Challenges
 	// Standing is exchange.Env.Standing: the same for all plans.
 	Standing func(proxy string)
-	// Bans knows who is banned; nil bans nobody.
+	// Bans has the active bans; nil means no bans.
 	Bans *bans.Engine
-	// Gate knows who has signed in; nil signs nobody in.
+	// Gate has the signed-in people; nil means that there is no sign-in.
 	Gate *people.Engine
 	// Holds is exchange.Env.Holds: the same for all plans.
 	Holds exchange.Holds
@@ -72,19 +72,18 @@ type House struct {
 	Start bool
 }
 
-// discard is the log of a house without one.
+// discard is the log if none is configured.
 var discard = slog.New(slog.DiscardHandler)
 
-// Compile makes a plan of a configuration that was checked. It is pure: it reads no
-// file, starts nothing, sends nothing and logs nothing. What it needs from outside is
-// in house.Inputs, what it has to say is in the plan's notes, and what it wants started
-// begins with the plan's Begin. Parts of prev that
-// the configuration leaves alone are carried over, connections to servers and
-// whose turn it is among them; prev is nil the first time. Problems are told to
-// report, which knows their places (config.Document.Report) and may be nil; if
-// there are any, they come back and the plan is nil.
+// Compile makes a plan from a validated configuration. It is pure: it reads no file, starts
+// nothing, sends nothing and logs nothing. External inputs are in house.Inputs, notes for
+// operators are in the plan's notes, and goroutines start with the plan's Start. Parts of
+// prev that have not changed are reused, including connections to servers and the state of
+// load balancing; prev is nil the first time. Problems are added to report, which locates
+// them (config.Document.Report) and may be nil; if there are any, they are returned and the
+// plan is nil.
 //
-// Who does not take the plan into use retires it: plan.Retire(prev).
+// A caller that does not use the plan must retire it: plan.Retire(prev).
 func Compile(cfg *config.Config, prev *Plan, house House, report *schema.Report) (*Plan, []schema.Problem) {
 	if report == nil {
 		report = schema.NewReport("", nil)
@@ -117,7 +116,7 @@ func Compile(cfg *config.Config, prev *Plan, house House, report *schema.Report)
 // note is exchange.Env.Note.
 func (c *compiler) note(n exchange.Note) { c.plan.notes = append(c.plan.notes, n) }
 
-// warn notes what an operator should hear.
+// warn adds a note for operators.
 func (c *compiler) warn(text string, attrs ...any) {
 	c.note(exchange.Note{Level: slog.LevelWarn, Text: text, Attrs: attrs})
 }
@@ -133,7 +132,7 @@ type compiler struct {
 	shared shared
 	// recent is Record of house.Recent, made once for all places; nil without one.
 	recent func(*exchange.Exchange)
-	// redact takes secrets out of a finished exchange; nil takes none.
+	// redact removes secrets from a finished exchange; it may be nil.
 	redact func(*exchange.Exchange)
 	// tracer traces requests; nil when nothing is traced.
 	tracer *tracing.Tracer
@@ -141,8 +140,8 @@ type compiler struct {
 	bans *bans.Rules
 	// compiling is the proxy that is being compiled.
 	compiling *proxy
-	// told are the clashes that were told already.
-	told map[clash]bool
+	// reported are the clashes that were reported already.
+	reported map[clash]bool
 	// challenged are the hosts that ACME entries get certificates for.
 	challenged *challenged
 }
@@ -157,7 +156,7 @@ func newCompiler(cfg *config.Config, prev *Plan, house House, report *schema.Rep
 	if house.Clock == nil {
 		house.Clock = time.Now
 	}
-	c := &compiler{config: cfg, house: house, report: report, told: map[clash]bool{}, challenged: newChallenged(cfg)}
+	c := &compiler{config: cfg, house: house, report: report, reported: map[clash]bool{}, challenged: newChallenged(cfg)}
 	if house.Recent != nil {
 		c.recent = house.Recent.Record
 	}

@@ -61,8 +61,8 @@ func matchHost(virtual []config.VirtualHost, name string) match {
 	return m
 }
 
-// contenders tells of every route whose virtual hosts have the host why it won
-// or lost. winner is nil when no route takes the request.
+// contenders lists every route whose virtual hosts match the host, with the reason why it
+// was selected or not. winner is nil if no route was.
 func (p *Plan) contenders(port *Port, winner *Route, ex *exchange.Exchange, e *Explanation) {
 	matches := map[string]match{}
 	best := noHost
@@ -100,7 +100,7 @@ func (p *Plan) contenders(port *Port, winner *Route, ex *exchange.Exchange, e *E
 	}
 }
 
-// why tells why a route that has the host won or lost.
+// why returns why a route that has the host was selected or not.
 func why(proxy *config.Proxy, r *config.Route, port *Port, m match, best config.HostClass, winner *Route, ex *exchange.Exchange, won bool) string {
 	path := ex.Request.Path
 	prefix, _ := onePath(r.Path)
@@ -132,7 +132,7 @@ func why(proxy *config.Proxy, r *config.Route, port *Port, m match, best config.
 	return "the expression of another proxy comes first"
 }
 
-// missed tells which matcher of a route does not match a request, "" if all do.
+// missed returns the matcher of a route that does not match a request, "" if all do.
 func missed(r *config.Route, ex *exchange.Exchange) string {
 	m, err := matchers.Compile(r.Matchers)
 	if err != nil {
@@ -141,7 +141,7 @@ func missed(r *config.Route, ex *exchange.Exchange) string {
 	return m.Miss(ex)
 }
 
-// nearHost is a hint at a host that looks like one that nobody has.
+// nearHost returns a hint about a similar host, for one that no proxy has.
 func (p *Plan) nearHost(name string) []string {
 	var known []string
 	for _, proxy := range p.config.Proxies {

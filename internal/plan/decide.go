@@ -17,9 +17,9 @@ type Decision struct {
 	// Servers are the addresses of the servers that may get it, in order. There are none
 	// when it is answered without one.
 	Servers []string `json:"servers,omitempty"`
-	// By is the filter or source that answers without a server, "" if a server is asked.
+	// By is the filter or source that responds without a server, "" if a server is used.
 	By string `json:"by,omitempty"`
-	// Status is that of this answer.
+	// Status is the status of this response.
 	Status int `json:"status,omitempty"`
 	// Reason is the word for why it is answered.
 	Reason string `json:"reason,omitempty"`
@@ -38,9 +38,8 @@ func (d *Decision) SameAnswer(e *Decision) bool {
 	return d.By == e.By && d.Status == e.Status && d.Reason == e.Reason && d.Location == e.Location
 }
 
-// Decide tells in short what the plan makes of a request that comes to a port: what
-// Explain tells at length. The port number of the question is not looked at. It sends
-// nothing.
+// Decide returns a summary of how a request to a port would be handled; Explain has the
+// details. The port number of the question is ignored. It sends nothing.
 func (p *Port) Decide(q Question) Decision {
 	var d Decision
 	ex, answer := p.read(q)

@@ -16,14 +16,14 @@ import (
 	"headgate/internal/upstream"
 )
 
-// Question is a request that Explain is asked about.
+// Question is a request to explain.
 type Question struct {
 	// Method is the request's method.
 	Method string
 	// Scheme and Authority are those of the URL. The port number in the
 	// authority, or else the scheme's own, says which port takes the request.
 	Scheme, Authority string
-	// HTTP3 asks the ports for HTTP/3 alone. Without it they are asked when no
+	// HTTP3 restricts it to the ports for HTTP/3. Without it they are considered if no
 	// https port has the number.
 	HTTP3 bool
 	// Target is path and query as a client sends them.
@@ -34,9 +34,9 @@ type Question struct {
 	From netip.Addr
 }
 
-// Explanation is what becomes of a request.
+// Explanation is how a request would be handled.
 type Explanation struct {
-	// Port is the port that takes the request, "" if none does.
+	// Port is the port that receives the request, "" if there is none.
 	Port string `json:"port,omitempty"`
 	// Address is what it listens on.
 	Address string `json:"address,omitempty"`
@@ -44,21 +44,21 @@ type Explanation struct {
 	Certificate *Chosen `json:"certificate,omitempty"`
 	// Notes are what was assumed, and hints.
 	Notes []string `json:"notes,omitempty"`
-	// Host is the host as it was looked up, Class what of the host table has it:
-	// exact, wildcard, regex or any; "" if nothing has.
+	// Host is the normalized host, Class the kind of virtual host that matches: exact,
+	// wildcard, regex or any; "" if none does.
 	Host  string `json:"host" required:"true"`
 	Class string `json:"class,omitempty"`
 	// Asked is the path as the client wrote it, Path the one form in which it
 	// was matched.
 	Asked string `json:"asked" required:"true"`
 	Path  string `json:"path,omitempty"`
-	// Proxy and Route are who takes the request, "" if nobody does.
+	// Proxy and Route are those that handle the request, "" if there are none.
 	Proxy string `json:"proxy,omitempty"`
 	Route string `json:"route,omitempty"`
 	// Origin is where the proxy comes from: "shop.yaml:12:3".
 	Origin string `json:"origin,omitempty"`
-	// Features tells of each feature that is set for the route who gives it: the
-	// route, the proxy, a policy or the defaults.
+	// Features lists the origin of each feature of the route: the route, the proxy, a
+	// policy or the defaults.
 	Features []config.FeatureOrigin `json:"features,omitempty"`
 	// Client is the client's address as the filters of the route found it, Peer
 	// that of its connection: they differ behind a trusted proxy.
@@ -70,7 +70,7 @@ type Explanation struct {
 	Source  string   `json:"source,omitempty"`
 	// Cache is what the route's cache makes of the request.
 	Cache *cache.Outcome `json:"cache,omitempty"`
-	// Retry is what becomes of the request when a server fails.
+	// Retry is what happens when a server fails.
 	Retry string `json:"retry,omitempty"`
 	// Balance is the route's load_balancing.
 	Balance string `json:"load_balancing,omitempty"`
@@ -95,8 +95,8 @@ type Candidate struct {
 	Pinned bool `json:"pinned,omitempty"`
 	// Head is the request head that the server gets, byte for byte.
 	Head string `json:"head"`
-	// Backup is whether it is asked only when no other can be. State is how it
-	// stands, "" when nothing is known against it.
+	// Backup is whether it is used only if no other is available. State is its state, "" if
+	// nothing is wrong.
 	Backup bool   `json:"backup,omitempty"`
 	State  string `json:"state,omitempty"`
 	// Chosen is true for the server that gets the request, when the route's
@@ -127,9 +127,8 @@ type Contender struct {
 	Why string `json:"why" required:"true"`
 }
 
-// Explain tells what the plan makes of a request. It asks the functions that
-// serve requests, and sends nothing. What the configuration has from files by
-// ${file:…} stands as this reference in it.
+// Explain returns how the plan would handle a request. It uses the functions that serve
+// requests, and sends nothing. Values of ${file:…} are shown as this reference.
 func (p *Plan) Explain(q Question) Explanation {
 	e := p.explain(q)
 	if m := p.config.Masker(); m != nil {
@@ -190,9 +189,9 @@ func (p *Plan) explain(q Question) Explanation {
 	}
 	e.Features = p.config.FeatureOrigins(e.Proxy, r.number)
 	if r.pipeline.Alternative != nil {
-		e.Notes = append(e.Notes, "the response tells of port "+port.quic.Name()+" for HTTP/3 (Alt-Svc), while that listens")
+		e.Notes = append(e.Notes, "Alt-Svc announces HTTP/3 on port "+port.quic.Name()+" while that port listens")
 	} else if port.quic != nil {
-		e.Notes = append(e.Notes, "port "+port.quic.Name()+" has the number too, for HTTP/3; the response does not tell of it")
+		e.Notes = append(e.Notes, "port "+port.quic.Name()+" has the number too, for HTTP/3; Alt-Svc does not announce it")
 	}
 	r.explain(ex, &e)
 	return e
@@ -233,8 +232,7 @@ func (p *Plan) portFor(q Question, e *Explanation) *Port {
 	return fallback
 }
 
-// tcpFirst returns the ports by name, those that clients come to by themselves
-// before those that they have to be told of.
+// tcpFirst returns the ports by name, those that clients use without an announcement first.
 func (p *Plan) tcpFirst() []*Port {
 	return slices.SortedStableFunc(slices.Values(p.ports), func(a, b *Port) int {
 		switch aQUIC, bQUIC := a.Protocol() == config.HTTP3, b.Protocol() == config.HTTP3; {
@@ -346,7 +344,7 @@ func (e *Explanation) refused(by string, answer *exchange.Answer) {
 	e.Answer.Location = strings.Clone(locationOf(answer))
 }
 
-// explain rehearses the pipeline of a route, and tells where it ends.
+// explain rehearses the pipeline of a route, and records where it ends.
 func (r *Route) explain(ex *exchange.Exchange, e *Explanation) {
 	defer func() {
 		e.Client, e.Peer = ex.ClientIP.String(), ex.Conn.Peer
@@ -372,10 +370,10 @@ func (r *Route) explain(ex *exchange.Exchange, e *Explanation) {
 		return
 	}
 	if r.cache != nil {
-		told := r.cache.Explain(ex)
-		if e.Cache = &told; told.Answered {
-			e.Answer = &Answered{By: "cache", Status: told.Status}
-			if told.Status == 0 {
+		outcome := r.cache.Explain(ex)
+		if e.Cache = &outcome; outcome.Answered {
+			e.Answer = &Answered{By: "cache", Status: outcome.Status}
+			if outcome.Status == 0 {
 				e.refused("cache", exchange.Fail(exchange.NotCached, ""))
 			}
 			return

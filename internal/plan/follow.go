@@ -28,14 +28,14 @@ func (c *compiler) followRedirects() {
 	judged := map[list]bool{}
 	judge := func(port *Port, r *Route) {
 		l := list{port, r.proxy, &r.redirects[0]}
-		told := list{nil, l.proxy, l.first}
-		if judged[l] || judged[told] {
+		after := list{nil, l.proxy, l.first}
+		if judged[l] || judged[after] {
 			return
 		}
 		judged[l] = true
 		for i, path := range redirects.Examples(r.redirects) {
-			if path != "" && !judged[told] && !c.follow(port, r, i, path) {
-				judged[told] = true
+			if path != "" && !judged[after] && !c.follow(port, r, i, path) {
+				judged[after] = true
 			}
 		}
 	}
@@ -56,8 +56,8 @@ func (c *compiler) followRedirects() {
 	}
 }
 
-// follow follows what rule number i of r's list makes of a path. It reports false
-// when that has no end, and tells of it.
+// follow follows the result of rule number i of r's list for a path. It returns false, and
+// reports it, if that is a loop.
 func (c *compiler) follow(port *Port, r *Route, i int, path string) (ends bool) {
 	host := someHost(r.proxy)
 	if host == "" {
@@ -84,7 +84,7 @@ func (c *compiler) follow(port *Port, r *Route, i int, path string) (ends bool) 
 	return false
 }
 
-// someHost returns a host that a proxy takes, "" where none can be told.
+// someHost returns a host that a proxy matches, "" if it cannot be determined.
 func someHost(p *config.Proxy) string {
 	if len(p.VirtualHosts) == 0 {
 		return "any.example"

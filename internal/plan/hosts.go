@@ -55,8 +55,8 @@ func (h *hosts) route(ex *exchange.Exchange, name, path string) *Route {
 	return h.any.find(ex, path)
 }
 
-// byPattern returns the longest route of all expressions that match. Of equally
-// long ones that with the most matchers wins, and then the expression that stands first.
+// byPattern returns the longest route of all expressions that match. Among equally long
+// ones, the one with the most matchers is used, and then that of the first expression.
 func (h *hosts) byPattern(ex *exchange.Exchange, name, path string) (best *Route, matched bool) {
 	for i := range h.patterns {
 		p := &h.patterns[i]

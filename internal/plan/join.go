@@ -71,9 +71,9 @@ func (c *compiler) joinPort(port *Port, cl *claims) {
 // it was not there or could not have been carried over.
 type renewed struct{ was, is *proxy }
 
-// rejoin makes the host tables of the ports out of those of the plan before, which has
-// proxies of the same names, where a few proxies have other routes and nobody other hosts.
-// It reports false where that is not so, and has done nothing then.
+// rejoin makes the host tables of the ports from those of the previous plan, if that has
+// proxies of the same names, a few proxies have different routes and none has different
+// hosts. Otherwise it returns false, and has changed nothing.
 func (c *compiler) rejoin(prev *Plan, changed []renewed) bool {
 	if len(prev.ports) != len(c.plan.ports) || len(changed) > len(prev.names)/10+1 {
 		return false
@@ -105,9 +105,9 @@ func (c *compiler) rejoin(prev *Plan, changed []renewed) bool {
 	return true
 }
 
-// replaces reports whether a proxy can take the place that it had in the tables of the
-// plan before: exact hosts, or all others, that it has on the same ports, and shares with
-// nobody.
+// replaces reports whether a proxy can take its former place in the tables of the previous
+// plan: it has the same exact hosts, or others, on the same ports, and shares them with no
+// other proxy.
 func (r *renewed) replaces(prev *Plan) bool {
 	if r.was == nil || len(r.is.members) != len(r.was.members) || !slices.EqualFunc(r.is.virtual, r.was.virtual, func(a, b config.VirtualHost) bool {
 		return a.Class == config.HostExact && b.Class == config.HostExact && a.Name == b.Name
@@ -185,16 +185,16 @@ func (j *joiner) table(members []*member, host string) *paths {
 // guard notes on the port that a table has loose paths.
 func (j *joiner) guard(t *paths) { j.port.hosts.guarded = j.port.hosts.guarded || t.loose != nil }
 
-// clash tells of two routes that want the same requests, once for each pair.
+// clash reports two routes that match the same requests, once for each pair.
 func (c *compiler) clash(port *Port, host string, first, second *Route) {
 	if first.reserved && second.reserved {
 		return // of two proxies with one host: they are the same
 	}
 	pair := clash{first.settings, second.settings}
-	if c.told[pair] {
+	if c.reported[pair] {
 		return
 	}
-	c.told[pair] = true
+	c.reported[pair] = true
 	where := "host " + host
 	if host == "" {
 		where = "no virtual host"

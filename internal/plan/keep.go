@@ -18,11 +18,11 @@ type held struct {
 	users int     // units of plans, and parts that need it
 }
 
-// partKey stands for the key of a part. Keys are long, there are several for each route,
-// and nobody reads them.
+// partKey is the hash of the key of a part. Keys are long, and there are several for each
+// route.
 type partKey [16]byte
 
-// keyOf returns what stands for a key.
+// keyOf returns the hash of a key.
 func keyOf(key []byte) partKey {
 	sum := sha256.Sum256(key)
 	return partKey(sum[:16])
@@ -46,9 +46,9 @@ func (t parts) release(h *held) {
 	}
 }
 
-// unit is a piece of a plan that the next plan takes over whole if nothing of it has
-// changed: a proxy, and in each plan anew all that is no proxy's. Several plans may
-// have it; it is not changed once it is compiled.
+// unit is a part of a plan that the next plan reuses if it has not changed: a proxy, and in
+// each plan what belongs to no proxy. Several plans can share it; it is immutable once it
+// is compiled.
 type unit struct {
 	uses     []*held
 	files    []usedFile
@@ -80,7 +80,7 @@ func (u *unit) retire(t parts) {
 	}
 }
 
-// same reports whether what the unit was compiled with is still what house has.
+// same reports whether the inputs that the unit was compiled with are still the same.
 func (u *unit) same(house *House) bool {
 	for _, f := range u.files {
 		if now, err := house.Inputs.File(f.name); err != nil || now != f.file || now.Content() != f.content {
@@ -137,7 +137,7 @@ func (k *keeper) keep(text string, open func() exchange.Kept) exchange.Kept {
 	return h.part
 }
 
-// starter is a part that does nothing of its own before its plan is used.
+// starter is a part that is inactive until its plan is used.
 type starter interface{ Start() }
 
 // carry returns the part with this key if there is one.

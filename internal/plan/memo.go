@@ -7,8 +7,8 @@ import (
 	"headgate/internal/file"
 )
 
-// memo holds what was compiled of settings that routes share: those that a proxy
-// gives to its routes, the defaults, and those that nobody set.
+// memo holds the compiled form of settings that routes share: those of a proxy for its
+// routes, the defaults, and unset ones.
 type memo map[memoKey]*shareable
 
 // memoKey is a row of the table of rooms, and settings by their address.
@@ -39,9 +39,9 @@ func (c *compiler) once(key memoKey, compile func() (exchange.Filter, error)) (*
 	return known, nil
 }
 
-// filterLists are the lists of filters of routes. The most routes of many have the same
-// filters as others, and then one list: a request finds it where the last one looked, and
-// it takes memory once.
+// filterLists are the filter lists of routes. Most routes of many have the same filters as
+// others, and share one list: it is likely to be in the processor's cache, and uses memory
+// once.
 type filterLists struct {
 	known map[[longestShared]*shareable][]exchange.Filter
 	// of is the list of the route that is compiled, which is its own alone if own is set;

@@ -39,7 +39,7 @@ func (c *compiler) rooms(b *body) error {
 		for i := range table {
 			r := &table[i]
 			if r.of&served != 0 && b.servers == nil {
-				continue // nobody gets a path
+				continue // it gets no requests
 			}
 			if b.reserved && !slices.Contains(beforeReserved, r.name) {
 				continue

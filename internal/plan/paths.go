@@ -32,12 +32,11 @@ type choices struct {
 	above  *node // with the next shorter path that has routes; nil if none has
 }
 
-// few is how many children are looked at one after the other.
-const few = 8
+// linear is the maximum number of children for a linear search.
+const linear = 8
 
-// find returns the route that takes a request: that with the longest prefix of its path,
-// and of those the one with the most matchers. Where none of them matches, shorter paths
-// are looked at.
+// find returns the route for a request: that with the longest prefix of its path, and of
+// those the one with the most matchers. If none of them matches, shorter paths are tried.
 func (p *paths) find(ex *exchange.Exchange, path string) *Route {
 	if !p.matched {
 		return p.longest(path)
@@ -100,7 +99,7 @@ func (p *paths) longest(path string) *Route {
 }
 
 func (n *node) child(name string) *node {
-	if len(n.children) <= few {
+	if len(n.children) <= linear {
 		for i := range n.children {
 			if n.children[i].name == name {
 				return &n.children[i]
@@ -165,7 +164,7 @@ func withoutClashes(routes []*Route, clash func(first, second *Route)) []*Route 
 	return kept
 }
 
-// link tells the choices below n which routes come after them.
+// link connects the choices below n to the routes that follow them.
 func (n *node) link(above *node) {
 	if n.choices != nil {
 		n.choices.above = above

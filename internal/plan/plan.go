@@ -1,17 +1,14 @@
-// Package plan compiles a configuration into what requests are served by, and
-// serves them: Compile makes a Plan, a Plan has Ports, and a Port takes every
-// exchange that a front has read.
+// Package plan compiles a configuration and serves requests with it: Compile makes a Plan,
+// a Plan has Ports, and a Port handles every exchange that a front has read.
 //
-// serve.go is the life of a request: one form of the path, the route that takes
-// it, the route's pipeline. hosts.go and paths.go are the tables behind the
-// match; route.go puts a route's pipeline together, rooms.go
-// its filters in their order, servers.go its servers; compile.go goes over the
-// configuration; keep.go carries over what a change leaves alone. Explain tells
-// for one request what the tables and filters make of it.
+// serve.go is the life of a request: the normalized path, the route, the route's pipeline.
+// hosts.go and paths.go are the tables for matching; route.go makes a route's pipeline,
+// rooms.go its filters in order, servers.go its servers; compile.go compiles the
+// configuration; keep.go reuses what a change leaves unchanged. Explain shows how the
+// tables and filters handle one request.
 //
-// A Plan is immutable and may be used by any number of goroutines. The package
-// opens no sockets and no files; internal/control does, and swaps one plan for
-// the next.
+// A Plan is immutable and safe for concurrent use. The package opens no sockets and no
+// files; internal/control does, and swaps one plan for the next.
 package plan
 
 import (
@@ -60,7 +57,7 @@ type Plan struct {
 	admin *portTLS
 }
 
-// retirer is what has to hear that a plan is no longer used.
+// retirer is a part that must be notified when a plan is no longer used.
 type retirer interface{ Retire() }
 
 // Port is a port of a plan: how its socket is found, and where its requests go.
@@ -80,10 +77,10 @@ type Port struct {
 	passthrough *passthrough
 	// tracer traces what no route takes; nil traces nothing.
 	tracer *tracing.Tracer
-	// announcers are the peers that tell of clients by a header; nil if none do.
+	// announcers are the peers that send a PROXY protocol header; nil if there are none.
 	announcers *announcers
-	// quic is the http3 port that an https port tells clients of by alternative;
-	// both are nil on others.
+	// quic is the http3 port that an https port announces in alternative; both are nil on
+	// others.
 	quic        *Port
 	alternative *exchange.Alternative
 	// uncovered are the first hosts that no certificate has.
@@ -97,7 +94,7 @@ type Port struct {
 	locator exchange.Locator
 	// challenges answer authorities before everything else; nil answers none.
 	challenges Challenges
-	// challenged are the hosts whose challenges nobody else answers; nil is none.
+	// challenged are the hosts whose challenges only headgate answers; nil means none.
 	challenged *challenged
 }
 
@@ -105,7 +102,7 @@ type Port struct {
 // be changed.
 func (p *Plan) Config() *config.Config { return p.config }
 
-// Certificates returns how the certificates stand, by name.
+// Certificates returns the states of the certificates, by name.
 func (p *Plan) Certificates() []certs.Status {
 	all := make([]certs.Status, len(p.certificates))
 	for i, pair := range p.certificates {
@@ -131,8 +128,8 @@ func (p *Plan) Port(name string) *Port {
 	return nil
 }
 
-// At returns who listens on this address over TCP: an active port, or that of a
-// TCP proxy; nil if nobody does.
+// At returns the listener of this address over TCP: an active port, or that of a TCP proxy;
+// nil if there is none.
 func (p *Plan) At(address netip.AddrPort) *Port {
 	for _, list := range [][]*Port{p.ports, p.streams} {
 		for _, port := range list {
@@ -154,9 +151,8 @@ func (p *Plan) AtQUIC(address netip.AddrPort) *Port {
 	return nil
 }
 
-// Start lets what p has opened do its work, such as health checks, and logs the
-// notes. It is called once, when the plan is taken into use. A plan that is only
-// looked at sends nothing to anybody.
+// Start starts the background work of p, such as health checks, and logs the notes. It is
+// called once, when the plan is taken into use. A plan without Start sends nothing.
 func (p *Plan) Start() {
 	for _, n := range p.notes {
 		p.house.Log.Log(context.Background(), n.Level, n.Text, n.Attrs...)
@@ -166,14 +162,13 @@ func (p *Plan) Start() {
 	}
 }
 
-// Notes returns what an operator should hear of the configuration. The slice is the
-// plan's own.
+// Notes returns the notes for operators. The slice belongs to the plan.
 func (p *Plan) Notes() []exchange.Note { return p.notes }
 
-// Retire ends what p holds and current does not: counters, connections that are
-// kept for nobody, what runs in the background. It is called once: on the old
-// plan when another took its place, on a new plan when it was not taken into
-// use. current is nil when the process ends. Exchanges under way on p go on.
+// Retire releases what p holds and current does not: counters, pooled connections,
+// background work. It is called once: on the old plan when another one replaces it, or on a
+// new plan that is not used. current is nil when the process ends. Exchanges in progress on
+// p continue.
 func (p *Plan) Retire(current *Plan) {
 	if current == nil {
 		current = &Plan{}
@@ -218,7 +213,7 @@ func (p *Port) TLS() *tls.Config {
 }
 
 // SelfSigned returns the hosts of an HTTPS port whose clients get a self-signed
-// certificate, the first of them if there are many; "*" stands for all.
+// certificate, the first of them if there are many; "*" means all.
 func (p *Port) SelfSigned() []string { return p.uncovered }
 
 // H2C reports whether the port takes HTTP/2 without TLS.

@@ -68,8 +68,8 @@ func (c *compiler) proxies(prev *Plan) {
 	}
 }
 
-// replaced is proxies where it is known which of the configuration are not those of the
-// plan before, and none came or went: nobody looks at the others.
+// replaced is proxies for the case that the changed ones are known, and none was added or
+// removed: the others are skipped.
 func (c *compiler) replaced(prev *Plan) bool {
 	names, ok := c.config.ProxiesSince(prev.config)
 	if !ok || len(names) > len(prev.names)/10+1 {

@@ -6,9 +6,9 @@ import (
 	"headgate/internal/exchange"
 )
 
-// Refusing returns the routes, by proxy, whose ip_filter refuses a client with an address
-// that no proxy in front has told: the labels of the routes, each once. A route that is
-// closed by other means is not among them.
+// Refusing returns the routes, by proxy, whose ip_filter rejects a direct client with an
+// address: the labels of the routes, each once. Routes that are closed otherwise are not
+// included.
 func (p *Plan) Refusing(client netip.Addr) map[string][]string {
 	out := map[string][]string{}
 	ex := &exchange.Exchange{}

@@ -58,7 +58,7 @@ const (
 	again
 )
 
-// sources is the table of what stands around the source of a route, the innermost
+// sources is the table of the features that wrap the source of a route, the innermost
 // first.
 func sources() []room {
 	return []room{
@@ -68,8 +68,8 @@ func sources() []room {
 	}
 }
 
-// filters is the table of filters, in the order in which they act on a request;
-// responses pass them backwards, so that what sees every response stands first. A new
+// filters is the table of filters, in the order in which they process a request; responses
+// pass them in reverse order, so that filters that must see every response are first. A new
 // feature is one line here.
 func (c *compiler) filters() []room {
 	lists := clientip.Lists{Refresh: c.config.CDNNetworks, Values: c.house.Values, Kept: c.house.Inputs.List}
@@ -105,8 +105,8 @@ func (c *compiler) filters() []room {
 	}
 }
 
-// rateLimit returns the settings of a limit that stands before sign-in, or behind it
-// because it counts by user.
+// rateLimit returns the settings of a limit before authentication, or after it because it
+// counts by user.
 func rateLimit(afterSignIn bool) func(f *config.Features) *ratelimit.Config {
 	return func(f *config.Features) *ratelimit.Config {
 		if f.RateLimit == nil || f.RateLimit.AfterSignIn() != afterSignIn {
@@ -151,7 +151,7 @@ func list[E any, C ~[]E](name string, of scope, get func(*config.Features) C, co
 	return r
 }
 
-// around is the row of a room that stands around the source.
+// around is the row of a feature that wraps the source.
 func around[C any](name string, of scope, get func(*config.Features) *C, wrap func(*C, exchange.Source, exchange.Env) (exchange.Source, error)) room {
 	r := room{name: name, of: of}
 	r.add = func(c *compiler, b *body, f *config.Features) (err error) {
@@ -163,7 +163,7 @@ func around[C any](name string, of scope, get func(*config.Features) *C, wrap fu
 	return r
 }
 
-// switchable is settings that can be switched off where they stand.
+// switchable is settings that can be disabled where they are set.
 type switchable[C any] interface {
 	*C
 	Off() bool
@@ -209,7 +209,7 @@ func (c *compiler) addRoom(r *room, b *body, own bool, settings any, compile fun
 	var at placed
 	if errors.As(err, &at) {
 		at.Place(c.owner(b, own).Field(r.name)).Problem(err.Error(), "write the path of a file that can be read; a relative one begins at the configuration file")
-		c.shared.memo[memoKey{r.key(), key}] = &shareable{} // it is told once
+		c.shared.memo[memoKey{r.key(), key}] = &shareable{} // it is reported once
 		return nil
 	}
 	if err == nil {
@@ -236,7 +236,7 @@ type mapping struct {
 	host                 upstream.HostField
 }
 
-// key tells the two rows of a room apart, of which each has half of it.
+// key distinguishes the two rows of a feature, each of which has half of it.
 func (r *room) key() string {
 	if r.of&(served|again) != 0 {
 		return r.name + " again"

@@ -22,8 +22,8 @@ import (
 	"headgate/internal/upstream"
 )
 
-// Route is a route of a proxy on one port. What a request looks at stands together, at the
-// begin: of very many routes each request comes to another one.
+// Route is a route of a proxy on one port. Fields that a request reads are together at the
+// beginning: with many routes, each request uses a different one, and loads its memory.
 type Route struct {
 	*body
 	connect  time.Duration
@@ -69,7 +69,7 @@ type shared struct {
 	securePorts      map[string]map[string]int // by the names of a proxy's ports
 	upstream         upstream.Settings
 	settings         string          // the same as text
-	ejection         health.Ejection // what routes have that say nothing of it
+	ejection         health.Ejection // of routes without the setting
 	affinityKey      *upstream.AffinityKey
 	authorities      map[string]authorities // by their files
 	gates            map[gate]*gate
@@ -168,9 +168,9 @@ func (c *compiler) counter(place exchange.Place) exchange.Counter {
 	return counter
 }
 
-// done returns what else hears of the finished exchanges of a proxy with these settings of
-// its log, nil for those of a proxy without any: the access log if there is one, the memory
-// of recent requests if they are kept, and the tracer. Proxies without settings share it.
+// done returns the other observers of finished exchanges for a proxy with these log
+// settings, nil for a proxy without any: the access log if there is one, the recent
+// requests if they are kept, and the tracer. Proxies without settings share it.
 func (c *compiler) done(l *config.ProxyLog) []func(*exchange.Exchange) {
 	if l == nil && c.shared.done != nil {
 		return c.shared.done
@@ -209,8 +209,8 @@ func (c *compiler) record(l *config.ProxyLog) func(*exchange.Exchange) {
 	return c.house.Record(path)
 }
 
-// recordSession returns what hears of the sessions of a TCP or UDP proxy with its
-// settings, nil if nobody does. Nil settings are those of a proxy without any.
+// recordSession returns the function that logs the sessions of a TCP or UDP proxy with its
+// settings, nil if there is none. Nil settings are those of a proxy without any.
 func (c *compiler) recordSession(l *config.ProxyLog) func(*exchange.Session) {
 	wanted, path := c.config.AccessLog.Enabled, ""
 	if l != nil {

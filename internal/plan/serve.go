@@ -74,11 +74,11 @@ func (p *Port) refuse(ex *exchange.Exchange, answer *exchange.Answer) {
 	p.outside.Refuse(ex, answer)
 }
 
-// noRoute is what a request gets whose host or path nobody has.
+// noRoute is the response to a request whose host or path no route has.
 var noRoute = exchange.Fail(exchange.NoRoute, "no route has this host and path")
 
-// traceRefused is what TRACE gets, which tells a client what a server gets (RFC 9110,
-// sections 9.3.8 and 15.5.6). Methods that nobody knows pass.
+// traceRefused is the response to TRACE, which would show a client what a server gets (RFC
+// 9110, sections 9.3.8 and 15.5.6). Unknown methods are forwarded.
 var traceRefused = &exchange.Answer{
 	Reason: exchange.MethodRefused, Cause: "TRACE is not allowed on the route",
 	Fields: []header.Field{{ID: header.Allow, Name: "Allow", Value: upstream.Methods}},

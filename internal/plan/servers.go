@@ -23,8 +23,8 @@ func (c *compiler) affinity(b *body) *upstream.Affinity {
 	return &upstream.Affinity{Sticky: b.settings.StickyCookie, Key: c.affinityKey(), Proxy: b.proxy.Name, Route: b.path()}
 }
 
-// affinityKey returns the key of all sticky cookies. Where none was loaded it is one
-// that nobody else has.
+// affinityKey returns the key of all sticky cookies. If none was loaded, it is a random
+// one.
 func (c *compiler) affinityKey() *upstream.AffinityKey {
 	if key := c.house.Inputs.AffinityKey(); key != nil {
 		return key
@@ -35,8 +35,8 @@ func (c *compiler) affinityKey() *upstream.AffinityKey {
 	return c.shared.affinityKey
 }
 
-// keptServers is the source of a route, carried over while nothing of it
-// changes. Its pools are kept, and retired, by themselves.
+// keptServers is the source of a route, reused while it has not changed. Its pools are
+// kept, and retired, separately.
 type keptServers struct {
 	*upstream.Servers
 	counters []retirer
@@ -86,7 +86,7 @@ func (c *compiler) servers(b *body) error {
 	return nil
 }
 
-// showServers has the metrics tell how the servers of a route stand.
+// showServers exports the states of a route's servers as metrics.
 func (c *compiler) showServers(b *body, kept *keptServers) {
 	if c.house.Metrics == nil {
 		return

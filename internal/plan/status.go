@@ -9,14 +9,14 @@ import (
 	"headgate/internal/upstream"
 )
 
-// ProxyState is how a proxy stands.
+// ProxyState is the state of a proxy.
 type ProxyState struct {
 	// Name is the proxy's name, VirtualHosts those of the configuration.
 	Name         string   `json:"name" required:"true"`
 	VirtualHosts []string `json:"virtual_hosts,omitempty"`
 	// Origin is where the proxy comes from: "shop.yaml:12:3".
 	Origin string `json:"origin,omitempty"`
-	// Issues are what discovery says of the proxy.
+	// Issues are the discovery issues of the proxy.
 	Issues []string `json:"issues,omitempty"`
 	// State is active; degraded when a server takes no requests, or a route fails
 	// open or is down; down when clients get an error on every route with servers,
@@ -28,7 +28,7 @@ type ProxyState struct {
 	Since  time.Time `json:"since,omitzero"`
 	Reason string    `json:"reason,omitempty"`
 	// FailingOpen counts the routes whose servers are all unhealthy and of which one has
-	// answered all the same, Down those whose clients get 502 or 503.
+	// responded nevertheless, Down those whose clients get 502 or 503.
 	FailingOpen int `json:"failing_open,omitempty"`
 	Down        int `json:"down,omitempty"`
 	// Healthy counts the servers that are known to be well, Unknown those of which
@@ -40,9 +40,9 @@ type ProxyState struct {
 	Routes []RouteState `json:"routes,omitempty"`
 }
 
-// RouteState is how the servers of a route stand.
+// RouteState is the state of the servers of a route.
 type RouteState struct {
-	// Path is the route's path, with what tells it from others of the path.
+	// Path is the route's path, with its matchers.
 	Path string `json:"path" required:"true"`
 	Verdict
 	// Waiting is how many requests wait for a server.
@@ -51,7 +51,7 @@ type RouteState struct {
 	Servers []ServerState `json:"servers" required:"true"`
 }
 
-// ServerState is how a server stands.
+// ServerState is the state of a server.
 type ServerState = upstream.Standing
 
 // The states of a proxy, and of a route that fails open.
@@ -65,7 +65,7 @@ const (
 	ProxyInactive    = "inactive"
 )
 
-// Proxies returns how the proxies stand, by name. With a name it is that one alone,
+// Proxies returns the states of the proxies, by name. With a name it is that one alone,
 // with the results of its servers' checks.
 func (p *Plan) Proxies(name string) []ProxyState {
 	if name != "" {
@@ -77,8 +77,8 @@ func (p *Plan) Proxies(name string) []ProxyState {
 // ProxyNames returns the names of all proxies, sorted. The slice is the plan's own.
 func (p *Plan) ProxyNames() []string { return p.names }
 
-// ProxiesNamed returns how the proxies of some names stand, in the order of the names.
-// Those that are not there are left out.
+// ProxiesNamed returns the states of the proxies with these names, in their order, without
+// unknown ones.
 func (p *Plan) ProxiesNamed(names []string) []ProxyState { return p.proxiesNamed(names, false) }
 
 func (p *Plan) proxiesNamed(names []string, results bool) []ProxyState {
@@ -119,8 +119,8 @@ func (c *proxy) state(results bool) ProxyState {
 	return s
 }
 
-// close adds to the state that some of the routes are closed for maintenance. While
-// all are, that is how the proxy stands, whatever its servers do.
+// close adds to the state that some of the routes are closed for maintenance. If all are,
+// that is the state of the proxy, whatever the state of its servers.
 func (s *ProxyState) close(closed, routes int) {
 	switch {
 	case closed == 0:

@@ -18,7 +18,7 @@ type passthrough struct {
 	exact, wildcard map[string]*tcp.Proxy
 }
 
-// find returns the proxy for a name, or nil. A wildcard stands for one label.
+// find returns the proxy for a name, or nil. A wildcard matches one label.
 func (t *passthrough) find(name string) *tcp.Proxy {
 	if p := t.exact[name]; p != nil {
 		return p
@@ -33,8 +33,8 @@ func (t *passthrough) find(name string) *tcp.Proxy {
 // known what a client asks for before it is spoken to.
 func (p *Port) PassesThrough() bool { return p.passthrough != nil }
 
-// Passthrough returns the TCP proxy that takes the connections of clients who ask
-// for a name, which is in lower case; nil if the port itself does.
+// Passthrough returns the TCP proxy for the connections of clients with a server name,
+// which is in lower case; nil if the port terminates TLS.
 func (p *Port) Passthrough(name string) *tcp.Proxy {
 	if p.passthrough == nil {
 		return nil

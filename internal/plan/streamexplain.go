@@ -16,8 +16,7 @@ import (
 	"headgate/internal/server/target"
 )
 
-// StreamQuestion is a connection, or the first datagram of a session, that
-// ExplainStream is asked about.
+// StreamQuestion is a connection, or the first datagram of a session, to explain.
 type StreamQuestion struct {
 	// Protocol is tcp or udp.
 	Protocol string
@@ -29,11 +28,11 @@ type StreamQuestion struct {
 	From netip.Addr
 }
 
-// StreamExplanation is what becomes of a connection or a session.
+// StreamExplanation is how a connection or a session would be handled.
 type StreamExplanation struct {
 	// Protocol is tcp or udp.
 	Protocol string `json:"protocol"`
-	// Listener is the port or proxy that has the address, "" if nobody has.
+	// Listener is the port or proxy that has the address, "" if there is none.
 	Listener string `json:"listener,omitempty"`
 	// Address is the one on which it listens.
 	Address string `json:"address,omitempty"`
@@ -63,7 +62,7 @@ type StreamCandidate struct {
 	Weight int `json:"weight"`
 	// Next is whether it would be the server now.
 	Next bool `json:"next"`
-	// State is how it stands, "" when nothing is known against it.
+	// State is its state, "" if nothing is wrong.
 	State string `json:"state,omitempty"`
 }
 
@@ -83,8 +82,8 @@ func ParseStream(address, from string) (q StreamQuestion, err error) {
 	return q, nil
 }
 
-// ExplainStream tells what the plan makes of a connection or a session. Nothing is
-// sent and no server is taken.
+// ExplainStream returns how the plan would handle a connection or a session. Nothing is
+// sent and no server is selected.
 func (p *Plan) ExplainStream(q StreamQuestion) StreamExplanation {
 	e := StreamExplanation{Protocol: q.Protocol}
 	if q.Protocol == string(config.UDP) {
@@ -112,7 +111,7 @@ func (p *Plan) explainTCP(q StreamQuestion, e *StreamExplanation) {
 		return port.Address().Port() == q.Port && port.Protocol() != config.HTTP3
 	})
 	if i < 0 {
-		e.Notes = append(e.Notes, fmt.Sprintf("nobody listens on %d over TCP", q.Port))
+		e.Notes = append(e.Notes, fmt.Sprintf("no port or TCP proxy listens on %d", q.Port))
 		return
 	}
 	port := p.Listeners()[i]
@@ -128,7 +127,7 @@ func (p *Plan) explainTCP(q StreamQuestion, e *StreamExplanation) {
 		}
 	}
 	if port.announcers != nil {
-		e.Notes = append(e.Notes, "peers in proxy_protocol.trusted tell of the client by a header; it is taken as told")
+		e.Notes = append(e.Notes, "from peers in proxy_protocol.trusted, the client address is taken from the PROXY protocol header")
 	}
 	for _, t := range p.tcpProxies {
 		if t.Proxy == proxy {

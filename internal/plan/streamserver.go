@@ -98,7 +98,7 @@ func (c *compiler) streamServer(k streamKind, address string, weight int) *Strea
 	return s
 }
 
-// streamPlace is where a server of a stream stands.
+// streamPlace identifies a server of a stream.
 type streamPlace struct{ protocol, proxy, address string }
 
 // checkStream has a server asked whether it takes connections. One check serves
@@ -136,8 +136,7 @@ func connects(name *resolve.Name) func(time.Duration) error {
 	}
 }
 
-// streamName returns the name of a server with the addresses that it stands for,
-// which all streams share.
+// streamName returns the name of a server with its addresses, which all streams share.
 func (c *compiler) streamName(address string) *resolve.Name {
 	u := &c.shared.upstream
 	return exchange.Keep(c.env, "name of a stream", [2]string{address, c.shared.settings}, func() keptName {
@@ -148,7 +147,7 @@ func (c *compiler) streamName(address string) *resolve.Name {
 // keptName is a name that outlives plans.
 type keptName struct{ *resolve.Name }
 
-// Retire does nothing: nothing runs while nobody dials.
+// Retire does nothing: there is no background work.
 func (keptName) Retire() {}
 
 // secureStream returns how TLS is spoken to a TCP proxy's server; nil after a problem.

@@ -17,13 +17,13 @@ import (
 	"headgate/internal/plan/inputs"
 )
 
-// portTLS is how an HTTPS port speaks TLS. It is kept as long as nothing of it
-// changes, and with it the sessions of clients.
+// portTLS is the TLS state of an HTTPS port. It is kept as long as its settings have not
+// changed, and with it the sessions of clients.
 type portTLS struct {
 	config  *tls.Config
 	set     *certs.Set
 	tickets *certs.Tickets
-	clients string // tells what clients must show from what they must show elsewhere
+	clients string // identifies the requirements for client certificates
 }
 
 // Retire ends the rotation of the session tickets' keys.
@@ -125,8 +125,7 @@ func (c *compiler) selfSigned() *certs.SelfSigned {
 	return made
 }
 
-// securePort gives one port its TLS settings, or those it had if nothing of
-// them has changed.
+// securePort sets the TLS settings of a port, or keeps them if they have not changed.
 func (c *compiler) securePort(port *Port, pairs map[string]*certs.Certificate, selfSigned *certs.SelfSigned) {
 	policy, authorities, ok := c.policy(port)
 	if !ok {
@@ -141,7 +140,7 @@ func (c *compiler) securePort(port *Port, pairs map[string]*certs.Certificate, s
 		set := certs.NewSet(list, c.house.Managed, pairs[settings.DefaultCertificate], selfSigned)
 		return &portTLS{config: certs.NewConfig(policy, set, tickets), set: set, tickets: tickets, clients: clients}
 	}).(*portTLS)
-	c.tellUncovered(port)
+	c.logUncovered(port)
 }
 
 // newTickets returns the session tickets of ports of a class.
@@ -170,7 +169,7 @@ func (c *compiler) secureAdmin(pairs map[string]*certs.Certificate, selfSigned *
 // them: which certificates of clients they trust.
 type TicketKeys map[string][][32]byte
 
-// adminTickets stands for the admin listener in TicketKeys.
+// adminTickets is the name of the admin listener in TicketKeys.
 const adminTickets = "admin"
 
 // TicketKeys returns the keys of session tickets, for a process that replaces this one.
@@ -187,8 +186,7 @@ func (p *Plan) TicketKeys() TicketKeys {
 	return keys
 }
 
-// listed returns certificates in the order of their names, and a key with all that
-// tells them from others.
+// listed returns certificates in the order of their names, and a key that identifies them.
 func (c *compiler) listed(pairs map[string]*certs.Certificate, key []string) ([]*certs.Certificate, []string) {
 	list := make([]*certs.Certificate, 0, len(pairs))
 	for _, name := range slices.Sorted(maps.Keys(pairs)) {
@@ -222,8 +220,8 @@ func (p *Plan) AdminTLS() *AdminTLS {
 // maxUncovered is how many hosts without a certificate the log names.
 const maxUncovered = 10
 
-// tellUncovered tells the log which hosts of a port no certificate fits.
-func (c *compiler) tellUncovered(port *Port) {
+// logUncovered logs the hosts of a port for which there is no certificate.
+func (c *compiler) logUncovered(port *Port) {
 	const what, remedy = "clients get a self-signed certificate, which browsers refuse", "add one under certificates"
 	set := port.tls.set
 	switch {
@@ -254,8 +252,8 @@ func (c *compiler) tellUncovered(port *Port) {
 	}
 }
 
-// awaited returns the hosts that an ACME entry gets certificates for; how they stand
-// is told there.
+// awaited returns the hosts that an ACME entry gets certificates for; their state is
+// reported there.
 func (c *compiler) awaited() map[string]bool {
 	hosts := map[string]bool{}
 	if len(c.config.ACME) == 0 {
@@ -271,8 +269,8 @@ func (c *compiler) awaited() map[string]bool {
 	return hosts
 }
 
-// policy returns how a port speaks TLS but for its certificates, and what tells
-// its authorities from others.
+// policy returns the TLS settings of a port without its certificates, and a key that
+// identifies its authorities.
 func (c *compiler) policy(port *Port) (p certs.Policy, authorities string, ok bool) {
 	settings := &port.settings.TLS
 	p = certs.Policy{MinVersion: tls.VersionTLS12, NextProtos: []string{"h2", "http/1.1"}}
@@ -327,9 +325,9 @@ func (c *compiler) authorities(name string) (*x509.CertPool, string, error) {
 	return a.pool, a.digest, nil
 }
 
-// trusted is authorities, but at the start a file that cannot be used is one with no
-// authority in it, so that nobody is trusted and all else is served. What follows from
-// that is told by closed. A change is refused.
+// trusted is authorities, but at the start a file that cannot be used is an empty pool, so
+// that no client certificate is trusted and everything else is served. closed reports the
+// consequence. A change is rejected.
 func (c *compiler) trusted(name, closed string, attrs ...any) (*x509.CertPool, string, error) {
 	pool, digest, err := c.authorities(name)
 	if err == nil || !c.house.Start {

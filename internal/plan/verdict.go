@@ -27,8 +27,8 @@ type judged struct {
 	*health.Status
 }
 
-// evaluate says what servers make of whoever has them. With failClosed unhealthy servers
-// are never asked.
+// evaluate returns the state of a route from the states of its servers. With failClosed
+// unhealthy servers get no requests.
 func evaluate(servers []judged, failClosed bool) Verdict {
 	usable, clients, open, answering := 0, 0, 0, 0
 	var first, last *judged // to go, of those that take no requests
@@ -67,7 +67,7 @@ func evaluate(servers []judged, failClosed bool) Verdict {
 	case failClosed:
 		return Verdict{ProxyDown, last.Since, fmt.Sprintf("%s, and fail_open is off", noneHealthy(clients))}
 	}
-	v := Verdict{RouteFailingOpen, last.Since, fmt.Sprintf("%s, so requests are sent all the same; %s is %s: %s", noneHealthy(clients), last.name, last.word, last.Reason)}
+	v := Verdict{RouteFailingOpen, last.Since, fmt.Sprintf("%s, so requests go to all of them; %s is %s: %s", noneHealthy(clients), last.name, last.word, last.Reason)}
 	if answering == 0 {
 		v.State = ProxyDown
 		v.Reason = fmt.Sprintf("%s and no request was answered lately; %s is %s: %s", noneHealthy(clients), last.name, last.word, last.Reason)

@@ -52,7 +52,7 @@ func TestAProxyIsDownOnlyWhenEveryRouteIs(t *testing.T) {
 		{"u", ProxyDown, "route /0: the only server is not healthy and no request was answered lately; http://a is unhealthy"},
 		{"uo", ProxyDown, "route /0: none of 2 servers"},
 		{"u e", ProxyDown, ""},
-		{"h aa h", ProxyDegraded, "failing open; route /1: none of 2 servers is healthy, so requests are sent all the same; http://b is unhealthy"},
+		{"h aa h", ProxyDegraded, "failing open; route /1: none of 2 servers is healthy, so requests go to all of them; http://b is unhealthy"},
 		{"a", ProxyDegraded, "failing open; route /0: the only server"},
 		{"ua", ProxyDegraded, "failing open"},
 		{"a e", ProxyDegraded, "1 of 2 routes are down"},

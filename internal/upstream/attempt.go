@@ -40,8 +40,8 @@ func (s *Servers) attemptPlain(ex *exchange.Exchange, srv *Server) *exchange.Err
 	}
 }
 
-// finalError takes from a failure that it was one to connect, if another server could
-// not get all of the request any more. kept says that the body was not given up.
+// finalError changes a failure to connect into a different one if another server cannot get
+// the whole request any more. kept means that the body was not abandoned.
 func finalError(ex *exchange.Exchange, e *exchange.Error, kept bool) *exchange.Error {
 	if !connectFailed(e) || kept && afresh(ex) {
 		return e
@@ -59,14 +59,13 @@ func afresh(ex *exchange.Exchange) bool {
 	return ex.Received == 0 || atHand(ex)
 }
 
-// mustBeQuiet reports whether a kept connection has to be looked at before it
-// is used: the request could not be sent again if the connection turned out to
-// be closed, or to hold something that is no answer to it.
+// mustBeQuiet reports whether a pooled connection must be checked before it is used: the
+// request could not be sent again if the connection turned out to be closed, or to have
+// unexpected data.
 func mustBeQuiet(ex *exchange.Exchange) bool { return !idempotent(ex) || !atHand(ex) }
 
-// mayRepeat reports whether a request may be sent again although a server may
-// have seen it (RFC 9110, section 9.2.2): it is idempotent and nothing of its
-// body is lost.
+// mayRepeat reports whether a request may be sent again although a server may have received
+// it (RFC 9110, section 9.2.2): it is idempotent and its body is complete.
 func mayRepeat(ex *exchange.Exchange) bool {
 	return idempotent(ex) && (ex.Received == 0 || atHand(ex))
 }

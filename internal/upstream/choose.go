@@ -11,13 +11,12 @@ import (
 // tried remembers which servers of a route an exchange has tried.
 type tried = balance.Tried
 
-// choose takes the server for the next try of ex, one that was not tried, and
-// returns it with its place in the route's list. It waits in the route's queue
-// when all servers have as many requests as they may. With nil comes the answer
-// that says why there is none.
+// choose acquires the server for the next attempt of ex, one that was not tried, and
+// returns it with its index in the route's list. It waits in the route's queue if all
+// servers have their maximum of requests. If it returns nil, the answer has the reason.
 //
-// A server that was chosen is told how the attempt went, and released when the
-// exchange on it is over.
+// The result of the attempt is reported to the server, and the server is released when its
+// exchange is over.
 func (s *Servers) choose(ex *exchange.Exchange, tried tried) (*Server, int, *exchange.Answer) {
 	return s.chooseWithin(ex, tried, s.queueTimeout)
 }

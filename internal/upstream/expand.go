@@ -10,15 +10,13 @@ import (
 	"headgate/internal/server/resolve"
 )
 
-// maxMembers is how many servers a route has at most, however many addresses its
-// names stand for.
+// maxMembers limits the servers of a route after names are resolved.
 const maxMembers = 256
 
-// expansion makes servers of the addresses that names stand for. It looks at the
-// names when a request comes, so it costs nothing while there are none, and puts
-// Servers of its own in place of those of the configuration as soon as a name is
-// known: a server for each address. So a name that comes to stand for another
-// address takes no connection to the last one along.
+// expansion makes servers of the addresses of names. It resolves them when a request
+// arrives, so that it has no cost without requests, and replaces the configured Servers as
+// soon as a name is resolved: with a server for each address. A name whose address changes
+// therefore does not use connections to the previous one.
 type expansion struct {
 	// constant
 	of       *Servers
@@ -44,7 +42,7 @@ type holdings struct {
 	}
 }
 
-// Retire ends what the members hold. Who still goes by them opens nothing more.
+// Retire releases the members. Remaining users open no more connections.
 func (h *holdings) Retire() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -66,8 +64,7 @@ func noting(env exchange.Env, in map[string]exchange.Kept) exchange.Env {
 	return env
 }
 
-// named reports whether a target goes by a name, so that it may stand for any
-// number of servers.
+// named reports whether a target has a host name, so that it can be several servers.
 func (t Target) named() bool {
 	if t.Network == "unix" {
 		return false
@@ -76,8 +73,8 @@ func (t Target) named() bool {
 	return err != nil
 }
 
-// expand gives s an expansion if a server of it goes by a name. Own is what is kept
-// for s.
+// expand gives s an expansion if one of its servers has a host name. Own are the kept
+// values of s.
 func (s *Servers) expand(targets []Target, settings Settings, policy Policy, env exchange.Env, own map[string]exchange.Kept) {
 	e := &expansion{of: s, targets: targets, settings: settings, policy: policy, own: own,
 		env: exchange.Env{Log: env.Log, Clock: env.Clock}}
@@ -117,8 +114,7 @@ func (s *Servers) current(now int64) *Servers {
 	return s
 }
 
-// renew makes the members anew. Whoever comes while another does goes by those that
-// there are.
+// renew makes new members. Concurrent callers use the existing ones.
 func (e *expansion) renew(versions uint64) {
 	h := e.held
 	if !h.mu.TryLock() {

@@ -9,7 +9,7 @@ import (
 	"headgate/internal/proto/http1"
 )
 
-// Style is the form of the fields that tell a server about the client.
+// Style is the form of the headers with information about the client.
 type Style uint8
 
 // The styles of the forwarded fields.
@@ -46,9 +46,8 @@ func Forward(style Style, viaRFC bool) exchange.Filter {
 	}
 }
 
-// maxRounds is how often a request may have passed a headgate. More than a few
-// stand in one chain nowhere; a server that is headgate itself, by a name that
-// leads back to it, is a circle.
+// maxRounds limits how often a request may have passed a headgate. Longer chains do not
+// exist; a server whose address is headgate itself is a loop.
 const maxRounds = 8
 
 var loop = &exchange.Answer{Reason: exchange.Loop, Cause: "the request has passed headgate " + strconv.Itoa(maxRounds) + " times: a server's address leads back to it"}
@@ -74,7 +73,7 @@ func loops(h *header.List) bool {
 	return rounds >= maxRounds
 }
 
-// How we stand in Via: as a token alone, or behind the protocol.
+// The pseudonym in Via: a token alone, or after the protocol.
 const viaCompat, viaName = "proxy", "headgate"
 
 func forward(ex *exchange.Exchange, style Style, viaRFC bool) {
@@ -167,8 +166,8 @@ func appendQuoted(b []byte, s string) []byte {
 	return append(b, '"')
 }
 
-// isToken reports whether a host can stand without quotes: most names, and IPv4
-// addresses, without a port.
+// isToken reports whether a host needs no quotes: most names, and IPv4 addresses, without a
+// port.
 func isToken(host string) bool { return http1.ValidName(host) }
 
 // addVia appends our token to what the client sent in Via.

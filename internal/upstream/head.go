@@ -33,9 +33,8 @@ func AppendHead(b []byte, ex *exchange.Exchange, srv *Server, host HostField) []
 	return append(b, "\r\n"...)
 }
 
-// AppendTarget appends the path and query that srv gets: its base path, then
-// what the route left of the path. When nothing is left the base path stands as
-// it is written.
+// AppendTarget appends the path and query for srv: its base path, then the rest of the path
+// that the route left. Without a rest it is the base path as it is written.
 func AppendTarget(b []byte, srv *Server, rq *exchange.Request) []byte {
 	switch {
 	case rq.Path == "*":

@@ -13,9 +13,9 @@ import (
 	"headgate/internal/proto/header"
 )
 
-// Mirror is a source that answers by another one, and sends copies of requests to
-// servers of its own. Nobody waits for those, and what becomes of them shows
-// nowhere but in its numbers. It is safe for use by many goroutines at once.
+// Mirror is a source that wraps another one, and sends copies of requests to its own
+// servers. Copies are not waited for, and their results are only counted. It is safe for
+// concurrent use.
 type Mirror struct {
 	of       exchange.Source
 	to       *Servers
@@ -35,15 +35,14 @@ type Copies struct {
 	MaxRequests int
 	// Timeout bounds a copy, from its start to the end of the response.
 	Timeout time.Duration
-	// Told hears how a request fared. It is called by many goroutines at once;
-	// nil hears nothing.
+	// Told is called with the result of a copy, by many goroutines at once; it may be nil.
 	Told func(Copied)
 }
 
 // Copied is how a copy fared.
 type Copied uint8
 
-// What becomes of copies.
+// The results of copies.
 const (
 	CopySent    Copied = iota // a response came
 	CopyFailed                // none came
@@ -152,8 +151,8 @@ func (m *Mirror) run(c *copied) {
 	m.report(outcome)
 }
 
-// maxDiscarded is how much of the answer to a copy is read for nobody, in bytes. A
-// body that goes on behind it is given up together with its connection.
+// maxDiscarded limits how much of the response to a copy is read, in bytes. A longer body
+// is abandoned together with its connection.
 const maxDiscarded = 16 << 20
 
 // discard reads a response to its end, so that its connection can be kept, unless
@@ -250,7 +249,7 @@ func (b *heldBody) Read(p []byte) (int, error) {
 // Ready reports true: nothing is waited for.
 func (b *heldBody) Ready() bool { return true }
 
-// Whole returns the body as long as nothing of it was read.
+// Whole returns the body as long as no part of it was read.
 func (b *heldBody) Whole() ([]byte, bool) { return b.all, b.at == 0 }
 
 // Close does nothing.

@@ -19,9 +19,8 @@ import (
 // requests at once as the server allows.
 const maxConnsPerPool = 64
 
-// multi holds the HTTP/2 connections of a pool. Requests share them; a connection
-// is opened when those that are there are full, one at a time, and whoever needs it
-// too waits for it.
+// multi holds the HTTP/2 connections of a pool. Requests share them; a connection is opened
+// when the existing ones are full, one at a time, and other requests wait for it.
 type multi struct {
 	// constant
 	only  bool        // the server is known to speak HTTP/2
@@ -31,9 +30,9 @@ type multi struct {
 	mu struct {
 		sync.Mutex
 		conns   []*h2.Conn    // the most recently opened last
-		dial    *dialing      // for whoever comes
+		dial    *dialing      // shared by waiting requests
 		alone   int           // connections that are being opened for one request each
-		news    chan struct{} // closed when there may be room; nil while nobody waits
+		news    chan struct{} // closed when there may be capacity; nil without waiters
 		plain   bool          // the server chose HTTP/1.1 the last time
 		retired bool
 	}
@@ -93,7 +92,7 @@ func (p *Pool) open(ex *exchange.Exchange, alone bool) (opened, error) {
 			return p.openShared(ex, end, d)
 		}
 		news := m.newsLocked()
-		// Who gave a place back before we counted as waiting has told nobody.
+		// A release before this request counted as waiting has notified no waiter.
 		if c := m.placeLocked(); c != nil {
 			m.mu.Unlock()
 			m.waits.Add(-1)
@@ -125,7 +124,7 @@ func (p *Pool) openAlone(ex *exchange.Exchange, end time.Time) (opened, error) {
 
 // openShared opens a connection that others wait for too: d, which it ends.
 func (p *Pool) openShared(ex *exchange.Exchange, end time.Time, d *dialing) (o opened, err error) {
-	err = &dialError{p.address, errors.New("a broken invariant")} // what they hear if it panics
+	err = &dialError{p.address, errors.New("a broken invariant")} // the error for waiters if it panics
 	defer func() {
 		p.multi.mu.Lock()
 		p.multi.mu.dial, d.err = nil, err
@@ -166,7 +165,7 @@ func (m *multi) newsLocked() chan struct{} {
 	return m.mu.news
 }
 
-// freed tells those who wait that there may be room.
+// freed notifies waiting requests that there may be capacity.
 func (m *multi) freed() {
 	if m.waits.Load() == 0 {
 		return
@@ -287,8 +286,7 @@ func (p *Pool) greetFault(err error) error {
 	return &unseen{known.Reason, text}
 }
 
-// unseen is a request that a server has not looked at: it counts as a connection
-// that did not come about.
+// unseen is a request that a server has not processed: it counts as a failed connection.
 type unseen struct {
 	reason exchange.Reason
 	err    error

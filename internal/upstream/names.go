@@ -14,7 +14,7 @@ import (
 	"headgate/internal/server/resolve"
 )
 
-// errDial marks errors from before a connection stood: no byte was sent.
+// errDial marks errors before a connection was established: no byte was sent.
 var errDial = errors.New("connect")
 
 // dialError says which address could not be reached and why.

@@ -13,14 +13,13 @@ import (
 	"headgate/internal/proto/http1"
 )
 
-// lookAfter is how long a kept connection may rest before it is looked at when
-// it is taken. Under load a connection rests for as long as one turn over all
-// clients takes, well below a millisecond; what a server says unasked in that
-// time could as well come after the look. So the look, which is a system call,
-// is spared then. A longer rest would spare more of them, but a second answer that
-// follows the first a little later would be taken for that of the next request. A
-// request that could not be sent again is never sent without, nor any behind
-// a response that more may have come with than was seen of it.
+// lookAfter is how long a pooled connection may be idle before it is checked when it is
+// used. Under load a connection is idle for one turn over all clients, well below a
+// millisecond; data that a server sends unasked in that time could arrive after the check
+// as well. So the check, which is a system call, is skipped then. With a longer time more
+// checks would be skipped, but a second response soon after the first one would be taken
+// for that of the next request. A request that could not be sent again is always checked,
+// and so is a connection whose last response may have been followed by more data.
 const lookAfter = int64(time.Millisecond)
 
 // Pool holds the connections to one address. It outlives plans that leave the

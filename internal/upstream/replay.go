@@ -21,7 +21,7 @@ type replay struct {
 	limit  int         // how much is kept, in bytes
 	full   atomic.Bool // no byte is missing of a body whose length is known
 	whole  atomic.Bool // all of the body came, with its end, and is kept
-	lost   atomic.Bool // it is too long, broke off or was given up
+	lost   atomic.Bool // it is too long, incomplete or was abandoned
 
 	// owned by who reads
 	kept []byte
@@ -53,7 +53,7 @@ func (r *replay) Read(p []byte) (int, error) {
 	switch {
 	case r.lost.Load():
 	case len(r.kept)+n > r.limit || err != nil && err != io.EOF:
-		if r.lost.Store(true); !r.full.Load() { // else somebody may be reading it
+		if r.lost.Store(true); !r.full.Load() { // else a reader may be using it
 			r.kept, r.at = nil, 0
 		}
 	default:
@@ -67,8 +67,8 @@ func (r *replay) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// all returns the body if it is kept and no byte of it is missing, though its end may not
-// have been told yet: over HTTP/2 that can come behind the answer. Any goroutine may ask.
+// all returns the body if it is kept completely, although its end may not have been
+// signalled yet: over HTTP/2 that can follow later. It is safe for concurrent use.
 func (r *replay) all() ([]byte, bool) {
 	if r.lost.Load() || !r.whole.Load() && !r.full.Load() {
 		return nil, false
@@ -81,8 +81,8 @@ func (r *replay) Ready() bool {
 	return r.at < len(r.kept) || r.whole.Load() || r.body.Ready()
 }
 
-// Whole returns the body once all of it has come, as long as this try has read
-// nothing of it.
+// Whole returns the body once all of it has arrived, if this attempt has read no part of
+// it.
 func (r *replay) Whole() ([]byte, bool) {
 	if r.length < 0 || !r.whole.Load() || r.at > 0 {
 		return nil, false

@@ -62,12 +62,12 @@ func (c *Condition) UnmarshalText(text []byte) error {
 // MarshalText writes the condition's word.
 func (c Condition) MarshalText() ([]byte, error) { return []byte(c), nil }
 
-// JSONForm tells editors what a condition looks like; see schema.Formed.
+// JSONForm describes the format of a condition for editors; see schema.Formed.
 func (Condition) JSONForm() (types []string, pattern string) {
 	return []string{"string", "integer"}, `^(connect|reset|timeout|50[2-4](-50[2-4])?)$`
 }
 
-// statuses returns the statuses that a condition stands for.
+// statuses returns the statuses of a condition.
 func (c Condition) statuses() (first, last int, ok bool) {
 	low, high, ranged := strings.Cut(string(c), "-")
 	if !ranged {
@@ -166,7 +166,7 @@ func (r *retry) answers(code int) bool {
 // covers reports whether an attempt that ended so is one to try again for.
 func (r *retry) covers(failure *exchange.Error) bool {
 	if failure == nil {
-		return true // its status was looked at
+		return true // its status was checked
 	}
 	return failure.Reason == exchange.UpstreamReset && r.reset ||
 		failure.Reason == exchange.UpstreamTimeout && r.timeout
@@ -210,10 +210,9 @@ func pause(sent int) {
 	time.Sleep(mean/2 + rand.N(mean))
 }
 
-// repeatable reports whether a request may be sent again that a server has seen,
-// and whether all of its body can be. A server that has answered may still be sent the
-// body, which is read meanwhile: then all of it must be here, and it is readied when
-// that answer was given up.
+// repeatable reports whether a request that a server has received may be sent again, and
+// whether all of its body can be. A server that has responded may still be receiving the
+// body: then all of it must be kept, and it is prepared when that response is abandoned.
 func repeatable(ex *exchange.Exchange, failure *exchange.Error) bool {
 	if !idempotent(ex) {
 		return false
@@ -234,8 +233,8 @@ func uploading(ex *exchange.Exchange) bool {
 	return !ok || c.upload != nil
 }
 
-// maxDrain is how much of a response that nobody gets is read, so that its
-// connection can be kept, in bytes. Nothing is waited for.
+// maxDrain limits how much of an unused response is read, so that its connection can be
+// reused, in bytes. It does not wait for data.
 const maxDrain = 64 << 10
 
 // discard gives up a response and its connection.
@@ -254,8 +253,8 @@ func discard(ex *exchange.Exchange) {
 	ex.Response.Reset()
 }
 
-// Retries says what becomes of ex when a server fails, for Explain; "" when
-// there is nothing to say, as one server has the route to itself.
+// Retries describes what happens with ex when a server fails, for Explain; "" if the route
+// has only one server.
 func (s *Servers) Retries(ex *exchange.Exchange) string {
 	const connect = "a server that cannot be connected to is left for another"
 	switch {

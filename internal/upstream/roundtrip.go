@@ -16,10 +16,10 @@ import (
 	"headgate/internal/proto/wire"
 )
 
-// continueWait is how long a server that was told of a body may take to say
-// that it wants it. Servers that do not know 100-continue say nothing (RFC
-// 9110, section 10.1.1). A client need not wait either: now and then, at first
-// after continueLook, we look whether the body has begun to come.
+// continueWait is how long to wait for a server's 100 Continue. Servers that do not
+// implement it do not respond (RFC 9110, section 10.1.1). A client need not wait either:
+// now and then, at first after continueLook, it is checked whether the body has begun to
+// arrive.
 const (
 	continueWait = time.Second
 	continueLook = 5 * time.Millisecond
@@ -131,9 +131,9 @@ func (c *conn) send(ex *exchange.Exchange, srv *Server, host HostField) error {
 	return nil
 }
 
-// surplus reports whether there is more to read than the answer whose head was
-// read. On a connection that was not looked at when it was taken, the answer may
-// then be something that the server had said unasked, and the real one behind it.
+// surplus reports whether there is unread data after the response whose head was read. On a
+// connection that was not checked before, the response may be data that the server sent
+// unasked, followed by the real one.
 func (c *conn) surplus() bool {
 	switch c.head.Framing {
 	case http1.NoBody:
@@ -153,9 +153,9 @@ func attemptBegan(ex *exchange.Exchange) int64 {
 	return exchange.Now()
 }
 
-// sendBody sends the request body along with the head if it is at hand, and
-// else begins to stream it. A body that the client holds back until it is asked
-// for stays where it is; readHead begins it.
+// sendBody sends the request body along with the head if it is available, and else starts
+// to stream it. A body that the client holds back until 100 Continue waits; readHead starts
+// it.
 func (c *conn) sendBody(ex *exchange.Exchange) error {
 	body := ex.Request.Body
 	if body == nil {
@@ -399,9 +399,9 @@ func (c *conn) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// wasReset reports whether the end of a body that goes on until the connection closes
-// was no orderly one. A socket tells of a reset once: when the upload has heard of it,
-// what is read ends as if the server had closed.
+// wasReset reports whether the end of a body that is delimited by the end of the connection
+// was a reset. A socket reports a reset once: when the upload has got it, a read returns an
+// orderly end.
 func (c *conn) wasReset() bool {
 	return c.head.Framing == http1.UntilClose && c.upload != nil && c.upload.metReset()
 }
@@ -444,7 +444,7 @@ func (c *conn) Close() error {
 		whole = whole && c.upload.settled(settleTime) && c.upload.wait() == nil
 		c.abortUpload()
 	} else if c.held {
-		// The server was told of a body that never came.
+		// the server has the head of a body that never came
 		whole = false
 	}
 	if !whole {

@@ -29,7 +29,7 @@ func (e *tlsError) Error() string { return fmt.Sprintf("TLS with %s: %s", e.addr
 // Unwrap returns the error of crypto/tls.
 func (e *tlsError) Unwrap() error { return e.err }
 
-// Is reports whether target is errDial: nothing of the request was sent.
+// Is reports whether target is errDial: no part of the request was sent.
 func (e *tlsError) Is(target error) bool { return target == errDial }
 
 // shake makes a TLS connection of nc by end. nc is closed if it fails.
@@ -98,7 +98,7 @@ func expiry(cert *x509.Certificate) string {
 	return "the server's certificate has expired on " + cert.NotAfter.UTC().Format(time.RFC3339)
 }
 
-// maxNames is how many names of a certificate are told.
+// maxNames limits the names of a certificate in a message.
 const maxNames = 5
 
 // namesOf returns the names that a certificate is for.

@@ -1,12 +1,11 @@
-// Package upstream is the side of the servers: the source that picks one of a
-// route's servers, sends it the request, and makes its answer the response.
+// Package upstream is the source that forwards requests: it selects one of a route's
+// servers, sends it the request, and makes its response that of the exchange.
 //
-// servers.go holds the steps of one exchange, choose.go the choice of a
-// server, attempt.go one attempt at it, pool.go the connections that are kept,
-// roundtrip.go the HTTP/1.1 spoken over one of them (http2/client speaks HTTP/2),
-// head.go the exact bytes a server gets, and forward.go the forwarded fields.
-// retry.go says what is sent again, sticky.go whose client it is, mirror.go who
-// gets a copy; how servers stand is internal/server/health's.
+// servers.go has the steps of one exchange, choose.go the selection of a server, attempt.go
+// one attempt, pool.go the pooled connections, roundtrip.go HTTP/1.1 on one of them
+// (package h2 implements HTTP/2), head.go the exact bytes of a request, and forward.go the
+// forwarded headers. retry.go decides about retries, sticky.go about affinity, mirror.go
+// sends copies; the state of servers is in internal/server/health.
 package upstream
 
 import (
@@ -25,11 +24,11 @@ import (
 // Servers is the source of a route that has servers. It is safe for use by
 // many goroutines at once.
 type Servers struct {
-	// What every request looks at stands first. Of very many routes each request comes to
-	// another one, and waits for the memory of it.
-	expansion *expansion // nil when no server goes by a name
-	retry     *retry     // nil when nothing is sent twice
-	pins      *pins      // nil when clients are not told whom they belong to
+	// Fields that every request reads are first: with many routes each request uses a
+	// different one, and loads its memory.
+	expansion *expansion // nil if no server has a host name
+	retry     *retry     // nil without retries
+	pins      *pins      // nil without sticky cookies
 	list      []*Server
 	group     balance.Group
 	by        balance.By // what requests are hashed by
@@ -52,19 +51,17 @@ type Policy struct {
 	// Affinity keeps clients at the server that answered them first; nil does
 	// not.
 	Affinity *Affinity
-	// Expand is whether a name that stands for several addresses is as many
-	// servers.
+	// Expand is whether a name with several addresses is several servers.
 	Expand bool
-	// Retried hears of each retry: true when there is one, false when the
-	// budget refused it. It is called by many goroutines at once; nil hears
-	// nothing.
+	// Retried is called for each retry: true if it is made, false if the budget rejected
+	// it. It is called by many goroutines at once; it may be nil.
 	Retried func(sent bool)
 	// Proxy and Route are whose servers they are. Their run-time state is kept
 	// under these names.
 	Proxy, Route string
 	// Health is how they are watched.
 	Health Health
-	// FailClosed is whether nobody is asked when all servers are unhealthy.
+	// FailClosed is whether no requests are sent while all servers are unhealthy.
 	FailClosed bool
 	// Balance is how a server is chosen.
 	Balance balance.Choice
@@ -78,7 +75,7 @@ type Policy struct {
 
 // Server is one upstream address of a route.
 type Server struct {
-	// URL is the address as configured; the log tells it.
+	// URL is the address as configured, for the log.
 	URL string
 	// Base is the base path. It begins with "/".
 	Base string
@@ -98,15 +95,15 @@ type Server struct {
 	// Authority is the Host that the server gets if the route says "upstream".
 	Authority string
 
-	member string // the address, of a name that stands for several
+	member string // the address, if the name has several
 	judge  *health.Policy
 }
 
 // Counter counts attempts at a server.
 type Counter interface {
-	// Tried hears of each attempt: exchange.None when a response head came, and how
-	// long that took, else the reason why none did. It is called by many goroutines
-	// at once.
+	// Tried is called for each attempt: with exchange.None and the time to the response
+	// head, else with the reason why there was none. It is called by many goroutines at
+	// once.
 	Tried(reason exchange.Reason, firstByte time.Duration)
 }
 
@@ -114,17 +111,16 @@ type Counter interface {
 type Target struct {
 	// URL is the text that is shown.
 	URL string
-	// Network is "tcp", which "" stands for, or "unix", or "srv".
+	// Network is "tcp" or "", "unix", or "srv".
 	Network string
 	// Address is host:port to connect to, where the host may be a name, or the
 	// path of a Unix socket, or the name of a service with SRV records.
 	Address string
-	// Member tells the address of a server that goes by the name of several.
+	// Member is the address of one server of a name with several.
 	Member string
-	// Reach is where connections go, when that is known already: the address that
-	// Address stands for now; "" is Address.
+	// Reach is the resolved Address, if that is known; "" is Address.
 	Reach string
-	// Secure is how TLS is spoken; nil speaks none.
+	// Secure are the TLS settings; nil means no TLS.
 	Secure *Secure
 	// HTTP2 is whether a server without TLS is spoken to in HTTP/2, without asking
 	// first. With TLS the server chooses.
@@ -154,8 +150,8 @@ type Settings struct {
 	BodyIdle time.Duration
 	// HeadSize is the largest response head, in bytes.
 	HeadSize int
-	// ResolveInterval is how long the addresses of a name are believed at most,
-	// Resolvers who is asked for them; nobody is the system's own.
+	// ResolveInterval is how long the addresses of a name are cached at most, Resolvers the
+	// name servers; the default is the system's.
 	ResolveInterval time.Duration
 	Resolvers       []netip.AddrPort
 	// ContinueWait is how long a body that waits to be asked for waits for a server
@@ -248,7 +244,7 @@ func (s *Server) base() string {
 	return s.Base
 }
 
-// known returns what tells a server from the others of its route.
+// known returns what identifies a server in its route.
 func (s *Server) known() string {
 	if s.member == "" {
 		return s.URL
@@ -276,7 +272,7 @@ func (s *Servers) Respond(ex *exchange.Exchange) *exchange.Answer {
 	if s.retry != nil {
 		s.retry.countRequest(ex)
 	}
-	var held *Server // whose place is given back here if something panics
+	var held *Server // whose slot is released here after a panic
 	defer func() {
 		if held != nil {
 			held.dropped(ex)
@@ -325,8 +321,7 @@ func (s *Servers) first(ex *exchange.Exchange) (*Server, int, *exchange.Answer) 
 	return s.choose(ex, tried{})
 }
 
-// next returns the server that ex goes to after an attempt that brought nothing, nil
-// when what it brought stands.
+// next returns the server for ex after a failed attempt, nil if the result is final.
 func (s *Servers) next(ex *exchange.Exchange, failure *exchange.Error, tried tried, sent *int) (*Server, int) {
 	if connectFailed(failure) {
 		if late(ex, *sent) {
@@ -355,11 +350,10 @@ func (s *Servers) again(ex *exchange.Exchange) {
 	s.retry.report(true)
 	untell(ex)
 	discard(ex)
-	afresh(ex) // nobody reads the body any more
+	afresh(ex) // the body is no longer read
 }
 
-// answer returns what a client is told of the last attempt, nil when that brought a
-// response.
+// answer returns the answer for the last attempt, nil if that has a response.
 func answer(failure *exchange.Error) *exchange.Answer {
 	if failure == nil {
 		return nil
@@ -367,7 +361,7 @@ func answer(failure *exchange.Error) *exchange.Answer {
 	if failure.Err == nil {
 		return exchange.Fail(failure.Reason, "")
 	}
-	return exchange.Fail(failure.Reason, failure.Err.Error()) // the reason stands beside it
+	return exchange.Fail(failure.Reason, failure.Err.Error()) // the reason is recorded separately
 }
 
 // late reports whether the time of a request is used up by servers that could not

@@ -11,8 +11,8 @@ import (
 	"headgate/internal/upstream/h2"
 )
 
-// maxRepeats is how often a request is sent again to a server that has not looked
-// at it. From the second time on there is a pause before. None begins after the request
+// maxRepeats limits how often a request is sent again to a server that has not processed
+// it. From the second time on there is a pause before. None begins after the request
 // timeout.
 const maxRepeats = 10
 
@@ -28,9 +28,8 @@ func (s *Server) Ended() { s.released() }
 // Broke is Ended for a response that the server broke off.
 func (s *Server) Broke(err error) { s.broke(err) }
 
-// attemptShared makes one attempt at one server that may speak HTTP/2. A request that
-// the server has not looked at, as it ended the connection meanwhile, goes over
-// another one.
+// attemptShared makes one attempt at one server that may use HTTP/2. A request that the
+// server has not processed, because it ended the connection, is sent over another one.
 func (s *Servers) attemptShared(ex *exchange.Exchange, srv *Server) *exchange.Error {
 	began := attemptBegan(ex)
 	stream := h2.NewStream(ex, began, srv)

@@ -11,9 +11,9 @@ import (
 
 // Health configures the health checks of a route's servers.
 type Health struct {
-	// Check says how they are asked; nil asks nothing.
+	// Check configures the health checks; nil means none.
 	Check *health.Config
-	// Ejection says when one is left alone that fails requests.
+	// Ejection configures when a server that fails requests is ejected.
 	Ejection health.Ejection
 	// Breaker says when a circuit opens; nil has no circuits.
 	Breaker *health.Breaker
@@ -47,8 +47,8 @@ func (s *Servers) addServers(r *room, targets []Target, settings Settings, p *Po
 	}
 }
 
-// identity names a server in its route: its URL, and which of them if that stands
-// in the list several times.
+// identity returns the identity of a server in its route: its URL, and an index if the list
+// has it several times.
 func identity(targets []Target, i int) string {
 	url, n := targets[i].URL, 1
 	if member := targets[i].Member; member != "" {
@@ -104,9 +104,9 @@ type place struct {
 	maxRequests, queueLength int // of a server without a bound 0
 }
 
-// check has a server asked whether it is well. One check serves all routes that
-// want the same of the same address. It goes the way of requests, through a pool
-// that keeps no connection.
+// check starts the health checks of a server. One check serves all routes with the same
+// address and settings. It uses the path of requests, through a pool that keeps no
+// connection.
 func (s *Server) check(t *Target, id string, settings Settings, p *Policy, env exchange.Env) {
 	c := p.Health.Check
 	rounds := health.KeepRounds(env)
@@ -194,7 +194,7 @@ func (s *Server) countAttempt(ex *exchange.Exchange, failure *exchange.Error) {
 	}
 }
 
-// dropped ends an attempt of ex that panicked: nothing of it is known.
+// dropped ends an attempt of ex that panicked, without a result.
 func (s *Server) dropped(ex *exchange.Exchange) {
 	if s.circuit != nil {
 		s.circuit.Undone(ex.Times.Tried)
@@ -214,8 +214,8 @@ func (s *Server) tellCircuit(ex *exchange.Exchange, failure *exchange.Error) {
 	}
 }
 
-// observe tells the balance how long an attempt took. A failure counts as a slow
-// answer: a server that fails at once must not draw requests.
+// observe records the time of an attempt for load balancing. A failure counts as a slow
+// response: a server that fails immediately must not attract requests.
 func (s *Server) observe(ex *exchange.Exchange, reason exchange.Reason) {
 	const penalty = time.Second
 	if reason == exchange.None {
@@ -226,9 +226,9 @@ func (s *Server) observe(ex *exchange.Exchange, reason exchange.Reason) {
 	s.live.Observe(max(time.Duration(now-ex.Times.Tried), penalty), now)
 }
 
-// released ends the exchange on the server that choose began. It is called once
-// for each: by tell when an attempt failed, and by whoever has the response when that is
-// closed; broke is called instead when the server broke it off.
+// released ends the exchange on the server that choose acquired. It is called once for
+// each: by tell after a failed attempt, and by the owner of the response when that is
+// closed; broke is called instead if the server's response was incomplete.
 func (s *Server) released() {
 	s.live.Ended()
 	s.live.Release()
@@ -263,8 +263,8 @@ func (s *Standing) Word() string {
 	return s.State.String()
 }
 
-// Standing returns how the servers stand, in the order of the configuration, with
-// the results of their checks if that is asked for.
+// Standing returns the states of the servers, in the order of the configuration, with the
+// results of their checks if results is true.
 func (s *Servers) Standing(results bool) []Standing {
 	s = s.current(exchange.Now())
 	out := make([]Standing, len(s.list))
@@ -285,7 +285,7 @@ func (s *Server) standing(results bool) Standing {
 	return out
 }
 
-// Standing returns how the server stands.
+// Standing returns the state of the server.
 func (s *Server) Standing() Standing { return s.standing(false) }
 
 // Likely returns the place of the server that ex would be sent to, -1 when that
@@ -312,8 +312,8 @@ type Place struct {
 // Place returns the server at place i of the configuration.
 func (s *Servers) Place(i int) Place { return Place{s, i} }
 
-// Now returns how the server stands. Of a name that stands for several addresses it
-// is all that runs on them, and the state of the first that is best.
+// Now returns the state of the server. For a name with several addresses it has the sum of
+// their active requests, and the state of the best one.
 func (p Place) Now() health.Status {
 	srv := p.servers.list[p.at]
 	m := p.servers.current(exchange.Now())

@@ -95,10 +95,10 @@ func newPins(a *Affinity, list []*Server) *pins {
 
 // affinity is the server of a client, from its cookie.
 type affinity struct {
-	// token is what the client's cookie says of its server; zero without one.
+	// token is the value of the client's cookie; zero without one.
 	token pin
-	// cookie is what the response tells the client, the value of a Set-Cookie field,
-	// or "" when it knows already, or when no server answered.
+	// cookie is the value of a Set-Cookie header for the response, or "" if the client has
+	// it already, or if no server responded.
 	cookie string
 }
 
@@ -106,15 +106,14 @@ type affinity struct {
 // is for the same client.
 var affinities = exchange.NewSlot[affinity](true)
 
-// untell takes back what the client was to be told, as another server is asked.
+// untell discards the cookie of the response, because another server is tried.
 func untell(ex *exchange.Exchange) {
 	if a := affinities.Get(ex); a != nil {
 		a.cookie = ""
 	}
 }
 
-// served notes what the client is to be told when the server at a place of the
-// list has answered.
+// served prepares the cookie for the response of the server at an index of the list.
 func (k *pins) served(ex *exchange.Exchange, at int) {
 	a := affinities.Get(ex)
 	if a == nil {
@@ -251,9 +250,9 @@ func (k *sticky) strip(ex *exchange.Exchange, value string) string {
 	return stripped
 }
 
-// response sets the cookie where a server answered that the client's cookie did
-// not name. A response that any cache may give to anybody carries none: whoever
-// got it from there would come to belong to that server too.
+// response sets the cookie if the response is from a server other than that of the client's
+// cookie. A response that shared caches may store has none: clients that get it from a
+// cache would be assigned to that server, too.
 func (k *sticky) response(ex *exchange.Exchange) {
 	if a := affinities.Get(ex); a != nil && a.cookie != "" && !ex.Response.Ours && !shared(&ex.Response.Header) {
 		ex.Response.Header.Add(header.SetCookie, a.cookie)

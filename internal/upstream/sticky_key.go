@@ -14,8 +14,8 @@ import (
 	"headgate/internal/store"
 )
 
-// AffinityKey is what sticky cookies are made with. Whoever has it can tell
-// which cookie stands for which server, and no more.
+// AffinityKey is the key of sticky cookies. It only reveals which cookie belongs to which
+// server.
 type AffinityKey struct {
 	key [affinityBytes]byte
 	// keep is where it is to be kept, nil if it is kept already or nowhere.
@@ -26,7 +26,7 @@ type AffinityKey struct {
 
 const affinityBytes = 32
 
-// NewAffinityKey makes a key that nobody else has and that is kept nowhere.
+// NewAffinityKey makes a random key that is not stored.
 func NewAffinityKey() *AffinityKey {
 	k := &AffinityKey{fault: errors.New("there is no state directory for their key")}
 	rand.Read(k.key[:])

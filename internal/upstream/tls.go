@@ -29,16 +29,16 @@ type TLS struct {
 
 // Secure are TLS settings for a server, with their files loaded.
 type Secure struct {
-	// Name is asked for and verified: a host name or an IP address.
+	// Name is sent in the handshake and verified: a host name or an IP address.
 	Name string
-	// Authorities sign the server's certificate; nil stands for the system's.
+	// Authorities are the trusted authorities; nil means the system's.
 	Authorities *x509.CertPool
-	// Unverified makes every certificate do.
+	// Unverified disables verification.
 	Unverified bool
 	// Certificate returns the certificate that is shown to the server; nil shows
 	// none. It is called by many goroutines at once.
 	Certificate func() *tls.Certificate
-	// Key tells these settings from others, the contents of files among them.
+	// Key identifies these settings, including the contents of files.
 	Key string
 }
 

@@ -40,7 +40,7 @@ func (t *tunnel) Write(p []byte) (int, error) {
 	return len(p), t.nc.Flush()
 }
 
-// CloseWrite tells the server that the client sends no more.
+// CloseWrite signals the end of the data to the server.
 func (t *tunnel) CloseWrite() error { return t.nc.CloseWrite() }
 
 // SetIdle sets how long a read or a write may wait.
@@ -65,7 +65,7 @@ func (t *tunnel) Conn() (*netconn.Conn, *netconn.Buffer) { return t.nc, &t.buf }
 // parting is a tunnel as the body of the response that began it, which ends with it.
 type parting tunnel
 
-// Read tells that there is no body.
+// Read reports that there is no body.
 func (p *parting) Read([]byte) (int, error) { return 0, io.EOF }
 
 // Ready reports that nothing has to be waited for.

@@ -47,7 +47,8 @@ func (u *upload) run() {
 	}
 }
 
-// end tells who waits. What panicked was on the client's side: the body that was read.
+// end wakes the waiting goroutine. A panic here comes from the client's side: the body that
+// was read.
 func (u *upload) end() {
 	if v := recover(); v != nil {
 		u.ex.Broken(v, "request body")
@@ -56,7 +57,7 @@ func (u *upload) end() {
 	u.finished.Store(exchange.Now())
 	close(u.done)
 	if _, client := u.err.(*exchange.Error); client {
-		// The client's fault: nobody has to wait for the server any more.
+		// the client failed: stop waiting for the server
 		u.nc.Kick()
 	}
 }
@@ -119,10 +120,9 @@ func (u *upload) running() bool { return u != nil && u.finished.Load() == 0 }
 // A quick server answers before we have come back from sending the last bytes.
 const settleTime = 10 * time.Millisecond
 
-// resetTime is how long an upload may take to hear that the server has reset its
-// connection, once all that the server sent is read. It is woken by that at the same
-// moment, so most of it is for a busy machine. Nothing but the end of a response waits
-// so long, and only while its request is still on the way.
+// resetTime is how long an upload waits for a reset of the connection, once all data of the
+// server is read. The reset arrives at the same moment, so most of the time is for a busy
+// machine. Only the end of a response waits for it, while its request is still being sent.
 const resetTime = 100 * time.Millisecond
 
 // metReset reports whether the upload has ended because the server has reset its
@@ -161,8 +161,8 @@ func (u *upload) wait() error {
 	return u.err
 }
 
-// abort ends the upload and waits until it has: the client's body is given up,
-// and a write to the server is cut short by closing its connection.
+// abort ends the upload and waits until it has: the client's body is abandoned, and a write
+// to the server is interrupted by closing its connection.
 func (u *upload) abort() {
 	if u.running() {
 		u.body.Close()

@@ -65,7 +65,7 @@ type finding struct {
 	code, text string
 }
 
-// compareAccess tells what a change of who may use a route means.
+// compareAccess describes a change of who can use a route.
 func compareAccess(before, after access) []finding {
 	var out []finding
 	add := func(s Severity, code, text string) { out = append(out, finding{s, code, text}) }
@@ -145,7 +145,7 @@ func compareLimits(out []finding, before, after access) []finding {
 	case after.rate == nil:
 		add(Warning, "limit_removed", "no longer limits how many requests a client makes")
 	case before.rate.Mode != ratelimit.Observe && after.rate.Mode == ratelimit.Observe:
-		add(Warning, "limit_removed", "only observes its rate limit, and refuses nobody")
+		add(Warning, "limit_removed", "only observes its rate limit, and rejects no requests")
 	default:
 		if int64(after.rate.Requests)*int64(before.rate.Period) > int64(before.rate.Requests)*int64(after.rate.Period) {
 			add(Warning, "limit_loosened", "lets each client make more requests")
@@ -225,7 +225,7 @@ func shown(prefix string) string {
 	return prefix
 }
 
-// labelOf is what tells a route from the others of its proxy.
+// labelOf distinguishes the route from others of its proxy.
 func labelOf(r *config.Route) string { return matchers.Label(shown(r.Prefix()), r.Matchers) }
 
 // longest returns the route of a proxy that takes the requests for a path which match some

@@ -13,8 +13,8 @@ import (
 	"headgate/internal/feature/redirects"
 )
 
-// judgeFields tells what single fields open. Access of proxies is not among them: it
-// takes more than one field to know.
+// judgeFields describes what single fields open. Access of proxies is not among them: it
+// depends on several fields.
 func (r *reviewer) judgeFields() {
 	for i := range r.Difference.Objects {
 		o := &r.Difference.Objects[i]
@@ -36,7 +36,7 @@ func (r *reviewer) judgeFields() {
 	}
 }
 
-// judgeField tells what one field opens.
+// judgeField describes what one field opens.
 func (r *reviewer) judgeField(at Address, f *config.FieldChange) {
 	warn := func(s Severity, code, text, remedy string) { r.warn(at, s, code, f.Path, remedy, "%s", around(f)+text) }
 	on, off := string(f.After) == "true", string(f.After) != "true"
@@ -59,13 +59,13 @@ func (r *reviewer) judgeField(at Address, f *config.FieldChange) {
 	case name == "request_body_limit" && (f.Change == config.Removed || string(f.After) == `"0"`):
 		warn(Warning, "limit_removed", "request bodies may have any size that is not limited elsewhere", "")
 	case name == "trusted" && (strings.HasSuffix(f.Path, "client_ip.trusted") || strings.Contains(f.Path, "proxy_protocol")):
-		if wide := everybody(f.After); wide != "" {
+		if wide := everyAddress(f.After); wide != "" {
 			warn(Danger, "everybody_trusted", "every client is trusted about its address, because of "+wide, "name the proxies in front alone")
 		}
 	}
 }
 
-// around returns the words for where a field stands, ": route /api: ".
+// around returns the description of the parts around a field, ": route /api: ".
 func around(f *config.FieldChange) string {
 	if f.Within == "" {
 		return ": "
@@ -73,8 +73,8 @@ func around(f *config.FieldChange) string {
 	return ": " + shorten(f.Within) + ": "
 }
 
-// everybody returns the network of a list that has every address in it.
-func everybody(raw json.RawMessage) string {
+// everyAddress returns the network of a list that contains every address.
+func everyAddress(raw json.RawMessage) string {
 	var list []string
 	_ = json.Unmarshal(raw, &list)
 	for _, text := range list {
@@ -85,8 +85,8 @@ func everybody(raw json.RawMessage) string {
 	return ""
 }
 
-// judgeServers tells of servers whose certificates nobody checks any more, and of
-// routes whose servers take no new clients.
+// judgeServers reports servers whose certificates are no longer verified, and routes whose
+// servers get no new clients.
 func (r *reviewer) judgeServers(at Address, before, after *config.Proxy) {
 	var was map[string]bool
 	if before != nil {
@@ -153,19 +153,19 @@ func (r *reviewer) judgeStream(at Address, before, after *config.TCPProxy) {
 	}
 }
 
-// judgeAdmin tells of an admin listener that others than this machine can reach.
+// judgeAdmin reports an admin listener that other machines can reach.
 func (r *reviewer) judgeAdmin(at Address) {
 	before, after := r.Before.Admin.Address, r.After.Admin.Address
 	switch {
 	case !after.IsValid() && before.IsValid():
 		r.warn(at, Warning, "admin_closed", "address", "", ": metrics, status and the API are answered nowhere")
 	case after.IsValid() && !after.Addr().IsLoopback() && (!before.IsValid() || before.Addr().IsLoopback()):
-		// There it speaks TLS only, and nobody gets anything without a sign-in.
-		r.warn(at, Warning, "admin_opened", "address", "let a firewall keep away who needs not reach it", ": other machines can reach it at %v, by TLS and with a sign-in", after)
+		// there it requires TLS and a sign-in
+		r.warn(at, Warning, "admin_opened", "address", "restrict access with a firewall", ": other machines can reach it at %v, with TLS and a sign-in", after)
 	}
 }
 
-// judgeRules tells of redirect rules that can never match, in what changed.
+// judgeRules reports changed redirect rules that can never match.
 func (r *reviewer) judgeRules() {
 	for _, o := range r.Difference.Objects {
 		if o.Change == config.Removed {
@@ -193,8 +193,8 @@ func (r *reviewer) judgeRules() {
 	}
 }
 
-// deadRules tells of the rules of a list that can never match: because one before
-// takes all, or because no path of the route begins as the rule wants.
+// deadRules reports the rules of a list that can never match: because an earlier one
+// matches everything, or because no path of the route has the required beginning.
 func (r *reviewer) deadRules(at Address, prefix string, rules redirects.Config) {
 	on := ": redirect rule "
 	if prefix != "" {
@@ -209,7 +209,7 @@ func (r *reviewer) deadRules(at Address, prefix string, rules redirects.Config) 
 		case all != "":
 			r.warn(at, Warning, "never_matches", "", "move it before that rule, or remove it", "%s can never match: rule %s before it takes every path", on+shorten(text), shorten(all))
 		case seen[text]:
-			r.warn(at, Warning, "never_matches", "", "remove one of them", "%s can never match: it stands there twice", on+shorten(text))
+			r.warn(at, Warning, "never_matches", "", "remove one of them", "%s can never match: it is listed twice", on+shorten(text))
 		case anchored && !strings.HasPrefix(begins, "/") && begins != "":
 			r.warn(at, Warning, "never_matches", "", "begin it with ^/", "%s can never match: paths begin with /", on+shorten(text))
 		case anchored && prefix != "" && !strings.HasPrefix(begins, prefix) && !strings.HasPrefix(prefix, begins):
@@ -249,8 +249,8 @@ func takesAll(expr, prefix string) bool {
 	return anchored && prefix != "" && begins != "" && strings.HasPrefix(prefix, begins) && expr == "^"+regexp.QuoteMeta(begins)
 }
 
-// deadHosts tells of virtual hosts that no request can have: hosts are compared in
-// lower case.
+// deadHosts reports virtual hosts that no request can have: hosts are compared in lower
+// case.
 func (r *reviewer) deadHosts(at Address, p *config.Proxy) {
 	for _, h := range p.VirtualHosts {
 		expr, ok := strings.CutPrefix(h, "~")
@@ -263,7 +263,7 @@ func (r *reviewer) deadHosts(at Address, p *config.Proxy) {
 	}
 }
 
-// needsCapital reports whether every match of an expression has a capital letter.
+// needsCapital reports whether every match of an expression contains a capital letter.
 func needsCapital(re *syntax.Regexp) bool {
 	switch re.Op {
 	case syntax.OpLiteral:

@@ -86,9 +86,9 @@ type taker struct {
 	via string
 }
 
-// ownerOf returns who takes the requests of a host for a path on one of these ports; the
-// proxy is nil if nobody does. The best class of host that names it decides alone, as
-// the match of requests does.
+// ownerOf returns which route gets the requests of a host for a path on one of these ports;
+// the proxy is nil if there is none. The best class of host that matches decides alone, as
+// for requests.
 func (c *claims) ownerOf(host, path string, ports []string) taker {
 	exact := host != anyHost && !strings.HasPrefix(host, "*.") && !strings.HasPrefix(host, "~")
 	for _, via := range viaOf(host) {
@@ -153,10 +153,10 @@ func share(a, b []string) bool {
 	return len(a) == 0 || len(b) == 0 || slices.ContainsFunc(a, func(name string) bool { return slices.Contains(b, name) })
 }
 
-// maxLooks bounds the work for hosts, in routes looked at.
+// maxLooks limits the work for hosts, in routes.
 const maxLooks = 4 << 20
 
-// fate is what becomes of the requests for a path of some hosts.
+// fate is how requests for a path of some hosts are handled after the change.
 type fate struct {
 	code        string
 	from, to    string // proxies
@@ -166,8 +166,8 @@ type fate struct {
 	lessSecured bool
 }
 
-// judgeHosts tells of hosts and paths that nobody answers any more, and of those that
-// another proxy answers.
+// judgeHosts reports hosts and paths that no proxy serves any more, and those that move to
+// another proxy.
 func (r *reviewer) judgeHosts() {
 	changed := map[string]bool{}
 	hosts := map[string]bool{anyHost: true}
@@ -278,7 +278,7 @@ func (j *hostJudge) compare(host, path string, ports []string) {
 	}
 }
 
-// addSentences makes sentences of what becomes of hosts.
+// addSentences adds the sentences about hosts.
 func (j *hostJudge) addSentences() {
 	keys := slices.SortedFunc(maps.Keys(j.fates), func(a, b fate) int {
 		return strings.Compare(a.from+" "+a.to+" "+a.path+" "+a.code+a.toVia, b.from+" "+b.to+" "+b.path+" "+b.code+b.toVia)
@@ -317,8 +317,8 @@ func (j *hostJudge) addSentences() {
 	}
 }
 
-// owner is the object that a take-over is told at: the proxy that takes, if the change
-// is about it, else the one that gives.
+// owner is the object at which a moved host is reported: the proxy that gets it, if the
+// change affects it, else the previous one.
 func (j *hostJudge) owner(f fate) Address {
 	if at := (Address{"proxies", f.to}); j.r.objects[at] != nil {
 		return at

@@ -59,7 +59,7 @@ func proxyOutline(p *config.Proxy) string {
 	return text
 }
 
-// judgePorts tells what drains, and who will get a self-signed certificate.
+// judgePorts reports what drains, and which clients will get a self-signed certificate.
 func (r *reviewer) judgePorts() {
 	for _, o := range r.Difference.Objects {
 		at := Address{o.Kind, o.Name}
@@ -77,7 +77,7 @@ func (r *reviewer) judgePorts() {
 			}
 			switch moved := after != nil && after.Active && before.Address != after.Address; {
 			case after == nil || !after.Active:
-				r.warn(at, Warning, "port_closed", "", "", ": nobody listens at %v any more for %s", before.Address, r.onPort(o.Name))
+				r.warn(at, Warning, "port_closed", "", "", ": headgate no longer listens at %v for %s", before.Address, r.onPort(o.Name))
 				r.drain(at, fmt.Sprint(before.DrainTimeout))
 			case moved:
 				r.warn(at, Info, "port_moved", "", "", ": %s on it", r.answerOn(o.Name))
@@ -144,8 +144,8 @@ func (r *reviewer) drain(at Address, within string) {
 	r.addSentence(at, Sentence{Severity: Info, Code: "connections_drain", Text: ": " + counted(n, "open connection", "open connections") + " will drain, and what is left after " + within + " is cut"})
 }
 
-// judgeCertificates tells of hosts whose clients get a self-signed certificate from
-// now on. Only the compiled configuration knows them.
+// judgeCertificates reports hosts whose clients will get a self-signed certificate. Only
+// the compiled configuration has them.
 func (r *reviewer) judgeCertificates() {
 	if r.Running == nil {
 		return

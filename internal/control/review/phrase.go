@@ -11,7 +11,7 @@ import (
 	"headgate/internal/schema"
 )
 
-// describe tells of every object in the difference.
+// describe describes every object in the difference.
 func (r *reviewer) describe() {
 	for i := range r.Difference.Objects {
 		o := &r.Difference.Objects[i]
@@ -32,7 +32,7 @@ func (r *reviewer) describe() {
 	}
 }
 
-// spot is where in its object a field stands.
+// spot is the position of a field in its object.
 type spot struct {
 	// subject are the parts of the object around the field, in words: "route /api",
 	// "server http://10.0.0.7:3000". Where it is empty the object itself is.
@@ -45,7 +45,7 @@ type spot struct {
 	isOne   bool
 }
 
-// place finds a field by its path, and names what stands around it.
+// place finds a field with its path, and describes the parts around it.
 func place(o *schema.Object, f *config.FieldChange) spot {
 	var s spot
 	steps := fold(o, split(f.Path))
@@ -145,8 +145,8 @@ func calledLists(o *schema.Object, steps []step) int {
 	return n
 }
 
-// cut takes the words for the first part off those for all parts. What a part is
-// called may have commas in it, so the next one is looked for by its noun.
+// cut removes the description of the first part from that of all parts. Descriptions can
+// contain commas, so the next one is searched with its noun.
 func cut(within string, left int, o *schema.Object, steps []step) (first, rest string) {
 	if left == 0 {
 		return within, ""
@@ -197,7 +197,7 @@ func (s spot) sentence(f *config.FieldChange) string {
 	return subject + predicate(field, strings.Join(names, " "), f)
 }
 
-// one tells of an element that came or went.
+// one describes an element that was added or removed.
 func (s spot) one(field *schema.Field, f *config.FieldChange) string {
 	element := s.element
 	if element == "" {
@@ -213,7 +213,7 @@ func (s spot) one(field *schema.Field, f *config.FieldChange) string {
 	return "gets " + element
 }
 
-// predicate tells of a field that is called name.
+// predicate describes a field that is called name.
 func predicate(field *schema.Field, name string, f *config.FieldChange) string {
 	switch {
 	case f.Change == config.Moved:
@@ -241,7 +241,7 @@ func predicate(field *schema.Field, name string, f *config.FieldChange) string {
 	return valuePredicate(field, name, f.Change, before, after)
 }
 
-// valuePredicate tells of a field by its values in words.
+// valuePredicate describes a field with its values.
 func valuePredicate(field *schema.Field, name string, change config.Verb, before, after string) string {
 	isObject := field.Type.Kind == schema.Struct
 	isList := field.Type.Kind == schema.List
@@ -272,7 +272,7 @@ func valuePredicate(field *schema.Field, name string, change config.Verb, before
 	return "sets " + name + " to " + after + " (was " + before + ")"
 }
 
-// switched tells of a field that is on or off.
+// switched describes a field that is on or off.
 func switched(name string, f *config.FieldChange) string {
 	switch {
 	case f.Change == config.Removed:
@@ -285,7 +285,7 @@ func switched(name string, f *config.FieldChange) string {
 	return "sets " + name + " to " + value(nil, nil, f.After, "")
 }
 
-// hiddenPredicate tells of a field whose value is shown to nobody.
+// hiddenPredicate describes a field whose value is secret.
 func hiddenPredicate(name string, change config.Verb) string {
 	switch change {
 	case config.Added:
@@ -296,8 +296,8 @@ func hiddenPredicate(name string, change config.Verb) string {
 	return "gets another " + name
 }
 
-// listChange tells what came to a list of plain values and what left it; "" if that
-// cannot be told.
+// listChange describes what was added to a list of plain values and removed from it; "" if
+// that is not possible.
 func listChange(name string, f *config.FieldChange) string {
 	var before, after []string
 	if len(f.Before) > 0 && json.Unmarshal(f.Before, &before) != nil || len(f.After) > 0 && json.Unmarshal(f.After, &after) != nil {
@@ -317,7 +317,7 @@ func listChange(name string, f *config.FieldChange) string {
 	return "adds to " + name + ": " + listed(shortened(came)) + "; removes: " + listed(shortened(left))
 }
 
-// missing returns what stands in a and not in b.
+// missing returns what is in a and not in b.
 func missing(a, b []string) []string {
 	in := make(map[string]bool, len(b))
 	for _, text := range b {
@@ -326,7 +326,7 @@ func missing(a, b []string) []string {
 	return slices.DeleteFunc(slices.Clone(a), func(text string) bool { return in[text] })
 }
 
-// apart shortens two addresses whose hosts are the same to what tells them apart.
+// apart shortens two addresses with the same host to the part that differs.
 func apart(before, after string) (string, string) {
 	i, j := strings.LastIndexByte(before, ':'), strings.LastIndexByte(after, ':')
 	if i >= 0 && j >= 0 && before[:i] == after[:j] {

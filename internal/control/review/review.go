@@ -1,12 +1,11 @@
-// Package review tells in words what a change of the configuration does: one short
-// sentence for each field that is not the same, warnings about what the change opens,
-// takes away or makes unreachable, and how many proxies, hosts and connections it
-// affects. Of makes a Review of two configurations; the log, the command diff and the
-// API show the same sentences.
+// Package review describes a change of the configuration: one short sentence for each
+// changed field, warnings about what the change opens, removes or makes unreachable, and
+// how many proxies, hosts and connections it affects. Of makes a Review of two
+// configurations; the log, the command diff and the API show the same sentences.
 //
-// It is pure: it opens nothing, starts nothing and logs nothing. No secret stands in a
-// sentence: not password hashes, not credentials, and not what ${…} stands for. What
-// it returns is bounded, however many objects a change touches.
+// It is pure: it opens nothing, starts nothing and logs nothing. Sentences contain no
+// secrets: no password hashes, no credentials, and no values of ${…}. The result is
+// limited, however many objects a change affects.
 package review
 
 import (
@@ -56,7 +55,7 @@ func worst(a, b Severity) Severity {
 
 // The bounds of a review.
 const (
-	// MaxObjects is the largest number of objects that are told of one by one.
+	// MaxObjects is the largest number of objects that are described one by one.
 	MaxObjects = 100
 	// MaxSentences is the largest number of sentences of one object.
 	MaxSentences = 50
@@ -73,8 +72,8 @@ type Review struct {
 	Severity Severity `json:"severity"`
 	// Impact counts what is affected.
 	Impact Impact `json:"impact"`
-	// Objects are the objects with what becomes of them, kind by kind and by name: all
-	// of them, or MaxObjects of those with the worst sentences.
+	// Objects are the objects with the effects on them, by kind and name: all of them, or
+	// MaxObjects of those with the most severe sentences.
 	Objects []Object `json:"objects"`
 	// More counts the objects that were left out.
 	More []More `json:"more,omitempty"`
@@ -91,7 +90,8 @@ type Impact struct {
 	NeedPassword int `json:"need_password,omitempty"`
 	// NeedNoPassword are the hosts that no longer do.
 	NeedNoPassword int `json:"need_no_password,omitempty"`
-	// Connections are open ones that will drain. It is absent when nobody was asked.
+	// Connections are open ones that will drain. It is absent if there is no running
+	// process.
 	Connections *int `json:"connections,omitempty"`
 }
 
@@ -115,13 +115,13 @@ type Object struct {
 	Hosts []string `json:"hosts,omitempty"`
 	// HostCount is how many virtual hosts are affected.
 	HostCount int `json:"host_count,omitempty"`
-	// Sentences are what becomes of it, the warnings last; More were left out.
+	// Sentences describe the effects on it, the warnings last; More were omitted.
 	Sentences []Sentence `json:"sentences"`
-	// More is how many sentences were left out.
+	// More is how many sentences were omitted.
 	More int `json:"more,omitempty"`
 }
 
-// Sentence is one thing that becomes of an object.
+// Sentence is one effect on an object.
 type Sentence struct {
 	// Severity is info, warning or danger.
 	Severity Severity `json:"severity"`
@@ -167,10 +167,9 @@ type Address struct{ Kind, Name string }
 type Change struct {
 	// Before and After are the configurations, nil for an empty one.
 	Before, After *config.Config
-	// Difference is what Compare says of them; nil has it compared.
+	// Difference is their difference; if it is nil, it is computed.
 	Difference *config.Difference
-	// Notes are what is a bad idea in After, as Load says it. Those of objects that
-	// the change touches become warnings.
+	// Notes are the notes of After. Those of changed objects become warnings.
 	Notes []schema.Problem
 	// Running is what the running process knows, nil if there is none.
 	Running *Running
@@ -212,7 +211,7 @@ type reviewer struct {
 	drains       int
 }
 
-// object returns the object at an address, a new one if nothing was said of it yet.
+// object returns the object at an address, a new one if it has no sentence yet.
 func (r *reviewer) object(at Address) *Object {
 	o := r.objects[at]
 	if o == nil {
@@ -277,7 +276,7 @@ func (r *reviewer) result() *Review {
 	return out
 }
 
-// origin returns where an object comes from, nil if nobody knows.
+// origin returns where an object is defined, nil if unknown.
 func (r *reviewer) origin(at Address) *config.Origin {
 	for _, c := range []*config.Config{r.After, r.Before} {
 		if origin, ok := c.Origin(at.Kind, at.Name); ok {

@@ -63,8 +63,7 @@ func plainOf(f *schema.Field) string {
 // maxText is how much of a text is shown, in bytes.
 const maxText = 80
 
-// shorten makes a text one that can stand in a line: without control characters and
-// not too long.
+// shorten makes a text fit on a line: without control characters and with limited length.
 func shorten(text string) string {
 	if strings.ContainsFunc(text, func(r rune) bool { return unicode.IsControl(r) || r == utf8.RuneError || !unicode.IsPrint(r) }) {
 		text = strconv.Quote(text)

@@ -21,7 +21,7 @@ type acting struct {
 	route    *config.Route
 }
 
-// switchable is what the settings of every feature can say of themselves.
+// switchable is implemented by all settings of features.
 type switchable interface{ Off() bool }
 
 // on returns settings, and whether the feature acts with them.

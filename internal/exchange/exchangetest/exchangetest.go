@@ -222,9 +222,8 @@ func (b *body) Close() error {
 	return nil
 }
 
-// Env returns what a room may ask of the house: a log that the test shows, the
-// system's clock unless now is given, and a Keep that keeps what it opened for
-// as long as the Env is used.
+// Env returns the environment of a feature: a log that the test shows, the system's clock
+// unless now is given, and a Keep that keeps what it opened for as long as the Env is used.
 func Env(t testing.TB, now ...func() time.Time) exchange.Env {
 	t.Helper()
 	return EnvIn(t, "", now...)

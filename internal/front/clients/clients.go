@@ -30,11 +30,11 @@ type Limits struct {
 	Each int64
 }
 
-// Clients knows the clients of a socket. It is safe for use by many goroutines at
-// once. A nil *Clients knows nobody and bounds nothing.
+// Clients tracks the clients of a socket. It is safe for concurrent use. A nil *Clients
+// tracks nothing and has no limits.
 type Clients struct {
-	// Refused, if not nil, hears whose memory was refused. It is set before the first
-	// Join and may be called by several goroutines at once.
+	// Refused, if not nil, is called when memory for a client is refused. It is set before
+	// the first Join and must be safe for concurrent use.
 	Refused func(client netip.Prefix)
 
 	seed     bucket.Seed
@@ -113,7 +113,7 @@ func (m *Member) Reserve(n int64, limits Limits) bool {
 	return false
 }
 
-// TryTake is Take for a caller who can do without: Refused does not hear of it.
+// TryTake is Take for optional memory: it does not call Refused.
 func (m *Member) TryTake(n int64, limits Limits) bool { return m.reserve(n, limits) }
 
 func (m *Member) refuse() {
@@ -140,8 +140,8 @@ func (m *Member) reserve(n int64, limits Limits) bool {
 // Hold counts n bytes of memory that are held already, over the limits too.
 func (m *Member) Hold(n int64) { m.Release(-n) }
 
-// Room reports whether the limits would let the client have n bytes more. It takes no
-// lock. Refused hears of it when there is none.
+// Room reports whether the limits allow the client n more bytes. It acquires no lock. It
+// calls Refused if they do not.
 func (m *Member) Room(n int64, limits Limits) bool {
 	if m == nil {
 		return true
@@ -164,10 +164,10 @@ func (c *Clients) Busy() bool { return c != nil && c.total.Load() > 0 }
 // maxPlaces is the largest number of requests that memory is taken for at once.
 const maxPlaces = 16
 
-// TakePlaces takes memory for at least one request more on a connection that has it
-// for so many, and returns for how many it did: for one at first, and then for as
-// many as there are, so that it is asked seldom and seldom takes much too much. It
-// returns 0 if the limits do not let the client have it.
+// TakePlaces reserves memory for at least one more request on a connection that has it for
+// so many, and returns for how many it did: for one at first, and then for twice as many,
+// so that reservations are rare and not much too large. It returns 0 if the limits do not
+// allow it.
 func (m *Member) TakePlaces(have int, limits Limits) int {
 	for _, n := range [...]int{min(max(have, 1), maxPlaces), 1} {
 		if m.reserve(int64(n)*RequestMemory, limits) {
@@ -178,7 +178,7 @@ func (m *Member) TakePlaces(have int, limits Limits) int {
 	return 0
 }
 
-// GivePlaces gives back the memory of n requests.
+// GivePlaces releases the memory of n requests.
 func (m *Member) GivePlaces(n int) { m.Release(int64(n) * RequestMemory) }
 
 // Release returns n bytes.
@@ -199,7 +199,7 @@ func (m *Member) giveLocked(n int64) {
 	m.clients.total.Store(m.clients.mu.used)
 }
 
-// Leave removes the connection, and gives back what it holds.
+// Leave removes the connection, and releases what it holds.
 func (m *Member) Leave() {
 	if m == nil {
 		return

@@ -49,8 +49,8 @@ func (b *requestBody) reset(c *Conn, w *work) {
 	_, b.atHand = b.stream.Whole()
 }
 
-// Read reads from the body. Before the first byte it tells a client that waits
-// for it to go on.
+// Read reads from the body. Before the first byte it sends 100 Continue to a client that
+// waits for it.
 func (b *requestBody) Read(p []byte) (int, error) {
 	if b.closed.Load() {
 		return 0, &exchange.Error{Reason: exchange.ClientClosed, Err: errGivenUp}
@@ -70,7 +70,7 @@ func (b *requestBody) Read(p []byte) (int, error) {
 			b.done.Store(true)
 			return n, err
 		case errors.Is(err, netconn.ErrKicked) && !b.closed.Load():
-			b.stream.Resume() // told to drain: the body still has its time
+			b.stream.Resume() // interrupted by a drain: the body still has its time
 			continue
 		case err != nil:
 			return n, clientError(err)
@@ -85,8 +85,8 @@ func (b *requestBody) readable() bool {
 	return b.done.Load() || !b.begun.Load() && !b.wait && b.atHand
 }
 
-// continueLook is how long is waited for the first byte of a body whose client may
-// send it without being told to, where that cannot be seen without waiting.
+// continueLook is how long to wait for the first byte of a body whose client may send it
+// without 100 Continue, where that cannot be detected without waiting.
 const continueLook = time.Millisecond
 
 // Ready reports whether Read would not wait.

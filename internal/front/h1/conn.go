@@ -40,8 +40,8 @@ type Front struct {
 	Clients *clients.Clients
 }
 
-// idleGrace is how long a connection that is told to drain still waits for a
-// request that may be on its way.
+// idleGrace is how long a connection that drains still waits for a request that may be in
+// transit.
 const idleGrace = time.Second
 
 // Conn is one connection of a client.
@@ -123,10 +123,9 @@ func (c *Conn) Drain() {
 // goroutine may call it.
 func (c *Conn) Leave() { c.draining.Store(true) }
 
-// Close ends the connection at once: nothing is read from it or written to it
-// any more. An exchange under way notices soon; Close does not wait for it. What the
-// client gets of that is cut by a reset, so that nobody takes it for all. Any goroutine
-// may call it.
+// Close ends the connection immediately: it is no longer read or written. An exchange in
+// progress notices soon; Close does not wait for it. The client gets a reset, so that it
+// does not take a partial response for a complete one. It is safe for concurrent use.
 func (c *Conn) Close() error {
 	end := c.nc.Close
 	if c.idle.Load() == 0 {
@@ -138,13 +137,14 @@ func (c *Conn) Close() error {
 	return nil
 }
 
-// halfClosed is how long a client that has closed its side is believed to wait
-// for its answer still. Few do; most have left, and only a write would tell.
+// halfClosed is how long a client that has closed its side is assumed to wait for its
+// response. Most such clients have disconnected, which only a write would detect.
 const halfClosed = int64(time.Second)
 
-// Gone reports whether the client has left. It is asked while a server thinks.
+// Gone reports whether the client has disconnected. It is called while a server processes
+// the request.
 func (c *Conn) Gone() bool {
-	c.hold() // who is asked has waited a while
+	c.hold() // the caller has waited a while
 	switch c.nc.Peer() {
 	case netconn.Present:
 		return false
@@ -242,10 +242,10 @@ func (c *Conn) wait() error {
 	return c.nc.Serve(&c.buf, c.step)
 }
 
-// rests reports whether nothing of a request has come.
+// rests reports whether no part of a request has arrived.
 func (c *Conn) rests() bool { return c.work == nil && c.buf.Len() == 0 }
 
-// end gives back what the connection holds.
+// end releases what the connection holds.
 func (c *Conn) end() {
 	c.nc.Close()
 	c.release()

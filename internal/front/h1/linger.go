@@ -17,9 +17,9 @@ const (
 	lingerBytes = 1 << 20
 )
 
-// part ends a connection whose client has said that its last request was the
-// last, and has sent all of it: nothing unread can take the answer away. TLS says
-// goodbye, so that nobody can cut the answer short.
+// part ends a connection whose client has announced the end, and has sent all of its last
+// request: no unread data can cause a reset. TLS sends close_notify, so that the response
+// cannot be truncated unnoticed.
 func (c *Conn) part() {
 	c.finishAnswer() // the connection ends in any case
 }
@@ -46,7 +46,7 @@ func (c *Conn) linger() {
 	c.nc.SetReadWait(lingerPause)
 	until := exchange.Now() + int64(lingerTime)
 	for read := 0; read < lingerBytes && exchange.Now() < until; {
-		// A kick may be left over from a body that was given up.
+		// a kick may be left over from a body that was abandoned
 		if err := c.nc.Fill(&c.buf); err != nil && !errors.Is(err, netconn.ErrKicked) {
 			return
 		}

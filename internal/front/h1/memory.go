@@ -5,10 +5,9 @@ import (
 	"headgate/internal/front/clients"
 )
 
-// What a connection holds while somebody is waited for counts for its client, as over
-// HTTP/2: a head that did not come whole, a body that has still to come, a server that
-// thinks, and a client that takes a long response slowly. A request that is answered
-// at once counts nothing.
+// What a connection holds while it waits counts for its client, as over HTTP/2: for an
+// incomplete head, for a body, for a server, and for a client that reads a long response
+// slowly. A request that is answered immediately is not counted.
 
 // waitMemory is what a request is taken to hold while it waits, in bytes.
 const waitMemory = 32 << 10
@@ -27,8 +26,8 @@ func (c *Conn) join() {
 	}
 }
 
-// room reports whether the client may have one more request. While nobody holds
-// anything, that is not even asked.
+// room reports whether the client may have one more request. While no client holds memory,
+// nothing is checked.
 func (c *Conn) room() bool {
 	if !c.front.Clients.Busy() {
 		return true
@@ -59,7 +58,7 @@ func (c *Conn) hold() {
 	c.held += waitMemory
 }
 
-// yield gives back what was counted.
+// yield releases what was counted.
 func (c *Conn) yield() {
 	c.waits = false
 	if c.held > 0 {

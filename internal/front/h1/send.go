@@ -29,7 +29,7 @@ type splicer interface {
 	Splice(*netconn.Conn) (n int64, ok bool, err error)
 }
 
-// framing is how the end of a response is told.
+// framing is how the end of a response is signalled.
 type framing uint8
 
 const (
@@ -66,7 +66,7 @@ func (c *Conn) Send(ex *exchange.Exchange) error {
 	return nil
 }
 
-// frame decides how the end of the response is told (RFC 9112, section 6).
+// frame selects how the end of the response is signalled (RFC 9112, section 6).
 func (c *Conn) frame(w *work, ex *exchange.Exchange) framing {
 	rs := &ex.Response
 	switch {
@@ -285,13 +285,12 @@ func (c *Conn) breakOff(how framing, err error) error {
 		c.reset()
 	}
 	if known == nil && errors.Is(err, netconn.ErrTimeout) {
-		return &exchange.Error{Reason: exchange.ClientTimeout, Err: errors.New("the client took nothing of the response for too long")}
+		return &exchange.Error{Reason: exchange.ClientTimeout, Err: errors.New("the client did not read the response in time")}
 	}
 	return err
 }
 
-// Abort ends the connection so that the client can tell that the response is
-// not whole.
+// Abort ends the connection so that the client can detect that the response is incomplete.
 func (c *Conn) Abort(*exchange.Exchange) {
 	if c.work != nil {
 		c.work.keepAlive = false

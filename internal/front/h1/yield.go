@@ -2,8 +2,7 @@ package h1
 
 import "net/netip"
 
-// yielded stands for the moment since when a connection is idle that has made room for
-// another.
+// yielded is the idle time of a connection that was closed to make room for another.
 const yielded = -1
 
 // Idle returns whose connection it is, and since when it has no request under way: one

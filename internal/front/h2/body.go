@@ -25,7 +25,7 @@ type body struct {
 	ended bool
 
 	// guarded by conn.mu
-	closed bool // nobody wants more
+	closed bool // no reader is left
 	broken error
 }
 
@@ -35,8 +35,8 @@ func (b *body) reset() {
 	*b = body{Body: b.Body}
 }
 
-// Read reads from the body. Before the first byte it tells a client that waits
-// for it to go on.
+// Read reads from the body. Before the first byte it sends 100 Continue to a client that
+// waits for it.
 func (b *body) Read(p []byte) (int, error) {
 	if len(p) == 0 {
 		return 0, nil

@@ -10,13 +10,13 @@ import (
 // Flood is a way to make us work for nothing.
 type Flood uint8
 
-// The floods. Each is bounded for every connection, and a client that goes
-// beyond the bound is told ENHANCE_YOUR_CALM and loses the connection.
+// The floods. Each is limited for every connection, and a client that exceeds the limit
+// gets ENHANCE_YOUR_CALM and loses the connection.
 const (
 	NoFlood Flood = iota
-	// ResetFlood is requests that are given up before they are answered: reset
-	// by the client (CVE-2023-44487), or such that we have to reset them because
-	// they break a rule (CVE-2025-8671) or are too many at once.
+	// ResetFlood is requests that are cancelled before the response: reset by the client
+	// (CVE-2023-44487), or such that must be reset because they break a rule
+	// (CVE-2025-8671) or exceed the maximum.
 	ResetFlood
 	// ContinuationFlood is a field block that does not end, or comes in tiny
 	// pieces (CVE-2024-27316).
@@ -44,15 +44,15 @@ const (
 	floodCount
 )
 
-// floodTable names the floods and tells how much of each a connection may do: so
-// many at once, and so many a second. Useful work adds to that; see budget.
+// floodTable has the names of the floods and how much of each a connection may do: a burst,
+// and a rate per second. Useful work adds to that; see budget.
 var floodTable = [floodCount]struct {
 	word string
 	most int32
 	rate int64 // a second
 	text string
 }{
-	ResetFlood:        {"reset_flood", usualStreams, 10, "too many requests were given up before they were answered"},
+	ResetFlood:        {"reset_flood", usualStreams, 10, "too many requests were cancelled before the response"},
 	ContinuationFlood: {word: "continuation_flood", text: "a field block has too many pieces or too many bytes"},
 	HeaderFlood:       {"header_flood", 8, 1, "fields are far larger than the bound on a request head, or heads are again and again"},
 	SettingsFlood:     {"settings_flood", 32, 1, "too many SETTINGS"},
@@ -73,7 +73,7 @@ const (
 	floodEmpty    = EmptyFlood
 )
 
-// String returns the word that stands in the log, such as "reset_flood".
+// String returns the name for the log, such as "reset_flood".
 func (f Flood) String() string { return floodTable[f].word }
 
 // budget counts what a client made us do for nothing. What it did is forgiven as
@@ -117,9 +117,9 @@ func (c *Conn) offend() error {
 	return c.chargeLocked(floodReset)
 }
 
-// freeResets is how many requests a connection may have taken back, and not made good
-// by others, before they count for the client's address too: as many as somebody who
-// leaves a page.
+// freeResets is how many cancelled requests a connection may have, not compensated by
+// others, before they count for the client's address, too: as many as leaving a page can
+// cause.
 const freeResets = 32
 
 // takenBack counts a request that the client took back (CVE-2023-44487), also for its

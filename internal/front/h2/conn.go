@@ -1,14 +1,14 @@
 // Package h2 speaks HTTP/2 (RFC 9113) to clients.
 //
 // One goroutine reads a connection: conn.go is its life and dispatches frames to
-// headers.go, data.go and control.go. Each request is served by a goroutine of a
-// small pool (worker.go) and sends its response by send.go. What all streams
-// have to send is moved into one buffer, the most urgent first (schedule.go), and
-// whoever finds nobody writing writes it (write.go).
+// headers.go, data.go and control.go. Each request is served by a goroutine of a small pool
+// (worker.go) and sends its response with send.go. The data of all streams is collected in
+// one buffer, the most urgent first (schedule.go), and written by the goroutine that finds
+// no other one writing (write.go).
 //
-// Nothing a client sends is unbounded: budget.go counts what it makes us do for
-// nothing, body.go what it may have in memory. yield.go ends a connection without
-// streams when another needs its place.
+// Everything that a client sends is limited: budget.go limits the work that it causes,
+// body.go the memory of bodies. yield.go ends a connection without streams when another one
+// needs its place.
 package h2
 
 import (
@@ -42,8 +42,8 @@ type Front struct {
 	// Clients bounds what the clients of the socket hold in memory, and knows those
 	// that break rules on one connection after the other. nil bounds nothing.
 	Clients *clients.Clients
-	// Log hears of connections that were ended because they broke a rule or
-	// flooded us. nil is silent.
+	// Log receives connections that were ended because of a protocol error or a flood. It
+	// may be nil.
 	Log *slog.Logger
 	// Flooded counts the connections that were ended for a flood. It may be
 	// called by several goroutines at once; nil counts nothing.
@@ -149,8 +149,8 @@ func weak(state *tls.ConnectionState) bool {
 	return true
 }
 
-// Drain makes the connection end when the requests at hand are served. The
-// client is told to send no more. Any goroutine may call it.
+// Drain ends the connection after the active requests. The client gets GOAWAY. It is safe
+// for concurrent use.
 func (c *Conn) Drain() {
 	c.draining.Store(true)
 	c.nc.Kick()
@@ -297,16 +297,16 @@ func (c *Conn) dispatch(h http2.Frame, p []byte) error {
 	return c.charge(floodPriority) // unknown types are ignored (RFC 9113, section 4.1)
 }
 
-// How much is read from a client that is still sending when the connection ends,
-// and for how long. To close a socket with unread bytes makes the kernel reset
-// the connection, and the client may lose what it was told last.
+// How much is read from a client that is still sending when the connection ends, and for
+// how long. Closing a socket with unread bytes makes the kernel reset the connection, and
+// the client may lose the last frames.
 const (
 	lingerTime  = 2 * time.Second
 	lingerBytes = 256 << 10
 )
 
-// conclude ends the connection for the reason err: the client is told, what is
-// collected is written, and the connection is closed.
+// conclude ends the connection for the reason err: it sends GOAWAY, writes what is
+// buffered, and closes the connection.
 func (c *Conn) conclude(err error) {
 	var rule *connError
 	told := errors.As(err, &rule)
@@ -327,14 +327,14 @@ func (c *Conn) conclude(err error) {
 	c.dismiss(0)
 }
 
-// report tells the log and the counter why a connection is ended.
+// report logs and counts why a connection is ended.
 func (c *Conn) report(e *connError) {
 	level := slog.LevelDebug
 	word := "protocol_error"
 	if e.flood != NoFlood {
 		c.member.Flooded()
 		word = e.flood.String()
-		if !c.offends { // else the log has told of the client
+		if !c.offends { // else the client was logged already
 			level = slog.LevelWarn
 		}
 		if c.front.Flooded != nil {
@@ -376,7 +376,7 @@ func (c *Conn) linger() {
 // errDrained ends a connection that has nothing left to do.
 var errDrained = errors.New("drained")
 
-// errLeft is what a stream is told when the client has closed the connection.
+// errLeft is the error of streams when the client has closed the connection.
 func errLeft(err error) error {
 	if err == io.EOF {
 		return errors.New("the client closed the connection")

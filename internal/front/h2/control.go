@@ -7,7 +7,7 @@ import (
 	"headgate/internal/proto/http2"
 )
 
-// onSettings takes what the client says of itself (RFC 9113, section 6.5).
+// onSettings applies the client's settings (RFC 9113, section 6.5).
 func (c *Conn) onSettings(h http2.Frame, p []byte) error {
 	switch {
 	case h.Stream != 0:
@@ -112,7 +112,7 @@ func (c *Conn) openLocked(by int64) error {
 		return broken(http2.FlowControlError, "WINDOW_UPDATE makes the connection's window too large (RFC 9113, section 6.9.1)")
 	}
 	c.mu.window += by
-	// One is enough: whoever looks up moves what all have to send.
+	// One is enough: its goroutine writes the data of all streams.
 	if s := c.mu.queue.first(); s != nil {
 		s.wake.Raise()
 	}
@@ -170,8 +170,8 @@ func (c *Conn) onPing(h http2.Frame, p []byte) error {
 	return c.charge(floodPriority)
 }
 
-// onGoAway hears that the client will open no more streams. What is under way is
-// served (RFC 9113, section 6.8).
+// onGoAway records that the client will open no more streams. Active ones are served (RFC
+// 9113, section 6.8).
 func (c *Conn) onGoAway(h http2.Frame, p []byte) error {
 	switch {
 	case h.Stream != 0:

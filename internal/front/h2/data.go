@@ -184,8 +184,8 @@ func (c *Conn) endRemote(id uint32) {
 	s.body.Wake.Raise()
 }
 
-// grantLocked gives the client the room of n bytes on the connection anew. It is
-// told when that is worth a frame. c.mu is held.
+// grantLocked opens the connection's window by n bytes. WINDOW_UPDATE is sent when that is
+// worth a frame. c.mu is held.
 func (c *Conn) grantLocked(n int64) {
 	c.mu.consumed += n
 	if c.mu.consumed >= connWindow/4 && c.mu.Err == nil {

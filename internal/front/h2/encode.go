@@ -58,5 +58,5 @@ func appendFields(b []byte, list *header.List) []byte {
 	return b
 }
 
-// challenge reports the hop-by-hop fields that stand in no way of HTTP/2.
+// challenge reports the hop-by-hop headers that are allowed in HTTP/2.
 func challenge(id header.ID) bool { return id == header.ProxyAuthenticate || id == header.Trailer }

@@ -109,16 +109,15 @@ func (c *Conn) endBlock(id uint32, p []byte) error {
 	return c.open(id, p)
 }
 
-// What makes a block a bomb (CVE-2016-6581): that it stands for many times its size. All
-// that the table holds, each once, and everything else in the best code there is, is
-// far less than this.
+// What makes a block a bomb (CVE-2016-6581): its decoded size is many times its own. The
+// whole table once, and everything else in the best encoding, is far less than this.
 const (
 	maxInflation = 4
 	maxReferred  = 64 << 10
-	decodeAtOnce = 2 << 10 // bytes, before it is looked at what came of them
+	decodeAtOnce = 2 << 10 // bytes, before the decoded size is checked
 )
 
-var errBomb = errors.New("a field block stands for many times its size")
+var errBomb = errors.New("a field block expands to many times its size")
 
 // decode decodes a block: field by field it comes to emit.
 func (c *Conn) decode(p []byte) error {
@@ -193,9 +192,9 @@ func (c *Conn) lateHeaders(id uint32, p []byte) error {
 	return broken(http2.ProtocolError, "a new stream with a number below that of an older one (RFC 9113, section 5.1.1)")
 }
 
-// refuse resets a stream that is one too many. The client may try again (RFC
-// 9113, section 5.1.2). It is charged where it was told how many there may be; that
-// there is no memory for its requests it cannot know.
+// refuse resets a stream that exceeds the maximum. The client may try again (RFC 9113,
+// section 5.1.2). It counts as a flood only if the client knew the maximum; it cannot know
+// that there is no memory for its requests.
 func (c *Conn) refuse(id uint32, p []byte, charged bool) error {
 	if err := c.skipBlock(p); err != nil {
 		return err
@@ -244,8 +243,8 @@ func (c *Conn) open(id uint32, p []byte) error {
 	return nil
 }
 
-// reject resets a request that is malformed (RFC 9113, section 8.1.1). The log
-// hears of it as of any request that is refused.
+// reject resets a request that is malformed (RFC 9113, section 8.1.1). It is logged like
+// any request that is rejected.
 func (c *Conn) reject(s *stream, fault string) error {
 	s.malformed = true
 	c.port.Refuse(&s.ex, exchange.Fail(exchange.BadRequest, fault))

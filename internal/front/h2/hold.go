@@ -1,7 +1,7 @@
 package h2
 
-// hold has a client wait that floods us on connection after connection, unless the
-// connection makes room for another, is told to drain, or is closed.
+// hold delays a client that floods on connection after connection, unless the connection is
+// closed to make room for another, drains, or is closed.
 func (c *Conn) hold() {
 	c.buf.Drop()
 	c.dismiss(0)

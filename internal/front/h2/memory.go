@@ -5,8 +5,8 @@ import "headgate/internal/front/clients"
 // bufferedAtOnce is how much memory is taken for bodies at once, in bytes.
 const bufferedAtOnce = 64 << 10
 
-// What the clients of the socket may hold is asked before a request begins and
-// before much of a body is kept.
+// The limits for the clients of the socket are checked before a request begins and before
+// much of a body is kept.
 
 func (c *Conn) memory() clients.Limits {
 	return clients.Limits{Total: c.port.MaxMemory, Each: c.port.MaxClientMemory}

@@ -51,10 +51,10 @@ func (c *Conn) more(p []byte) (int, error) {
 	}
 }
 
-// read makes one read. Under TLS an empty buffer waits for the head of a frame in
-// the connection's own few bytes, so that an idle connection holds no memory; a
-// plain connection waits without any. While the client has nothing under way the
-// read may be given up, with netconn.ErrQuiet.
+// read makes one read. With TLS an empty buffer waits for the head of a frame in a few
+// bytes of the connection, so that an idle connection holds no memory; a plain connection
+// waits without any. While the client has no active requests, the read may end with
+// netconn.ErrQuiet.
 func (c *Conn) read(p []byte) (int, error) {
 	switch {
 	case p != nil:
@@ -81,15 +81,14 @@ func (c *Conn) rests() bool {
 	return c.still && c.greeted && c.buf.Len() == 0 && c.drain == notDraining
 }
 
-// handOver gives the streams that were opened to workers, and has written what
-// the reader itself wants to tell. The reader never writes: a client that does
-// not read must not keep it from hearing what the client says.
+// handOver passes opened streams to workers, and causes the reader's frames to be written.
+// The reader never writes: a client that does not read must not block it.
 func (c *Conn) handOver() {
 	c.mu.Lock()
 	taken := c.opened[:0]
 	for _, s := range c.opened {
 		if s.gone != nil {
-			taken = append(taken, s) // back before anyone looked at it
+			taken = append(taken, s) // reset before a worker had it
 			continue
 		}
 		c.schedule(s)
@@ -108,8 +107,7 @@ func (c *Conn) handOver() {
 	}
 }
 
-// withdraw ends streams that were reset before a worker had them. Only the log
-// hears of them.
+// withdraw ends streams that were reset before a worker had them. They are only logged.
 func (c *Conn) withdraw(streams []*stream) {
 	for _, s := range streams {
 		answer := exchange.Fail(exchange.ClientClosed, s.gone.Error())
@@ -232,8 +230,8 @@ type drainStep uint8
 
 const (
 	notDraining drainStep = iota
-	warned                // told that the end is near
-	last                  // told which stream was the last
+	warned                // the first GOAWAY was sent
+	last                  // the GOAWAY with the last stream was sent
 )
 
 // drainGrace is how long a client may take to answer our warning.
@@ -242,9 +240,9 @@ const drainGrace = time.Second
 // drainPing is what our PING behind the warning carries.
 const drainPing = "headgate"
 
-// lookUp does what Drain asked for. The client is first told that the end is
-// near, and the number of the last stream only when it must have heard that, so
-// that no request is lost on its way (RFC 9113, section 6.8).
+// lookUp continues a drain. The client first gets a GOAWAY without a last stream, and the
+// one with its number only when it must have received the first, so that no request in
+// transit is lost (RFC 9113, section 6.8).
 func (c *Conn) lookUp() error {
 	if err := c.lastWrite(); err != nil {
 		return err

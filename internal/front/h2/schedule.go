@@ -2,10 +2,9 @@ package h2
 
 import "headgate/internal/proto/http2"
 
-// Streams that have something to send wait in a queue until it was moved into the
-// buffer of the connection. Which goes first is told by RFC 9218: the urgency,
-// and within one urgency either one stream after the other or in turns. A stream
-// of which the client said nothing takes turns.
+// Streams with data to send wait in a queue until it was moved into the buffer of the
+// connection. The order is that of RFC 9218: by urgency, and within one urgency either one
+// stream after the other or in turns. A stream without a priority takes turns.
 
 const (
 	urgencies      = 8
@@ -16,8 +15,8 @@ const (
 // its urgency: once in so many frames. Nobody is starved.
 const fairShare = 16
 
-// queue holds the streams that wait, by urgency. Those that do not take turns
-// stand first, in the order of their numbers.
+// queue holds the waiting streams, by urgency. Those that do not take turns come first, in
+// the order of their numbers.
 type queue struct {
 	lists [urgencies]struct{ first, last *stream }
 	size  int
@@ -170,8 +169,9 @@ func (c *Conn) moveHead(s *stream) {
 
 // appendBlock appends a field block. c.mu is held.
 //
-// We never use the dynamic table. A client that makes it smaller has to be told
-// in the next block all the same (RFC 9113, section 4.3.1): we make it empty.
+// The encoder never uses the dynamic table. A client that reduces its size requires a table
+// size update in the next block nevertheless (RFC 9113, section 4.3.1): it sets the size to
+// 0.
 func (c *Conn) appendBlock(id uint32, block []byte, end bool) {
 	prefix := byte(0)
 	if c.mu.resize {

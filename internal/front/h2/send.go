@@ -31,7 +31,7 @@ var (
 // trailers.
 func (s *stream) Send(ex *exchange.Exchange) error {
 	if s.malformed {
-		return nil // told by a reset
+		return nil // answered with a reset
 	}
 	defer s.conn.mu.Flush()
 	short := shortBuffers.Get().(*[shortSize]byte)
@@ -196,7 +196,7 @@ func (s *stream) push(head, data []byte, end bool) error {
 	return s.goneError()
 }
 
-var errSlow = errors.New("the client took nothing of the response for too long")
+var errSlow = errors.New("the client did not read the response in time")
 
 // wait waits until something has changed, and reports false when that took longer
 // than the client may. conn.mu is held but while waiting.
@@ -221,11 +221,10 @@ func (s *stream) giveUp(why http2.Code, err error) {
 	c.mu.Unlock()
 }
 
-// Abort resets the stream, so that the client can tell that the response is not
-// whole.
+// Abort resets the stream, so that the client can detect that the response is incomplete.
 func (s *stream) Abort(*exchange.Exchange) {
 	if s.malformed {
-		return // told by a reset
+		return // answered with a reset
 	}
 	s.giveUp(http2.InternalError, errAborted)
 	s.conn.mu.Flush()

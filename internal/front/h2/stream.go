@@ -17,8 +17,8 @@ type stream struct {
 	conn *Conn
 	id   uint32
 	port *exchange.Port
-	// answer, if it is not nil, refuses the request. malformed says that it is
-	// told by a reset only (RFC 9113, section 8.1.1).
+	// answer, if it is not nil, rejects the request. malformed means that it is answered
+	// with a reset only (RFC 9113, section 8.1.1).
 	answer    *exchange.Answer
 	malformed bool
 
@@ -50,7 +50,7 @@ type facts struct {
 	received  int64
 	urgency   uint8
 	rotates   bool // shares its turn with others of its urgency
-	signalled bool // the client told a priority
+	signalled bool // the client sent a priority
 }
 
 // piece is what a stream has to send at the moment.
@@ -99,9 +99,9 @@ func (s *stream) recycle() {
 // stream returns an open stream, or nil. c.mu is held.
 func (c *Conn) stream(id uint32) *stream { return c.mu.streams.Get(id) }
 
-// The last streams that ended are remembered, so that a frame that was under way
-// when we reset one can be told from one that breaks the rules. What is kept is
-// the number, shifted, and in the low bit whether it was our reset.
+// The last streams that ended are remembered, so that a frame that was in transit when a
+// stream was reset can be distinguished from a protocol error. Each entry has the shifted
+// number, and in the low bit whether headgate reset it.
 const endedByReset = 1
 
 // closeLocked takes a stream that has ended on both sides, or was reset, from the
@@ -183,4 +183,4 @@ func (s *stream) finish() {
 	s.recycle()
 }
 
-var errAborted = errors.New("the response was given up")
+var errAborted = errors.New("the response was abandoned")

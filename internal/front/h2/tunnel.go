@@ -43,7 +43,7 @@ func (t *clientStream) Next() ([]byte, error) {
 	return k.Rest(), nil
 }
 
-// giveBack gives back what Next has returned.
+// giveBack releases what Next has returned.
 func (t *clientStream) giveBack() {
 	if t.has != nil {
 		t.has.Release()
@@ -75,7 +75,7 @@ func (t *clientStream) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// CloseWrite tells the client that no more will come.
+// CloseWrite signals the end of the data to the client.
 func (t *clientStream) CloseWrite() error {
 	err := t.s.push(nil, nil, true)
 	t.s.conn.mu.Flush()

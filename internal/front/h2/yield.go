@@ -11,7 +11,7 @@ import (
 // errYielded ends a connection that makes room for another.
 var errYielded = errors.New("the connection makes room for another")
 
-// yieldTime is how long a connection that makes room may take to tell its client.
+// yieldTime limits the time to send GOAWAY on a connection that is closed to make room.
 const yieldTime = time.Second
 
 // Idle returns whose connection it is, and since when no stream is open on it. Any
@@ -26,10 +26,9 @@ func (c *Conn) idleSinceLocked(since int64) bool {
 	return since != 0 && since == c.mu.quiet && c.mu.streams.Len() == 0 && c.mu.Active == 0 && !c.mu.refused && c.mu.Err == nil
 }
 
-// Yield ends the connection if no stream has been open since the moment that Idle
-// returned, and reports whether it does. The client is told which stream was the last,
-// so that it can send what comes too late on another connection. Any goroutine may
-// call it.
+// Yield ends the connection if no stream has been open since the time that Idle returned,
+// and reports whether it does. The GOAWAY has the last stream, so that the client can send
+// later requests on another connection. It is safe for concurrent use.
 func (c *Conn) Yield(since int64) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

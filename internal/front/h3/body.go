@@ -23,7 +23,7 @@ type body struct {
 	expect   int64  // what Content-Length says, or -1
 	received int64
 	until    int64 // the read deadline that quic-go knows
-	found    bool  // a frame behind the head was looked at
+	found    bool  // a frame after the head was read
 	trailing uint64
 	trails   bool // that frame is HEADERS, of trailing bytes
 	begun    bool
@@ -32,7 +32,7 @@ type body struct {
 
 	mu struct {
 		sync.Mutex
-		closed bool // nobody wants more
+		closed bool // no reader is left
 	}
 }
 
@@ -43,9 +43,9 @@ func (b *body) reset() {
 	b.in.buf = buf
 }
 
-// bodyWait is how long a request that may have a body, and does not say how long,
-// is waited for: HTTP/3 tells the end of a request by the end of its stream, which
-// may come behind its head. Then it is passed on as one with a body.
+// bodyWait is how long to wait for the end of a request without a known length: in HTTP/3
+// the end of a request is the end of its stream, which may arrive after its head. After
+// that it is forwarded as one with a body.
 const bodyWait = time.Second
 
 // find finds out whether a body comes behind the head, so that a request without
@@ -114,8 +114,8 @@ func (b *body) next() error {
 	}
 }
 
-// Read reads from the body. Before the first byte it tells a client that waits for
-// it to go on.
+// Read reads from the body. Before the first byte it sends 100 Continue to a client that
+// waits for it.
 func (b *body) Read(p []byte) (int, error) {
 	if len(p) == 0 {
 		return 0, nil
@@ -148,7 +148,7 @@ func (b *body) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// wait sets how long the client may pause. It fails when the body was given up.
+// wait sets how long the client may pause. It fails if the body was abandoned.
 func (b *body) wait() error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -289,9 +289,8 @@ func (b *body) fault(err error) error {
 	return readError(err)
 }
 
-// continueLook is how long is waited for the first byte of a body whose client may
-// send it without being told to: quic-go cannot tell without waiting whether it is
-// there.
+// continueLook is how long to wait for the first byte of a body whose client may send it
+// without 100 Continue: with quic-go that cannot be detected without waiting.
 const continueLook = time.Millisecond
 
 // Ready reports whether Read would not wait.

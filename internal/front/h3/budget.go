@@ -10,13 +10,13 @@ import (
 // flood is a way to make us work for nothing.
 type flood uint8
 
-// The floods. Each is bounded for every connection, and a client that goes beyond
-// the bound is told H3_EXCESSIVE_LOAD and loses the connection.
+// The floods. Each is limited for every connection, and a client that exceeds the limit
+// gets H3_EXCESSIVE_LOAD and loses the connection.
 const (
-	// resetFlood is requests that are given up before they are answered, or such
-	// that we have to reset because they break a rule.
+	// resetFlood is requests that are cancelled before the response, or such that must be
+	// reset because they break a rule.
 	resetFlood flood = iota
-	// frameFlood is frames that are of no use: of unknown types, without data, or
+	// frameFlood is frames that have no effect: of unknown types, without data, or
 	// on the control stream.
 	frameFlood
 	// tinyFlood is bodies in pieces of a few bytes.
@@ -26,16 +26,16 @@ const (
 	floodCount
 )
 
-// floods names them and tells how much of each a connection may do: so many at
-// once, and so many a second. Useful work adds to that.
+// floods has their names and how much of each a connection may do: a burst, and a rate per
+// second. Useful work adds to that.
 var floods = [floodCount]struct {
 	word string
 	most int32
 	rate int64 // a second
 	text string
 }{
-	resetFlood:  {"reset_flood", 256, 10, "too many requests were given up before they were answered"},
-	frameFlood:  {"frame_flood", 512, 50, "too many frames that are of no use"},
+	resetFlood:  {"reset_flood", 256, 10, "too many requests were cancelled before the response"},
+	frameFlood:  {"frame_flood", 512, 50, "too many frames that have no effect"},
 	tinyFlood:   {"tiny_data_flood", 8192, 1000, "too much of a body came in pieces of a few bytes"},
 	headerFlood: {word: "header_flood", text: "the fields are far larger than the bound on a request head"},
 }

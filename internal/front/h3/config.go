@@ -8,9 +8,8 @@ import (
 	"headgate/internal/front/clients"
 )
 
-// How QUIC is spoken. A client that was told to keep the connection is asked for a
-// sign of life, so that neither an address translator nor a time-out ends a request
-// that takes its time; one that gives none is gone.
+// The QUIC settings. A client that drains is probed with keep-alives, so that neither a NAT
+// nor a time-out ends a slow request; one that does not respond has disconnected.
 const (
 	handshakeIdle = 5 * time.Second // all of a handshake may take twice that
 	quicSilence   = 60 * time.Second

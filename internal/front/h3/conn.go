@@ -1,19 +1,18 @@
 // Package h3 speaks HTTP/3 (RFC 9114) to clients, over connections of quic-go.
 //
-// QUIC brings streams, flow control, loss recovery and TLS; this package brings
-// HTTP's frames. It does not rest on quic-go's http3 package, whose requests are
-// those of net/http: there the order and spelling of fields are lost, a malformed
-// request cannot be told from a good one, and every request is made twice.
+// QUIC provides streams, flow control, loss recovery and TLS; this package implements
+// HTTP's frames. It does not use quic-go's http3 package, whose requests are those of
+// net/http: there the order and spelling of headers are lost, malformed requests cannot be
+// detected, and every request is made twice.
 //
-// conn.go is the life of a connection, control.go its control stream. Each request
-// is served by a goroutine of a small pool (worker.go): stream.go reads its head,
-// body.go its body, send.go sends the response, tunnel.go carries an extended
-// CONNECT. input.go and frame.go read frames, encode.go makes field sections.
+// conn.go is the life of a connection, control.go its control stream. Each request is
+// served by a goroutine of a small pool (worker.go): stream.go reads its head, body.go its
+// body, send.go sends the response, tunnel.go relays an extended CONNECT. input.go and
+// frame.go read frames, encode.go encodes field sections.
 //
-// Nothing a client sends is unbounded: QUIC's windows bound what it has in memory,
-// a stream is granted anew only when its exchange has ended, and budget.go counts
-// what it makes us do for nothing. yield.go ends a connection without requests when
-// another needs its place.
+// Everything that a client sends is limited: QUIC's windows limit its memory, a stream is
+// granted again only when its exchange has ended, and budget.go limits the work that it
+// causes. yield.go ends a connection without requests when another one needs its place.
 package h3
 
 import (
@@ -39,11 +38,11 @@ type Front struct {
 	// Clients bounds what the clients of the socket hold in memory, and knows those
 	// that break rules on one connection after the other. nil bounds nothing.
 	Clients *clients.Clients
-	// Log hears of connections that were ended because they broke a rule or
-	// flooded us. nil is silent.
+	// Log receives connections that were ended because of a protocol error or a flood. It
+	// may be nil.
 	Log *slog.Logger
-	// Flooded counts the connections that were ended for a flood, by its word.
-	// It may be called by several goroutines at once; nil counts nothing.
+	// Flooded counts the connections that were ended because of a flood, by its name. It
+	// must be safe for concurrent use; it may be nil.
 	Flooded func(word string)
 
 	conns sync.Map // *quic.Conn: *Conn, of the connections that are served
@@ -76,7 +75,7 @@ type Conn struct {
 		quiet    int64         // when the last request ended
 		due      *time.Timer   // looks at the state; nil before Serve, and when the connection has ended
 		draining bool          // the connection is to end soon
-		told     bool          // the client was told so
+		told     bool          // GOAWAY was sent
 		last     bool          // no new requests are taken
 		held     bool          // nothing at all is taken, and the connection ends soon
 		kinds    uint8         // unidirectional streams that came, a bit each
@@ -96,8 +95,8 @@ func (f *Front) NewConn(qc *quic.Conn, serial uint64) *Conn {
 	return c
 }
 
-// Drain makes the connection end when the requests at hand are served. The client
-// is told to send no more. Any goroutine may call it.
+// Drain ends the connection after the active requests. The client gets GOAWAY. It is safe
+// for concurrent use.
 func (c *Conn) Drain() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -171,9 +170,9 @@ func (c *Conn) unwatch() {
 	c.mu.due = nil
 }
 
-// drainGrace is how long requests are still taken after the client was told to
-// send no more: some are on their way. closeGrace is how long a connection without
-// requests is kept after that, so that the client gets what was sent last.
+// drainGrace is how long requests are still accepted after GOAWAY, because some are in
+// transit. closeGrace is how long a connection without requests is kept after that, so that
+// the client receives the last data.
 const (
 	drainGrace = 500 * time.Millisecond
 	closeGrace = 500 * time.Millisecond
@@ -225,7 +224,7 @@ func (c *Conn) stepLocked(port *exchange.Port) (wait time.Duration, end bool) {
 		c.goAwayLocked(maxStreamID)
 		return drainGrace, false
 	case c.mu.running > 0:
-		return max(keep, time.Second), false // nothing tells of their end
+		return max(keep, time.Second), false // their end is not signalled
 	}
 	return keep - still, false
 }
@@ -250,7 +249,7 @@ func (c *Conn) acceptRequests() {
 			qs.CancelWrite(requestRejected.stream())
 			c.release(qs)
 			if late {
-				c.charge(resetFlood) // it was told; that there is no memory it cannot know
+				c.charge(resetFlood) // the client had GOAWAY; it cannot know that there is no memory
 			}
 			continue
 		}
@@ -258,8 +257,8 @@ func (c *Conn) acceptRequests() {
 	}
 }
 
-// admit notes that a request has begun, and reports whether it is taken, and whether it
-// is not as the client was told to send no more.
+// admit records that a request has begun, and reports whether it is accepted, or rejected
+// because it came after GOAWAY.
 func (c *Conn) admit(id quic.StreamID, port *exchange.Port) (taken, late bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -291,8 +290,8 @@ func memory(port *exchange.Port) clients.Limits {
 	return clients.Limits{Total: port.MaxMemory, Each: port.MaxClientMemory}
 }
 
-// allow reports whether a client may have n bytes more under way on a connection: what
-// lies here of bodies that nobody has read counts for it until the connection ends.
+// allow reports whether a client may have n more bytes in transit on a connection: unread
+// data of bodies counts for it until the connection ends.
 func (f *Front) allow(qc *quic.Conn, n int64) bool {
 	c, ok := f.conns.Load(qc)
 	return ok && c.(*Conn).member.TryTake(n, memory(f.Port()))
@@ -332,14 +331,14 @@ func (c *Conn) fail(err error) {
 	c.quic.CloseWithError(rule.code.wire(), rule.text)
 }
 
-// report tells the log and the counter why a connection is ended.
+// report logs and counts why a connection is ended.
 func (c *Conn) report(e *connError) {
 	level := slog.LevelDebug
 	word := "protocol_error"
 	if e.flood != "" {
 		c.member.Flooded()
 		word = e.flood
-		if !c.offends { // else the log has told of the client
+		if !c.offends { // else the client was logged already
 			level = slog.LevelWarn
 		}
 		if c.front.Flooded != nil {

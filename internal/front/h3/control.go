@@ -33,8 +33,8 @@ func (c *Conn) greet() error {
 	return err
 }
 
-// goAwayLocked tells the client that requests from this stream on are not taken
-// (RFC 9114, section 5.2). c.mu is held. What is written is short and buffered.
+// goAwayLocked sends GOAWAY for requests from this stream on (RFC 9114, section 5.2). c.mu
+// is held. The frame is short and buffered.
 func (c *Conn) goAwayLocked(id quic.StreamID) {
 	payload := appendVarint(nil, uint64(id))
 	c.mu.control.Write(append(appendFrame(nil, frameGoAway, uint64(len(payload))), payload...))
@@ -147,8 +147,8 @@ func (c *Conn) encoder(in *input) error {
 	}
 }
 
-// decoder reads what the client tells of our dynamic table, which we do not use.
-// It may say that it gave up a stream (RFC 9204, section 4.4.2).
+// decoder reads the client's acknowledgements for the dynamic table, which is not used. It
+// may cancel a stream (RFC 9204, section 4.4.2).
 func (c *Conn) decoder(in *input) error {
 	for more := false; ; {
 		if err := in.await(1); err != nil {

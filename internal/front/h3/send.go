@@ -42,7 +42,7 @@ var (
 // trailers; or joins the tunnel of an extended CONNECT.
 func (s *stream) Send(ex *exchange.Exchange) error {
 	if s.malformed {
-		return nil // told by a reset
+		return nil // answered with a reset
 	}
 	short := shortBuffers.Get().(*[shortSize]byte)
 	defer shortBuffers.Put(short)
@@ -186,8 +186,7 @@ func (s *stream) sendPieces(ex *exchange.Exchange, head []byte) error {
 	}
 }
 
-// piece makes a DATA frame of n bytes that stand behind b and the room for its
-// head.
+// piece makes a DATA frame of n bytes that follow b and the space for its head.
 func piece(b []byte, n int) []byte {
 	at := len(b)
 	b = append(b, frameData, 0x80|byte(n>>24), byte(n>>16), byte(n>>8), byte(n))
@@ -216,7 +215,7 @@ func (s *stream) sendEnd(ex *exchange.Exchange, b []byte, _ int, err error) erro
 	return s.last(frameOf(appendFields(qpack.AppendPrefix(short[:headRoom]), trailer)))
 }
 
-var errSlow = errors.New("the client took nothing of the response for too long")
+var errSlow = errors.New("the client did not read the response in time")
 
 // write writes to the stream. It returns when all but the last packet has been
 // sent, so the memory may be used again; who waits for the client to take it waits

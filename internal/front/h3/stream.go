@@ -158,9 +158,9 @@ func (c *Conn) offend() {
 	c.charge(resetFlood)
 }
 
-// freeResets is how many requests a connection may have taken back, and not made good
-// by others, before they count for the client's address too: as many as somebody who
-// leaves a page.
+// freeResets is how many cancelled requests a connection may have, not compensated by
+// others, before they count for the client's address, too: as many as leaving a page can
+// cause.
 const freeResets = 32
 
 // countTakenBack counts a request that the client took back (CVE-2023-44487), also for
@@ -184,8 +184,8 @@ func (s *stream) recycle() {
 	streams.Put(s)
 }
 
-// Gone reports whether the client has reset the stream or left. It is asked before
-// the response has begun only.
+// Gone reports whether the client has reset the stream or disconnected. It is only called
+// before the response has begun.
 func (s *stream) Gone() bool { return s.quic.Context().Err() != nil }
 
 // takenBack reports whether the client has reset the stream. Unlike Gone it may be
@@ -195,8 +195,7 @@ func (s *stream) takenBack() bool {
 	return errors.As(context.Cause(s.quic.Context()), &reset) && reset.Remote
 }
 
-// Abort resets the stream, so that the client can tell that the response is not
-// whole.
+// Abort resets the stream, so that the client can detect that the response is incomplete.
 func (s *stream) Abort(*exchange.Exchange) { s.quic.CancelWrite(internalError.stream()) }
 
 // readError gives an error of the stream a reason.

@@ -30,7 +30,7 @@ func (s *stream) sendWhole(b []byte) bool {
 	runtime.Gosched() // others that have something to send add it
 	t.Lock()
 	defer t.Unlock()
-	if s.ready != nil { // nobody has done it for us
+	if s.ready != nil { // no other goroutine has done it
 		s.conn.releaseOld()
 		for _, other := range t.ready {
 			if other.sent = other.quic.TryWriteAll(other.ready); other.sent == nil {

@@ -80,7 +80,7 @@ func (t *clientStream) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// CloseWrite tells the client that no more will come.
+// CloseWrite signals the end of the data to the client.
 func (t *clientStream) CloseWrite() error {
 	t.closed.Store(true)
 	t.s.whole = true

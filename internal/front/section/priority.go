@@ -2,7 +2,7 @@ package section
 
 import "strings"
 
-// maxPriority is the longest priority field that is looked at, in bytes.
+// maxPriority limits the priority header that is parsed, in bytes.
 const maxPriority = 64
 
 // defaultUrgency is the urgency of what has none (RFC 9218, section 4.1).

@@ -31,8 +31,8 @@ type Verdict struct {
 // Length returns what Content-Length says, or -1. It may be asked before Settle.
 func (s *Section) Length() int64 { return s.length }
 
-// Waits reports whether the client waits to be told to go on before it sends a
-// body, or for the response: what it has to say may not be waited for.
+// Waits reports whether the client waits for 100 Continue before it sends a body, or for
+// the response: the body must not be waited for.
 func (s *Section) Waits() bool {
 	return s.expects > 0 || s.seen&pseudoProtocol != 0 || s.GRPC()
 }
@@ -197,8 +197,8 @@ func sameAuthority(a, b, scheme string) bool {
 	return header.EqualFold(bare(a), bare(b))
 }
 
-// settleBody judges the fields that tell of the body, and joins the cookie crumbs
-// (RFC 9113, sections 8.1.1 and 8.2.3).
+// settleBody validates the headers that describe the body, and joins the cookie crumbs (RFC
+// 9113, sections 8.1.1 and 8.2.3).
 func (s *Section) settleBody(ex *exchange.Exchange, v *Verdict, end bool) {
 	rq := &ex.Request
 	switch {

@@ -19,8 +19,8 @@ import (
 	"headgate/internal/netconn"
 )
 
-// Connected is a stream over a plain connection. What was read from it and not
-// used stands in the buffer. Between two of them bytes may move inside the kernel.
+// Connected is a stream over a plain connection. Bytes that were read and not used are in
+// the buffer. Between two of them bytes can be spliced in the kernel.
 type Connected interface {
 	Conn() (*netconn.Conn, *netconn.Buffer)
 }
@@ -139,11 +139,10 @@ func (w *way) run() {
 	}
 }
 
-// fail ends both sides. A reset is passed on as one (RFC 9293, section 3.10.7; RFC 8441,
-// section 5; RFC 9220, section 3), and so is everything else that breaks a stream off: who
-// is told of an end in order would take what it got for all of it. What was received
-// before is delivered first. Only a tunnel that is silent, with nothing under way, is
-// closed in order.
+// fail ends both sides. A reset is forwarded as one (RFC 9293, section 3.10.7; RFC 8441,
+// section 5; RFC 9220, section 3), and so is every other failure of a stream: after an
+// orderly end, the peer would take the data for complete. Data that was received before is
+// delivered first. Only a tunnel that is idle, with nothing in transit, is closed in order.
 func (w *way) fail(err error) {
 	var written *netconn.WriteError
 	late, write := errors.Is(err, netconn.ErrTimeout), errors.As(err, &written)
@@ -266,8 +265,8 @@ func (w *way) copy() error {
 	}
 }
 
-// step carries what is there, in the way that both sides know, and returns how much
-// of it was not told to moved.
+// step moves the available data in the way that both sides support, and returns how much of
+// it was not reported to moved.
 func (w *way) step() (int64, error) {
 	if src, ok := w.from.(Connected); ok {
 		dst, _ := w.to.(Connected)
@@ -300,9 +299,9 @@ func pass(to exchange.Stream, p []byte, err error) (int64, error) {
 	return int64(len(p)), err
 }
 
-// move carries what is there of a plain connection. It waits without memory: a
-// buffer is held only while there is something in it. A full one tells that much
-// is coming, which then goes through splice if the other side is one too.
+// move moves the available data of a plain connection. It waits without memory: a buffer is
+// held only while it has content. If it is full, more data is likely, which is then spliced
+// if the other side is a plain connection, too.
 func (w *way) move(dst, src Connected) (int64, error) {
 	from, buf := src.Conn()
 	var onto *netconn.Conn
@@ -348,7 +347,7 @@ func (t *tunnel) goesOn(err error) bool {
 	case errors.As(err, &written):
 		return false
 	case errors.Is(err, netconn.ErrKicked):
-		return true // told to drain: a tunnel ends by itself or with the drain time
+		return true // interrupted by a drain: a tunnel ends by itself or at the drain deadline
 	}
 	return errors.Is(err, netconn.ErrTimeout) && t.quiet() < t.idle
 }

@@ -1,11 +1,10 @@
-// Package inputs loads what a configuration needs from outside of it, before it is
-// compiled: files that settings name, certificates, the keys and lists of the state
-// directory. A compile gets it as values and reads nothing itself.
+// Package inputs loads the external inputs of a configuration, before it is compiled: files
+// in settings, certificates, keys and lists of the state directory. A compile gets them as
+// values and reads nothing itself.
 //
-// A Loader takes part in changes: Prepare loads, Commit begins what runs for it (the
-// watch over certificates, OCSP) and writes the keys that were made, Cancel forgets.
-// What cannot be loaded is told by whom it is asked for, at the place of the setting
-// that names it; the other inputs are there nevertheless.
+// A Loader participates in changes: Prepare loads, Commit starts background work (watching
+// certificates, OCSP) and writes new keys, Cancel discards. An input that cannot be loaded
+// is reported by its user, at its setting; the other inputs are available nevertheless.
 package inputs
 
 import (
@@ -31,11 +30,11 @@ type Options struct {
 	// Values is where the self-signed certificate, the key of sticky cookies and the
 	// lists of CDNs are kept; nil keeps them in memory.
 	Values store.Values
-	// Lists and Geo keep the lists of addresses and the geo databases; nil keeps nothing of
-	// them over restarts.
+	// Lists and Geo keep the lists of addresses and the geo databases; nil keeps none of
+	// them across restarts.
 	Lists *lists.Manager
 	Geo   *geo.Manager
-	// Uploads has the stored certificates; nil is one over Values that nobody tells of
+	// Uploads has the stored certificates; nil uses Values, without notification of
 	// changes.
 	Uploads *certs.Uploads
 }

@@ -1,9 +1,9 @@
-// Package matchers decides by method, header fields and query parameters whether a route
-// takes a request whose host and path it has. Config is what an operator writes, Compile
-// makes Matchers of it, and Match asks one request. Overlap tells whether a request can
-// exist that two routes would take.
+// Package matchers matches requests by method, headers and query parameters, for routes
+// whose host and path match. Config is the configuration, Compile makes Matchers of it, and
+// Match evaluates a request. Overlap reports whether a request can exist that two routes
+// match.
 //
-// The package does not know routes or their paths: internal/plan asks it after those.
+// The package does not know routes or their paths: internal/plan uses it after those.
 package matchers
 
 import (
@@ -91,8 +91,8 @@ func check(all []Condition, at schema.Place, headers bool) {
 	}
 }
 
-// checkName tells what is wrong with a name. Fields of the connection are gone before a
-// route is chosen.
+// checkName returns a problem of a name. Hop-by-hop headers are removed before a route is
+// selected.
 func (c *Condition) checkName(headers bool) (what, remedy string) {
 	id := header.Lookup(c.Name)
 	switch {
@@ -124,8 +124,8 @@ func (c *Config) Count() int {
 	return min(len(c.Methods), 1) + len(c.Headers) + len(c.Query)
 }
 
-// Overlap reports whether one request can match both, as far as their settings tell. Nil
-// matches every request. Of two expressions nobody can tell, so that they overlap.
+// Overlap reports whether a request can match both, as far as their settings determine it.
+// Nil matches every request. Two expressions are assumed to overlap.
 func Overlap(a, b *Config) bool {
 	if a == nil || b == nil {
 		return true
@@ -165,7 +165,7 @@ func common(a, b []string) []string {
 	return slices.DeleteFunc(slices.Clone(a), func(m string) bool { return !slices.Contains(b, m) })
 }
 
-// wantedBy reports whether whoever meets all of other meets each of list.
+// wantedBy reports whether a request that meets all of other meets each of list.
 func wantedBy(list, other []Condition, headers bool) bool {
 	return !slices.ContainsFunc(list, func(c Condition) bool {
 		return !slices.ContainsFunc(other, func(o Condition) bool { return sameName(o.Name, c.Name, headers) && o.implies(&c) })
@@ -173,7 +173,7 @@ func wantedBy(list, other []Condition, headers bool) bool {
 }
 
 // implies reports whether every value that meets c meets other, as far as that can be
-// told.
+// determined.
 func (c *Condition) implies(other *Condition) bool {
 	switch {
 	case other.Value == "" && other.Regex == "":

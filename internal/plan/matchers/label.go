@@ -13,10 +13,10 @@ import (
 // maxLabel bounds a label in bytes, the path left out.
 const maxLabel = 160
 
-// Label returns the name of a route with a path and matchers, under which it stands in
-// logs, metrics and messages: "/api GET,POST X-Version=2 ?beta". The order in which
-// somebody wrote the matchers makes no difference. What may be secret and what is too long
-// stands as a hash, so that two routes have two labels. Without matchers it is the path.
+// Label returns the name of a route with a path and matchers in logs, metrics and messages:
+// "/api GET,POST X-Version=2 ?beta". It does not depend on the order of the matchers. Parts
+// that could be secret or are too long are hashed, so that two routes have two labels.
+// Without matchers it is the path.
 func Label(path string, c *Config) string {
 	if c.Count() == 0 {
 		return path
@@ -72,7 +72,7 @@ func secret(name string) bool {
 	})
 }
 
-// hash returns eight characters that stand for a text.
+// hash returns eight characters that identify a text.
 func hash(text string) string {
 	sum := sha256.Sum256([]byte(text))
 	return hex.EncodeToString(sum[:4])

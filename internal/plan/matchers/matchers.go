@@ -64,8 +64,8 @@ func (m *Matchers) Count() int {
 	return m.count
 }
 
-// Match reports whether a request matches. It uses the text of the exchange, and
-// allocates nothing of its own.
+// Match reports whether a request matches. It uses the text buffer of the exchange, and
+// does not allocate.
 func (m *Matchers) Match(ex *exchange.Exchange) bool {
 	if m == nil {
 		return true

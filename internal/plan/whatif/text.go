@@ -7,7 +7,7 @@ import (
 	"headgate/internal/plan"
 )
 
-// Lines tells the result in words, for people.
+// Lines returns a description of the result.
 func (r *Result) Lines() []string {
 	if r == nil || r.Requests == 0 {
 		return nil
@@ -54,7 +54,7 @@ func requests(n int) string {
 	return fmt.Sprintf("%d requests", n)
 }
 
-// words tells a decision in a few words.
+// words returns a short description of a decision.
 func words(d *plan.Decision) string {
 	var parts []string
 	if d.Proxy != "" {

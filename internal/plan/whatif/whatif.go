@@ -1,12 +1,12 @@
-// Package whatif decides recent requests again by a configuration that is not in force
-// yet, and tells which of them would go elsewhere or be refused.
+// Package whatif evaluates recent requests with a configuration that is not active yet, and
+// reports which of them would be handled differently.
 //
-// What recent requests are kept of is their heads, cut and without secrets: requests
-// that need a password, a cookie or a client certificate are decided as if they came
-// without. Both configurations are asked alike, so a difference is one of the
+// Recent requests are kept with shortened headers and without secrets: requests that need a
+// password, a cookie or a client certificate are evaluated as if they had none. Both
+// configurations are evaluated in the same way, so that a difference is one of the
 // configurations.
 //
-// It sends nothing and changes nothing. Time, requests and examples are bounded.
+// It sends nothing and changes nothing. Time, requests and examples are limited.
 package whatif
 
 import (
@@ -30,7 +30,7 @@ const (
 	MaxRequests = 2000
 	// MaxTime is how long it may take.
 	MaxTime = time.Second
-	// MaxExamples is how many examples are told.
+	// MaxExamples is the maximum number of examples.
 	MaxExamples = 10
 	// maxGroups bounds the memory for kinds of change.
 	maxGroups = 1000
@@ -38,8 +38,9 @@ const (
 	maxText = 200
 )
 
-// Result is what becomes of recent requests. One that changes is counted once, under the first
-// of Refused, Password, Allowed, Proxy, Route, Servers and Answer that is so.
+// Result is the effect on recent requests. A request that would be handled differently is
+// counted once, for the first that applies of Refused, Password, Allowed, Proxy, Route,
+// Servers and Answer.
 type Result struct {
 	// Requests is how many requests were decided by both configurations.
 	Requests int `json:"requests"`
@@ -81,16 +82,16 @@ type Example struct {
 	Method string `json:"method"`
 	// URL is that of the newest of them, without its query.
 	URL string `json:"url"`
-	// Before is what becomes of it now.
+	// Before is how it is handled now.
 	Before plan.Decision `json:"before"`
-	// After is what would become of it.
+	// After is how it would be handled.
 	After plan.Decision `json:"after"`
 	// Refused is whether it would be refused, and is not now.
 	Refused bool `json:"refused,omitempty"`
 }
 
-// Run decides the recent requests of a ring by the plan in force and by one that is
-// not. Any of them may be nil: then there is no result.
+// Run evaluates the recent requests of a ring with the active plan and with another one.
+// Any of them may be nil: then there is no result.
 func Run(ring *recent.Ring, before, after *plan.Plan) *Result {
 	if ring == nil || before == nil || after == nil {
 		return nil

@@ -1,10 +1,10 @@
-// Package balance chooses one of several servers. A Group holds the servers of a
-// route in their order and picks by a Method: in turn, by load, by chance, or by
-// a hash. It knows nothing of requests and connections, so that HTTP routes and
-// raw streams share it; who is healthy is told to it through each server's Gauge.
+// Package balance selects one of several servers. A Group holds the servers of a route in
+// their order and selects with a Method: in turn, by load, at random, or by a hash. It does
+// not know requests and connections, so that HTTP routes and TCP and UDP proxies share it;
+// each server's Gauge holds whether it is healthy.
 //
-// A server is taken with Group.Take or Group.Wait and given back with
-// Gauge.Release, exactly once.
+// A server is acquired with Group.Take or Group.Wait and released with Gauge.Release,
+// exactly once.
 package balance
 
 import (
@@ -89,7 +89,7 @@ type Group struct {
 	slowStart int64
 	method    Method
 	equal     bool  // all weights that are not 0 are the same
-	closed    bool  // nobody is asked who is out
+	closed    bool  // unhealthy servers get no requests
 	first     uint8 // the first primary server of the list that takes clients
 	members   []Member
 	queue     *Queue
@@ -120,8 +120,8 @@ type Options struct {
 	// FailClosed is whether unhealthy and ejected servers are not asked either when
 	// there is no other.
 	FailClosed bool
-	// Queue is where Wait waits; it outlives the group as gauges do. Nil lets
-	// nobody wait.
+	// Queue is the queue for Wait; it outlives the group as gauges do. Without it, nothing
+	// waits.
 	Queue *Queue
 }
 
@@ -132,7 +132,7 @@ func New(members []Member, o Options) *Group {
 	return g
 }
 
-// Init makes g what New returns. It is for whoever has groups by value.
+// Init initializes g like New. It is for groups that are stored by value.
 func (g *Group) Init(members []Member, o Options) {
 	*g = Group{members: members, method: o.Method, equal: true, slowStart: int64(o.SlowStart), closed: o.FailClosed, queue: o.Queue}
 	weight := 0

@@ -255,7 +255,7 @@ func TestWordsOfLoadBalancing(t *testing.T) {
 		"hash:cookie:a b":               `"a b" is not the name of a cookie; write a name like hash:cookie:session`,
 		"hash:header:":                  `"" is not a header name; write a name like hash:header:X-Tenant`,
 		"hash:header:X-Forwarded-For":   `what clients say in X-Forwarded-For is not trusted; write client_ip_hash, and whom to trust under client_ip.trusted`,
-		"hash:header:Transfer-Encoding": `Transfer-Encoding is not a field that requests can be told apart by; write hash:header:NAME, hash:cookie:NAME or hash:path`,
+		"hash:header:Transfer-Encoding": `Transfer-Encoding cannot be used as a hash key; write hash:header:NAME, hash:cookie:NAME or hash:path`,
 	} {
 		_, what, remedy := Parse(text)
 		equal(t, text, what+"; "+remedy, want)

@@ -19,17 +19,16 @@ const (
 	Open
 	// Draining: an operator wants no new clients on it. Those that belong to it go on.
 	Draining
-	// Disabled: an operator wants nobody on it.
+	// Disabled: an operator has disabled it.
 	Disabled
 	// HalfOpen: its circuit lets a few requests through, as many as AllowProbes
 	// said.
 	HalfOpen
 )
 
-// Gauge is the run-time side of a server: what runs on it, how quick it is, and
-// whether it takes requests. It is safe for use by many goroutines at once. It is
-// meant to be a part of something larger, which has 16 bytes before it that requests look at
-// and behind it what is seldom looked at.
+// Gauge is the run-time state of a server: active requests, response time, and whether it
+// accepts requests. It is safe for concurrent use. It is part of a larger struct, with 16
+// bytes before it that requests read, and rarely used fields after it.
 type Gauge struct {
 	// constant
 	limit int64 // requests at once; 0 is no bound
@@ -86,7 +85,7 @@ func (g *Gauge) Active() int { return int(g.active.Load()) }
 // Full reports whether the server runs as many requests as it may.
 func (g *Gauge) Full() bool { return g.limit > 0 && g.active.Load() >= g.limit }
 
-// full is Full for somebody who must not overtake those who wait.
+// full is Full for a caller that must not overtake waiting requests.
 func (g *Gauge) full(waiter bool) bool {
 	return g.limit > 0 && (g.active.Load() >= g.limit || !waiter && g.queue != nil && g.queue.waiting.Load() > 0)
 }
@@ -130,9 +129,9 @@ func (g *Gauge) Release() {
 // long, a third of it is left.
 const decay = 10 * time.Second
 
-// Observe tells how long the server took to answer. A longer time than the mean
-// takes its place at once, a shorter one pulls it down slowly, so that a server
-// that stalls is noticed with its first late answer.
+// Observe records the response time of the server. A time longer than the mean replaces it
+// immediately, a shorter one lowers it slowly, so that a server that stalls is noticed with
+// its first late response.
 func (g *Gauge) Observe(took time.Duration, now int64) {
 	for {
 		old := g.speed.Load()

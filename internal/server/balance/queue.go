@@ -35,12 +35,11 @@ func (q *Queue) Waiting() int { return int(q.waiting.Load()) }
 // Retire does nothing: who waits is called by those who are served, or gives up.
 func (q *Queue) Retire() {}
 
-// look is how often somebody who waits looks whether it is still wanted.
+// look is how often a waiting request checks whether it is still needed.
 const look = 100 * time.Millisecond
 
-// Wait is Take for somebody who may wait until a server has room: for as long as
-// patience, while gone does not say that nobody wants it any more. Full comes
-// back at once when as many wait as may.
+// Wait is Take for a request that may wait until a server has capacity: for at most
+// patience, while gone is false. It returns Full immediately if the queue is full.
 func (g *Group) Wait(a *Ask, patience time.Duration, gone func() bool) (int, Outcome) {
 	i, outcome := g.Choose(a)
 	if outcome != Full || g.queue == nil || patience <= 0 {
@@ -80,8 +79,8 @@ func (g *Group) Wait(a *Ask, patience time.Duration, gone func() bool) (int, Out
 func (q *Queue) enter(w *waiter) (i int, outcome Outcome, waits bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	// It stands in the queue before it looks: a server that gets room from here on is
-	// handed over, one that got room before is seen.
+	// It is in the queue before it checks: capacity that is released from here on is passed
+	// to it, and earlier capacity is seen.
 	q.mu.list = append(q.mu.list, w)
 	q.waiting.Store(int32(len(q.mu.list)))
 	if i, outcome = q.retryLocked(w); outcome != Full {
@@ -147,8 +146,8 @@ func (q *Queue) retryLocked(w *waiter) (int, Outcome) {
 	return -1, Full
 }
 
-// hand gives the server to the first who can use it. It returns false when nobody
-// got it.
+// hand passes the server to the first request that can use it. It returns false if there is
+// none.
 func (q *Queue) hand(gauge *Gauge) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -9,8 +9,8 @@ import (
 	"headgate/internal/schema"
 )
 
-// Words are the settings of load_balancing that stand alone; hash:header:NAME and
-// hash:cookie:NAME come on top of them.
+// Words are the settings of load_balancing without a parameter; hash:header:NAME and
+// hash:cookie:NAME are additional.
 var words = [...]struct {
 	word   string
 	choice Choice
@@ -76,7 +76,7 @@ func Parse(text string) (c Choice, what, remedy string) {
 		case id.ClaimsClient():
 			return c, "what clients say in " + name + " is not trusted", "write client_ip_hash, and whom to trust under client_ip.trusted"
 		case id.HopByHop() || id == header.Host:
-			return c, name + " is not a field that requests can be told apart by", "write hash:header:NAME, hash:cookie:NAME or hash:path"
+			return c, name + " cannot be used as a hash key", "write hash:header:NAME, hash:cookie:NAME or hash:path"
 		}
 		return Choice{Method: Hash, By: ByHeader, Name: name}, "", ""
 	}

@@ -52,7 +52,7 @@ func follow(rq *http.Request, via []*http.Request) error {
 // Close closes idle connections.
 func (c *Client) Close() { c.http.CloseIdleConnections() }
 
-// Version is what a server said of a file, so that it is only sent again when it has
+// Version holds the validators of a file, so that it is only sent again when it has
 // changed.
 type Version struct{ ETag, Modified string }
 

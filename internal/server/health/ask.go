@@ -10,7 +10,7 @@ import (
 	"headgate/internal/proto/header"
 )
 
-// maxBody is how much of an answer's body is looked at, in bytes.
+// maxBody limits how much of a response's body is checked, in bytes.
 const maxBody = 64 << 10
 
 // agent is the User-Agent of a check.
@@ -67,8 +67,8 @@ func (k *Check) request(until int64) (status int, wrong string) {
 	if k.call == nil && !k.statuses.has(status) {
 		return status, fmt.Sprintf("status %d, want %s", status, k.config.Status)
 	}
-	// It is read also when nobody looks at it: to close a connection with unread
-	// bytes on it resets it, which servers log as an error.
+	// It is read even if it is not checked: closing a connection with unread bytes resets
+	// it, which servers log as an error.
 	whole, err := k.readBody(until)
 	switch {
 	case k.call != nil && err == nil:

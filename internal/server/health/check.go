@@ -16,8 +16,7 @@ import (
 // Results is how many results of checks are kept for people.
 const Results = 20
 
-// Probe is a server as its checks reach it, over connections that nobody else
-// uses.
+// Probe is how checks reach a server, over connections that are not used for requests.
 type Probe struct {
 	// Name is the server's URL, for the log.
 	Name string
@@ -134,8 +133,8 @@ func (k *Check) pauseLocked() time.Duration {
 	return pause - pause/10 + rand.N(pause/5+1)
 }
 
-// note keeps a result. It returns who has to hear of it: the verdict changed, or the server
-// is still unhealthy.
+// note stores a result. It returns the watchers to notify: the verdict changed, or the
+// server is still unhealthy.
 func (k *Check) note(r Result) []*Watch {
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -163,8 +163,8 @@ func (c *Circuit) laterLocked() {
 	c.mu.timer = time.AfterFunc(c.settings.OpenTime.D(), c.halfOpen)
 }
 
-// halfOpen lets probes through. It does so again when they have not told enough in
-// the time that the circuit was open, because too few requests came or one hangs.
+// halfOpen admits probes. It does so again if they did not complete within the time that
+// the circuit was open, because there were too few requests or one of them hangs.
 func (c *Circuit) halfOpen() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

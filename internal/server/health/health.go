@@ -1,9 +1,9 @@
-// Package health knows which servers are well. check.go asks them, server.go keeps
-// what is known of each, from checks and from the requests that it served, and takes
-// it out of its route's choice; circuit.go is the circuit breaker.
+// Package health tracks which servers are healthy. check.go checks them, server.go keeps
+// the state of each, from checks and from requests, and removes it from load balancing;
+// circuit.go is the circuit breaker.
 //
-// A Server is the run-time state of one server of a route. A Check belongs to an
-// address and settings and may serve many. Both outlive plans that leave them alone.
+// A Server is the run-time state of one server of a route. A Check belongs to an address
+// and settings and can serve many. Both are kept by plans that do not change them.
 package health
 
 import (

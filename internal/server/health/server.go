@@ -79,7 +79,7 @@ func (s *Server) pastLocked() *past {
 	return s.mu.past
 }
 
-// knownLocked returns the past of the server, to be looked at.
+// knownLocked returns the history of the server, for reading.
 func (s *Server) knownLocked() past {
 	if s.mu.past == nil {
 		return past{}
@@ -96,12 +96,12 @@ type Options struct {
 	// Queue is where they wait for it; nil lets none wait.
 	MaxRequests int
 	Queue       *balance.Queue
-	// Log is told what happens to the server.
+	// Log receives changes of the server's state.
 	Log *slog.Logger
-	// Changed is called with the name of the proxy when the server's state is another, but
-	// not when one of which nothing was known turns out to be well: such a server took
-	// requests before, and after a start there may be very many of them. It may be called on the way of a request, with locks held: it must only take a
-	// note. Nil hears nothing.
+	// Changed is called with the name of the proxy when the server's state changes, except
+	// when a server without a state becomes healthy: such a server got requests before, and
+	// after a start there may be very many of them. It may be called in a request, with
+	// locks held: it must only record the notification. It may be nil.
 	Changed func(proxy string)
 }
 
@@ -200,7 +200,7 @@ type Policy struct {
 	mu sync.Mutex // held while a server is ejected
 }
 
-// Answered tells that a response head came.
+// Answered records that a response head was received.
 func (s *Server) Answered() {
 	if s.failures.Load() != 0 {
 		s.failures.Store(0)
@@ -210,21 +210,21 @@ func (s *Server) Answered() {
 	}
 }
 
-// Ended tells that a response ended as it should.
+// Ended records that a response was complete.
 func (s *Server) Ended() {
 	if s.breaks.Load() != 0 {
 		s.breaks.Store(0)
 	}
 }
 
-// Failed tells that a request got no response head.
+// Failed records that a request got no response head.
 func (s *Server) Failed(p *Policy, failure *exchange.Error) {
 	if Blames(failure.Reason) {
 		s.count(p, &s.failures, failure)
 	}
 }
 
-// Broke tells that a response broke off.
+// Broke records that a response was incomplete.
 func (s *Server) Broke(p *Policy, failure *exchange.Error) {
 	if Blames(failure.Reason) {
 		s.count(p, &s.breaks, failure)
@@ -416,8 +416,8 @@ func (s *Server) leave(w *Watch) {
 	s.refresh()
 }
 
-// refresh asks the check that counts, the one that was added last, for its verdict.
-// While that has none the verdict of the one before stands.
+// refresh reads the verdict of the check that was added last. Until it has one, the
+// previous verdict applies.
 func (s *Server) refresh() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -479,8 +479,8 @@ func (s *Server) stateLocked() State {
 	return Unknown
 }
 
-// Status returns how the server stands, with the results of its checks if that is
-// asked for.
+// Status returns the status of the server, with the results of its checks if results is
+// true.
 func (s *Server) Status(results bool) Status {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -19,20 +19,19 @@ import (
 // serverTimeout is how long one of several name servers has to answer.
 const serverTimeout = 3 * time.Second
 
-// unknownTTL stands for a TTL that nobody told.
+// unknownTTL means that the TTL is unknown.
 const unknownTTL = time.Duration(-1)
 
-// asker puts questions to name servers. It leaves the rules of the system's
-// resolver (its list of hosts, search domains, tries, TCP when an answer is cut)
-// to package net, which does not tell how long an answer holds; so it listens in
-// on what the name servers say.
+// asker queries name servers. It leaves the rules of the system's resolver (the hosts file,
+// search domains, retries, TCP after a truncated response) to package net, which does not
+// return TTLs; so it reads them from the messages of the name servers.
 type asker struct {
 	servers []netip.AddrPort
-	log     *slog.Logger // hears of broken invariants, unless it is nil
+	log     *slog.Logger // receives broken invariants, unless it is nil
 	shown   string       // the name, as the log calls it
 }
 
-// host returns what a host stands for.
+// host returns the endpoints of a host.
 func (a asker) host(ctx context.Context, host string, port uint16) ([]Endpoint, time.Duration, error) {
 	var addrs []netip.Addr
 	ttl, err := a.put(ctx, func(ctx context.Context, r *net.Resolver) (err error) {
@@ -50,12 +49,12 @@ func (a asker) host(ctx context.Context, host string, port uint16) ([]Endpoint, 
 
 // The bounds of one service.
 const (
-	maxTargets    = 64 // that are looked up, those of the best priority first
+	maxTargets    = 64 // that are resolved, those of the best priority first
 	targetsAtOnce = 8
 )
 
-// service returns what a service stands for. A target that cannot be looked up is
-// left out as long as there is another.
+// service returns the endpoints of a service. A target that cannot be resolved is omitted
+// as long as there is another one.
 func (a asker) service(ctx context.Context, service string) ([]Endpoint, time.Duration, error) {
 	var records []*net.SRV
 	ttl, err := a.put(ctx, func(ctx context.Context, r *net.Resolver) (err error) {
@@ -151,8 +150,8 @@ func notFound(err error) bool {
 	return errors.As(err, &dns) && dns.IsNotFound
 }
 
-// listen puts a question and returns the shortest TTL in the answers. Server is
-// who is asked, "" is the system's.
+// listen sends a query and returns the shortest TTL in the responses. Server is the name
+// server, "" is the system's.
 func (a asker) listen(ctx context.Context, server string, ask func(context.Context, *net.Resolver) error) (time.Duration, error) {
 	if server == "" && (runtime.GOOS == "windows" || runtime.GOOS == "darwin") {
 		// What these know of names is more than what their name servers know.
@@ -180,9 +179,9 @@ func (a asker) listen(ctx context.Context, server string, ask func(context.Conte
 	return ear.ttl, err
 }
 
-// guarded returns hear with a guard: package net reads in goroutines of its own. After a
-// panic the connection cannot be read, which ends the look-up and not the process. The log
-// is told once.
+// guarded returns hear with a recover: package net reads in its own goroutines. After a
+// panic, reading returns an error, which ends the lookup and not the process. It is logged
+// once.
 func (a asker) guarded(hear func(message []byte)) func(message []byte) error {
 	var once sync.Once
 	return func(message []byte) (err error) {
@@ -199,15 +198,14 @@ func (a asker) guarded(hear func(message []byte)) func(message []byte) error {
 
 var errNotHeard = errors.New("broken invariant")
 
-// ear hears the answers to one question, which may come over several connections
-// at once.
+// ear reads the responses to one query, which may arrive over several connections at once.
 type ear struct {
 	mu  sync.Mutex
 	ttl time.Duration // the shortest so far
 }
 
-// parse reads a message of a name server. Whether it may be believed is for package
-// net to judge; a wrong one can make us ask sooner, and no more.
+// parse reads a message of a name server. Package net validates it; an invalid one can only
+// make the next query earlier.
 func (e *ear) parse(message []byte) {
 	var p dnsmessage.Parser
 	if _, err := p.Start(message); err != nil || p.SkipAllQuestions() != nil {
@@ -264,8 +262,8 @@ func (c *stream) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Lookup returns the addresses of a host, and for how long they hold as far as the name
-// servers that were asked have it; below 0 if nobody told.
+// Lookup returns the addresses of a host, and their TTL according to the name servers;
+// below 0 if it is unknown.
 func Lookup(ctx context.Context, host string) (addrs []netip.Addr, ttl time.Duration, err error) {
 	found, ttl, err := asker{}.host(ctx, host, 0)
 	for _, e := range found {

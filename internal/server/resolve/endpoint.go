@@ -7,18 +7,18 @@ import (
 	"slices"
 )
 
-// maxEndpoints is how many servers a name may stand for. More are left out: the
-// same ones each time, those with the highest addresses.
+// maxEndpoints limits the servers of a name. Others are omitted: always the same ones,
+// those with the highest addresses.
 const maxEndpoints = 256
 
-// Endpoint is one server that a name stands for.
+// Endpoint is one server of a name.
 type Endpoint struct {
-	// Addresses are where it is, the preferred one first. A second one is the
-	// same server by the other version of IP, as far as can be told.
+	// Addresses are its addresses, the preferred one first. A second one is assumed to be
+	// the same server with the other version of IP.
 	Addresses []netip.AddrPort
 	// Weight is its share among those of its priority, 0 to 65535.
 	Weight int
-	// Priority is what has to fail before it is asked: lower ones go first.
+	// Priority orders servers: those with a lower one are used first.
 	Priority int
 }
 
@@ -26,11 +26,10 @@ func (e Endpoint) equal(f Endpoint) bool {
 	return e.Weight == f.Weight && e.Priority == f.Priority && slices.Equal(e.Addresses, f.Addresses)
 }
 
-// endpoints makes servers of the addresses of a host, in the order in which the
-// system would try them. A host with one address of each version of IP is one
-// server. Of several, those of one version are the servers: the one that has
-// more, or else the preferred one. Those of the other stand behind them, for when
-// that version does not get through.
+// endpoints makes servers of the addresses of a host, in the order in which the system
+// would try them. A host with one address of each version of IP is one server. Otherwise
+// the servers are the addresses of the version that has more, or else of the preferred one.
+// The addresses of the other version are alternatives, for when that version does not work.
 func endpoints(addrs []netip.Addr, port uint16) []Endpoint {
 	if len(addrs) == 0 {
 		return nil

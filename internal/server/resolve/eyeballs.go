@@ -15,9 +15,9 @@ import (
 // beside it (RFC 8305, section 5).
 const attemptDelay = 250 * time.Millisecond
 
-// race connects to the first address of a list that answers: "happy eyeballs". An
-// address that fails makes room for the next one at once, one that is silent soon.
-// Those that lose are given up.
+// race connects to the first address of a list that accepts a connection ("happy
+// eyeballs"). After an address that fails, the next one is tried immediately, after one
+// that does not respond, soon. The losers are cancelled.
 func race(ctx context.Context, list []netip.AddrPort) (net.Conn, error) {
 	if len(list) == 1 {
 		return netconn.Dial(ctx, list[0])
@@ -83,8 +83,8 @@ func (r *runners) run(ctx context.Context, list []netip.AddrPort) (net.Conn, err
 	}
 }
 
-// giveUp waits for the attempts that run, which were told to end, and closes what
-// they bring.
+// giveUp waits for the running attempts, which were cancelled, and closes their
+// connections.
 func (r *runners) giveUp() {
 	for ; r.running > 0; r.running-- {
 		if got := <-r.results; got.nc != nil {

@@ -1,11 +1,10 @@
-// Package resolve turns the names of servers into connections: it looks names up,
-// believes what it is told for as long as it is told, keeps the last good
-// addresses when nobody can tell it anything, and connects to the address that
-// answers first.
+// Package resolve turns the names of servers into connections: it resolves names, caches
+// the addresses for their TTL, keeps the last valid addresses when resolution fails, and
+// connects to the address that responds first.
 //
-// A Name is host:port, or a service with SRV records; Dial is what it is for.
-// asker.go puts questions to name servers, endpoint.go makes servers of addresses,
-// eyeballs.go connects. Nothing runs while nobody dials.
+// A Name is host:port, or a service with SRV records; use it with Dial. asker.go queries
+// name servers, endpoint.go makes servers of addresses, eyeballs.go connects. Nothing runs
+// between dials.
 package resolve
 
 import (
@@ -26,16 +25,16 @@ import (
 	"headgate/internal/exchange"
 )
 
-// Options say how names are looked up.
+// Options configure how names are resolved.
 type Options struct {
-	// Interval is the longest time for which addresses are believed. A name
-	// server may say a shorter one. 0 is 30 seconds.
+	// Interval is the longest time for which addresses are cached. The TTL of a name server
+	// may be shorter. 0 is 30 seconds.
 	Interval time.Duration
-	// Servers are the name servers to ask, in this order; none are the
-	// system's. The system's list of hosts is looked at first in any case.
+	// Servers are the name servers, in this order; the default is the system's. The hosts
+	// file of the system always takes precedence.
 	Servers []netip.AddrPort
-	// Log hears when a name cannot be looked up any more, and when it can
-	// again. It is never nil.
+	// Log records when a name can no longer be resolved, and when it can again. It is never
+	// nil.
 	Log *slog.Logger
 }
 
@@ -43,23 +42,22 @@ type Options struct {
 const (
 	// lookupTimeout bounds one look-up.
 	lookupTimeout = 10 * time.Second
-	// shortest is how long addresses are believed at least.
+	// shortest is the minimum time that addresses are cached.
 	shortest = time.Second
 	// defaultInterval is the Interval of Options that name none.
 	defaultInterval = 30 * time.Second
-	// askAgain is how long a failed look-up is believed, askAgainSoon when no
-	// address is known at all.
+	// askAgain is how long a failed lookup is cached, askAgainSoon if there are no
+	// addresses.
 	askAgain, askAgainSoon = 5 * time.Second, time.Second
 	// refreshWait is how long a dial waits for a look-up when the addresses it
 	// has are old. Then those are better than none.
 	refreshWait = 2 * time.Second
-	// goneAfter is how long addresses outlive the word that there is no such
-	// name. Names vanish while what they stand for starts anew.
+	// goneAfter is how long addresses are used after a response that the name does not
+	// exist. Names disappear while a server restarts.
 	goneAfter = 5 * time.Minute
 )
 
-// Name is what a server is known by, with the addresses that it stands for. It is
-// safe for use by many goroutines at once.
+// Name is the name of a server, with its addresses. It is safe for concurrent use.
 type Name struct {
 	// constant
 	shown   string
@@ -73,8 +71,8 @@ type Name struct {
 	mu struct {
 		sync.Mutex
 		set     []Endpoint // never changed, only replaced
-		until   int64      // how long set is believed, or a failure
-		gone    int64      // since when we are told that there is no such name
+		until   int64      // how long set, or a failure, is cached
+		gone    int64      // since when responses say that the name does not exist
 		err     error      // of the last look-up
 		running bool
 		ready   chan struct{} // closed when the look-up that runs has ended
@@ -141,16 +139,16 @@ func (n *Name) Dial(ctx context.Context) (net.Conn, error) {
 	return race(ctx, appendOrder(room[:0], set, n.next.Add(1)-1))
 }
 
-// Endpoints returns what the name stands for as far as it is known, without a
-// look-up. It must not be changed.
+// Endpoints returns the known servers of the name, without a lookup. The caller must not
+// change them.
 func (n *Name) Endpoints() []Endpoint {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.mu.set
 }
 
-// Now returns what the name stands for as far as it is known, and begins a look-up
-// when one is due, without waiting for it. It must not be changed.
+// Now returns the known servers of the name, and starts a lookup if one is due, without
+// waiting for it. The caller must not change them.
 func (n *Name) Now() []Endpoint {
 	n.Poll(clock.Now())
 	return n.Endpoints()
@@ -180,8 +178,8 @@ func (n *Name) beginLocked(now int64) {
 	}
 }
 
-// endpoints returns what the name stands for. It begins a look-up when that is due
-// and waits for it when nothing better is known.
+// endpoints returns the servers of the name. It starts a lookup if one is due and waits for
+// it if there are no valid addresses.
 func (n *Name) endpoints(ctx context.Context) ([]Endpoint, error) {
 	if n.ask == nil {
 		return n.mu.set, nil
@@ -235,7 +233,7 @@ func (n *Name) lookUp() {
 	before, was := n.mu.set, n.mu.err
 	if err == nil {
 		n.mu.set, n.mu.gone = set, 0
-		n.mu.until = now + int64(n.believed(ttl))
+		n.mu.until = now + int64(n.cachedFor(ttl))
 	} else {
 		n.failedLocked(err, now)
 	}
@@ -260,15 +258,14 @@ func (n *Name) guarded(ctx context.Context) (set []Endpoint, ttl time.Duration, 
 	return n.ask(ctx)
 }
 
-// broken tells that a look-up found an invariant broken, and returns its error.
+// broken logs a broken invariant of a lookup, and returns its error.
 func broken(log *slog.Logger, v any, name string) error {
 	exchange.Broken(log, v, "look-up of a server name", "name", name)
 	return fmt.Errorf("broken invariant: %v", v)
 }
 
-// failedLocked notes a look-up that brought nothing. What a name server cannot
-// tell is no reason to give up what is known; that there is no such name is one,
-// when it goes on being said.
+// failedLocked records a failed lookup. If name servers do not respond, known addresses are
+// kept; if they respond that the name does not exist, they are dropped after a while.
 func (n *Name) failedLocked(err error, now int64) {
 	if !notFound(err) {
 		n.mu.gone = 0
@@ -284,9 +281,8 @@ func (n *Name) failedLocked(err error, now int64) {
 	}
 }
 
-// believed returns how long addresses are believed that came with a TTL. Below 0
-// it is not known.
-func (n *Name) believed(ttl time.Duration) time.Duration {
+// cachedFor returns how long addresses with a TTL are cached. Below 0 the TTL is unknown.
+func (n *Name) cachedFor(ttl time.Duration) time.Duration {
 	if ttl < 0 {
 		return n.options.Interval
 	}

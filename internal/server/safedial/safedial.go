@@ -1,7 +1,7 @@
-// Package safedial makes requests to addresses that people name through the API, such as
-// webhooks and sign-in providers, or that a certificate names. What a name stands for is checked when it is
-// dialled, after it was resolved, so that no answer of a name server leads elsewhere:
-// link-local addresses and those where clouds tell a machine its secrets are refused.
+// Package safedial makes requests to addresses that operators configure through the API,
+// such as webhooks and sign-in providers, or that a certificate names. The resolved address
+// is checked before connecting, so that a DNS response cannot redirect it: link-local
+// addresses and those of cloud metadata services are rejected.
 package safedial
 
 import (
@@ -30,7 +30,7 @@ const (
 	maxHead     = 64 << 10
 )
 
-// metadata are addresses, not link-local, at which clouds tell about a machine.
+// metadata are addresses of cloud metadata services that are not link-local.
 var metadata = []netip.Addr{
 	netip.MustParseAddr("fd00:ec2::254"),   // Amazon
 	netip.MustParseAddr("100.100.100.200"), // Alibaba
@@ -153,7 +153,7 @@ type limited struct {
 // Read reads more.
 func (l *limited) Read(p []byte) (int, error) {
 	if int64(len(p)) > l.left+1 {
-		p = p[:l.left+1] // one more tells a longer body from one that ends here
+		p = p[:l.left+1] // one more detects a longer body
 	}
 	n, err := l.ReadCloser.Read(p)
 	if int64(n) > l.left {

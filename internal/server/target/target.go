@@ -1,7 +1,7 @@
-// Package target parses what headgate sends requests to: the URL of a server, of
-// an auth service, of whatever else is asked, and the host names in them. It is
-// stricter than net/url: nothing in a URL may be without meaning for who is asked.
-// Rooms check their settings with it, and plan compiles from the same form.
+// Package target parses the targets of requests: the URL of a server, of an auth server and
+// the like, and the host names in them. It is stricter than net/url: every part of a URL
+// must have a meaning. Features validate their settings with it, and plan compiles from the
+// same form.
 package target
 
 import (
@@ -198,8 +198,8 @@ func parseUnix(scheme Scheme, rest string) (Target, *Fault) {
 	return Target{Scheme: scheme, Socket: socket, BasePath: base}, nil
 }
 
-// SplitAuthority takes host and port apart and brings the host into the form
-// that is looked up. The port of an authority without one is 80.
+// SplitAuthority splits host and port and normalizes the host. The port of an authority
+// without one is 80.
 func SplitAuthority(authority string) (host string, port uint16, f *Fault) {
 	return splitAuthority(authority, 80)
 }
@@ -215,7 +215,7 @@ func splitAuthority(authority string, own uint16) (host string, port uint16, f *
 		host = authority[1:end]
 		if tail := authority[end+1:]; tail != "" {
 			if tail[0] != ':' {
-				return "", 0, &Fault{fmt.Sprintf("%q stands after the address", tail), "write it as [2001:db8::1]:8080"}
+				return "", 0, &Fault{fmt.Sprintf("unexpected %q after the address", tail), "write it as [2001:db8::1]:8080"}
 			}
 			digits = tail[1:]
 		}
@@ -227,7 +227,7 @@ func splitAuthority(authority string, own uint16) (host string, port uint16, f *
 	} else if i := strings.LastIndexByte(authority, ':'); i >= 0 {
 		host, digits = authority[:i], authority[i+1:]
 		if strings.Contains(host, ":") {
-			return "", 0, &Fault{"an IPv6 address must stand in brackets", "write it as [2001:db8::1]:8080"}
+			return "", 0, &Fault{"an IPv6 address must be in brackets", "write it as [2001:db8::1]:8080"}
 		}
 	}
 	n, ok := PortNumber(digits)

@@ -1,16 +1,15 @@
-// Package h2 speaks HTTP/2 to servers: many requests at once on one
-// connection.
+// Package h2 implements the client side of HTTP/2 to servers: many concurrent requests on
+// one connection.
 //
-// Open greets a server and starts the goroutine that reads the connection
-// (conn.go, read.go, state.go, end.go). A Stream is one request and its response;
-// Do sends it on a Conn, and may send it again on another one when the server has
-// not looked at it (stream.go, upload.go; head.go, response.go, body.go). What all
-// streams have to send is collected, and whoever finds nobody writing writes it
-// (write.go).
+// Open sends the preface and starts the goroutine that reads the connection (conn.go,
+// read.go, state.go, end.go). A Stream is one request and its response; Do sends it on a
+// Conn, and may send it again on another one if the server has not processed it (stream.go,
+// upload.go; head.go, response.go, body.go). The data of all streams is collected, and
+// written by the goroutine that finds no other one writing (write.go).
 //
-// Nothing a server sends is unbounded: heads by Settings.HeadSize, bodies by the
-// windows that are granted as they are read, frames of no use by a budget. The
-// package knows neither pools nor routes: internal/upstream does.
+// Everything that a server sends is limited: heads by Settings.HeadSize, bodies by the
+// windows that are opened as they are read, frames without effect by a budget. The package
+// knows neither pools nor routes: internal/upstream does.
 package h2
 
 import (
@@ -45,18 +44,18 @@ type Settings struct {
 	// ContinueWait is how long a body that waits to be asked for waits for a server
 	// that does not ask; 0 is a second.
 	ContinueWait time.Duration
-	// Log hears of broken invariants; nil is silent.
+	// Log receives broken invariants; it may be nil.
 	Log *slog.Logger
-	// Freed is called when a request has ended or the connection has: another
-	// one may have room now. It must not call back; nil hears nothing.
+	// Freed is called when a request or the connection has ended, so that another request
+	// may have capacity. It must not call back; it may be nil.
 	Freed func()
 }
 
 // Bounds of a connection.
 const (
-	// connWindow is what a server may send on the connection beyond what was read
-	// off it, in bytes. It is granted anew as bytes come, so that a client that
-	// does not read holds up nobody else; the streams' windows bound the memory.
+	// connWindow is the window of the connection, in bytes. It is opened as bytes arrive,
+	// so that a client that does not read does not block the others; the streams' windows
+	// limit memory.
 	connWindow = 1 << 24
 	// maxStreams is how many requests a connection carries at once, whatever the
 	// server allows.
@@ -70,8 +69,8 @@ const (
 	lastStream = 1 << 30
 )
 
-// When a server is asked whether it is alive, and how long it may take to say so.
-// Servers of gRPC end connections that ask more often.
+// When a server gets a PING, and how long its response may take. gRPC servers end
+// connections with more frequent ones.
 const (
 	firstPing = 30 * time.Second // of silence, while requests are under way
 	nextPings = 5 * time.Minute
@@ -194,8 +193,9 @@ func (c *Conn) Reserve() bool {
 	return true
 }
 
-// ReserveAlone is Reserve on a connection that nobody else knows yet: no other place
-// is given until the request has begun, so that it is the first that the server sees.
+// ReserveAlone is Reserve on a connection that no other goroutine has yet: there are no
+// further reservations until the request has begun, so that it is the first one that the
+// server receives.
 func (c *Conn) ReserveAlone() bool {
 	if !c.Reserve() {
 		return false

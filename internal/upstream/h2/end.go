@@ -46,15 +46,15 @@ func (c *Conn) explain(err error) error {
 	case err == errRetired:
 		return &exchange.Error{Reason: exchange.UpstreamReset, Err: fmt.Errorf("%w: the connection to server %s was retired", ErrUnprocessed, c.settings.Name)}
 	case errors.Is(err, netconn.ErrTimeout):
-		return &exchange.Error{Reason: exchange.UpstreamTimeout, Err: fmt.Errorf("%w: server %s took nothing of what was sent for too long", ErrLost, c.settings.Name)}
+		return &exchange.Error{Reason: exchange.UpstreamTimeout, Err: fmt.Errorf("%w: server %s did not read in time", ErrLost, c.settings.Name)}
 	case err == io.EOF:
 		return &exchange.Error{Reason: exchange.UpstreamReset, Err: fmt.Errorf("%w: server %s closed the connection", ErrLost, c.settings.Name)}
 	}
 	return &exchange.Error{Reason: exchange.UpstreamReset, Err: fmt.Errorf("%w: server %s: %w", ErrLost, c.settings.Name, err)}
 }
 
-// conclude tells the server why the connection ends, if it broke a rule, and
-// closes it. Who writes at this moment is cut short.
+// conclude sends GOAWAY if the server broke a rule, and closes the connection. A write in
+// progress is interrupted.
 func (c *Conn) conclude() {
 	rule, ok := c.fault.(*connError)
 	c.mu.Lock()

@@ -119,7 +119,7 @@ func (c *Conn) endBlock(id uint32, p []byte) error {
 	return nil
 }
 
-// startBlock readies the block for the fields of a list, or for nobody.
+// startBlock prepares the block for the headers of a list, or to discard them.
 func (c *Conn) startBlock(list *header.List, trailing bool) {
 	b := &c.block
 	b.list, b.trailing, b.size, b.status, b.regular, b.length, b.fault = list, trailing, 0, 0, false, -1, ""

@@ -226,7 +226,7 @@ func (c *Conn) grantLocked(n int64) {
 	}
 }
 
-// onSettings takes what the server says of itself (RFC 9113, section 6.5).
+// onSettings applies the server's settings (RFC 9113, section 6.5).
 func (c *Conn) onSettings(f http2.Frame, p []byte) error {
 	switch {
 	case f.Stream != 0:
@@ -340,8 +340,8 @@ func (c *Conn) onPing(f http2.Frame, p []byte) error {
 	return c.useless()
 }
 
-// onGoAway opens no more streams. Those that the server has not looked at can be
-// sent again; the others go on (RFC 9113, section 6.8).
+// onGoAway opens no more streams. Those that the server has not processed can be sent
+// again; the others continue (RFC 9113, section 6.8).
 func (c *Conn) onGoAway(f http2.Frame, p []byte) error {
 	switch {
 	case f.Stream != 0:
@@ -351,7 +351,7 @@ func (c *Conn) onGoAway(f http2.Frame, p []byte) error {
 	}
 	last, code := binary.BigEndian.Uint32(p)&http2.MaxWindow, http2.Code(binary.BigEndian.Uint32(p[4:]))
 	if last > c.mu.last {
-		return broken(http2.ProtocolError, "a second GOAWAY takes back the first (RFC 9113, section 6.8)")
+		return broken(http2.ProtocolError, "a second GOAWAY contradicts the first (RFC 9113, section 6.8)")
 	}
 	c.mu.away, c.mu.last = true, last
 	err := &exchange.Error{Reason: exchange.UpstreamReset,

@@ -14,20 +14,19 @@ import (
 
 // Errors that Do comes back with, to be found by errors.Is.
 var (
-	// ErrUnprocessed says that the server has not looked at the request and will
-	// not: it can be sent again, whatever it is.
-	ErrUnprocessed = errors.New("the request was not looked at")
-	// ErrHTTP1 says that the server wants the request over HTTP/1.1.
+	// ErrUnprocessed means that the server has not processed the request and will not: it
+	// can be sent again, whatever its method.
+	ErrUnprocessed = errors.New("the request was not processed")
+	// ErrHTTP1 means that the server requires HTTP/1.1.
 	ErrHTTP1 = errors.New("the server wants HTTP/1.1")
 	// ErrLost says that the connection ended before the answer: the server may
 	// have seen the request.
 	ErrLost = errors.New("the connection was lost")
 )
 
-// continueWait is how long a server that was told of a body may take to say that
-// it wants it (RFC 9110, section 10.1.1). A client need not wait either: after
-// continueLook, and then at longer intervals, we look whether the body has begun to
-// come.
+// continueWait is how long to wait for a server's 100 Continue (RFC 9110, section 10.1.1).
+// A client need not wait either: after continueLook, and then at longer intervals, it is
+// checked whether the body has begun to arrive.
 const (
 	continueWait = time.Second
 	continueLook = 5 * time.Millisecond
@@ -39,7 +38,7 @@ type Stream struct {
 	ex    *exchange.Exchange
 	owner Owner
 	limit time.Duration // of the time to the head; 0 is none
-	// careful is whether a connection that rests is looked at in any case.
+	// careful is whether an idle connection is always checked.
 	careful bool
 
 	// of the try under way
@@ -48,8 +47,8 @@ type Stream struct {
 
 	// what was read of the request's body, to be sent and to be sent again
 	tape  tape
-	up    *upload // nil while nobody else sends
-	held  bool    // the body waits to be asked for
+	up    *upload // nil while no other goroutine sends
+	held  bool    // the body waits for 100 Continue
 	since int64   // when the time to the head began to count
 
 	active    atomic.Int64 // when a piece of the request was sent last
@@ -74,7 +73,7 @@ type facts struct {
 	listed   bool            // the connection knows the stream
 	placed   bool            // the stream has a place on the connection
 	blocked  bool            // the sender waits
-	alone    bool            // nobody else was let on the connection before it
+	alone    bool            // no other request was admitted to the connection before it
 	gone     *exchange.Error // why the stream ended early
 	status   int
 	length   int64        // Content-Length, or -1
@@ -94,8 +93,8 @@ var streams = sync.Pool{New: func() any {
 	return &Stream{body: http2.Body{Wake: http2.NewSignal()}, wakeUp: http2.NewSignal()}
 }}
 
-// Owner hears when the response of a stream was closed: by Broke when it broke off
-// before its end, else by Ended.
+// Owner is notified when the response of a stream is closed: with Broke if it was
+// incomplete, else with Ended.
 type Owner interface {
 	Ended()
 	Broke(err error)
@@ -194,8 +193,8 @@ func (s *Stream) open(head []byte) (sent int, all bool, err error) {
 	c.mu.fresh, c.mu.alone = false, false
 	c.mu.streams.Add(s.id, s)
 	c.askAfterRest()
-	// What came as a body goes out as one, also if it has ended already and is
-	// empty: servers of gRPC tell a call without a message from none at all.
+	// A body of the client is sent as one, even if it has ended already and is empty: gRPC
+	// servers distinguish a call without a message from one without a body.
 	empty := s.ex.Request.Body == nil
 	prefix := byte(0)
 	if !c.mu.begun {
@@ -211,14 +210,12 @@ func (s *Stream) open(head []byte) (sent int, all bool, err error) {
 	return n, s.tape.ended, nil
 }
 
-// lookAfter is how long a connection may rest before it is looked at when a
-// request is put on it that could be sent again. Any other is never put on one
-// without a look.
+// lookAfter is how long a connection may be idle before it is checked when a request that
+// could be sent again uses it. Other requests always check it.
 const lookAfter = int64(time.Millisecond)
 
-// stale reports whether a connection that has rested has something to say, which
-// the reader has not heard yet: most often that it ends. On one that is fresh it is the
-// rest of the greeting. conn.mu is held.
+// stale reports whether an idle connection has unread data: most often, the server has
+// closed it. On a new one it is the rest of the preface. conn.mu is held.
 func (c *Conn) stale(careful bool) bool {
 	return !c.mu.fresh && c.mu.streams.Len() == 0 && (careful || exchange.Now()-c.heard.Load() > lookAfter) && !c.nc.Silent()
 }
@@ -302,9 +299,8 @@ func (s *Stream) Close() error {
 	return nil
 }
 
-// End gives the request up, and the memory of the stream back. It reports whether
-// the body of the request was not given up along with it, as somebody waited for
-// more of it.
+// End abandons the request, and releases the memory of the stream. It reports whether the
+// body of the request was not abandoned with it, because a reader waited for more of it.
 func (s *Stream) End() (kept bool) {
 	s.leave()
 	kept = s.up == nil || s.up.stop(s)
@@ -354,5 +350,5 @@ func (s *Stream) leave() {
 	}
 }
 
-// errLeft is what the sender is told when the exchange has ended.
+// errLeft is the error of the sender when the exchange has ended.
 var errLeft = &exchange.Error{Reason: exchange.ClientClosed, Err: errors.New("the exchange has ended")}

@@ -151,9 +151,9 @@ func (u *upload) sendReadAhead(s *Stream, sent int) (ended bool) {
 	return s.tape.ended
 }
 
-// goOn sends and keeps p, the last of the body if ended is true. When the try is over, it
-// is kept for the next one; what finds no room then waits for that, as a body of which a
-// byte is gone cannot be sent again. It reports whether nobody wants more.
+// goOn sends and keeps p, the last of the body if ended is true. When the attempt is over,
+// it is kept for the next one; data that exceeds the limit waits for that, since an
+// incomplete body cannot be sent again. It reports whether the body is no longer needed.
 func (u *upload) goOn(s *Stream, p []byte, ended bool) (over bool) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -199,8 +199,8 @@ func (s *Stream) onlyQuiet(u *upload, err error) bool {
 	return s.answered && s.gone == nil && !s.remote
 }
 
-// breakOff ends the stream when the client's body has broken off: nobody has to
-// wait for the server any more.
+// breakOff ends the stream when the client's body was incomplete, so that waiting for the
+// server ends.
 func (s *Stream) breakOff(u *upload, err error) {
 	e := (*exchange.Error)(nil)
 	if !errors.As(err, &e) {
@@ -287,7 +287,7 @@ func (s *Stream) waitToSend() error {
 	if ok || s.gone != nil {
 		return nil
 	}
-	s.gone = &exchange.Error{Reason: exchange.UpstreamTimeout, Err: errors.New("server " + c.settings.Name + " took nothing of the request's body for too long")}
+	s.gone = &exchange.Error{Reason: exchange.UpstreamTimeout, Err: errors.New("server " + c.settings.Name + " did not read the request body in time")}
 	s.body.Wake.Raise()
 	return netconn.ErrTimeout
 }

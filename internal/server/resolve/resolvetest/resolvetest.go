@@ -1,5 +1,5 @@
-// Package resolvetest is a name server on loopback for tests: it answers over UDP
-// and TCP what a test tells it to.
+// Package resolvetest is a name server on loopback for tests: it responds over UDP and TCP
+// as configured by a test.
 package resolvetest
 
 import (
@@ -22,9 +22,9 @@ type Zone struct {
 	mu struct {
 		sync.Mutex
 		records map[string][]Record // by name with its dot
-		mute    bool                // says nothing at all
-		broken  bool                // says that it cannot tell
-		cut     bool                // sends nobody over UDP the whole answer
+		mute    bool                // does not respond
+		broken  bool                // responds with a server failure
+		cut     bool                // truncates all responses over UDP
 		asked   map[string]int
 	}
 }
@@ -120,22 +120,22 @@ func (z *Zone) serveStream(c net.Conn) {
 	}
 }
 
-// Set replaces what the zone says of a name.
+// Set replaces the records of a name.
 func (z *Zone) Set(name string, list ...Record) {
 	z.mu.Lock()
 	defer z.mu.Unlock()
 	z.mu.records[name+"."] = list
 }
 
-// Be changes how the zone answers: not at all, that it cannot tell, or over UDP with
-// nothing but the word that the answer is too long for it.
+// Be changes how the zone responds: not at all, with a server failure, or with truncated
+// responses over UDP.
 func (z *Zone) Be(mute, broken, cut bool) {
 	z.mu.Lock()
 	defer z.mu.Unlock()
 	z.mu.mute, z.mu.broken, z.mu.cut = mute, broken, cut
 }
 
-// Queries returns how often a name was asked for.
+// Queries returns the number of queries for a name.
 func (z *Zone) Queries(name string) int {
 	z.mu.Lock()
 	defer z.mu.Unlock()
