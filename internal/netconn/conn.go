@@ -342,8 +342,8 @@ func (c *Conn) CloseWrite() error {
 	return closeWrite(c.lazy.nc)
 }
 
-// Finish is CloseWrite for who knows that nobody reads meanwhile: under TLS, too, the end
-// comes in one packet with what is sent before.
+// Finish is CloseWrite for a caller that knows that there is no concurrent read: with TLS,
+// too, the end is sent in one packet with the data before it.
 func (c *Conn) Finish() error {
 	l := c.lazy
 	if l == nil {

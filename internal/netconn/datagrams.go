@@ -28,9 +28,9 @@ const (
 	ReceiveDatagram = "receive"
 )
 
-// NewDatagrams returns c for quic-go. Whoever closes either closes both. failed hears of
-// the errors that quic-go does not, and of what failed; several goroutines may call it at
-// once.
+// NewDatagrams returns c for quic-go. Closing either closes both. failed is called with
+// errors that quic-go does not report, and the failed operation; it must be safe for
+// concurrent use.
 func NewDatagrams(c *net.UDPConn, failed func(op string, err error)) (*Datagrams, error) {
 	d := &Datagrams{UDPConn: c, failed: failed}
 	if err := d.calls.init(c); err != nil {

@@ -117,8 +117,8 @@ func (in *datagramBatch) read(fd uintptr) bool {
 	}
 }
 
-// peer returns the address of a peer. It is the same value again for one that was seen
-// lately, so nobody may change it.
+// peer returns the address of a peer. Recent addresses are cached, so that the caller must
+// not change it.
 func (in *datagramBatch) peer(at *syscall.RawSockaddrInet6) *net.UDPAddr {
 	sum := uint32(at.Port)
 	if at.Family == syscall.AF_INET {

@@ -39,8 +39,8 @@ func Dial(ctx context.Context, address netip.AddrPort) (net.Conn, error) {
 	return s, nil
 }
 
-// errSelf says that a socket was connected to itself: that happens when the address is
-// ours, nobody listens there, and the system chooses its port for our end.
+// errSelf means that a socket was connected to itself: this happens if the address is
+// local, has no listener, and the system chooses its port for the client's side.
 var errSelf = errors.New("connected to itself")
 
 // dialFault says in the words of package net what ended a dial.
@@ -94,8 +94,8 @@ func openTCP(to netip.Addr) (int, error) {
 	return fd, nil
 }
 
-// connect connects the socket. Within one machine the other end has answered when
-// the call comes back, so it is asked once more before anybody waits.
+// connect connects the socket. On one machine the other end has responded when the call
+// returns, so the result is checked before waiting.
 func (s *Socket) connect(ctx context.Context) error {
 	errno := sysConnect(s.fd, s.remote)
 	if errno == syscall.EINPROGRESS {

@@ -110,14 +110,13 @@ func (k *watcher) brokenLocked(f *flow) bool {
 	return true
 }
 
-// Flow carries what comes on src to dst for as long as each piece can be sent at once.
-// moved hears of each. b holds bytes only meanwhile.
+// Flow copies data from src to dst as long as each piece can be sent immediately, and calls
+// moved for each. b only holds bytes meanwhile.
 //
-// It returns ErrQuiet when nothing is there any more, or, if it is to wait, when nothing
-// has come for some seconds; and nil when somebody has to wait for dst, which the rest of
-// a piece in b is for, or when b was full and more is worth another way. An error of dst
-// is a *WriteError. Nothing may be collected in dst, and both must be connections for
-// which CanFlow holds.
+// It returns ErrQuiet if no data is left, or, if wait is set, if none has arrived for some
+// seconds; and nil if the caller must wait for dst, with the rest of a piece in b, or if b
+// was full and more data should be moved differently. An error of dst is a *WriteError. dst
+// must not have collected data, and CanFlow must be true for both connections.
 func Flow(dst, src *Conn, b *Buffer, wait bool, moved func(n int)) error {
 	f := src.flowTo(dst, moved)
 	if len(f.rest) > 0 {
@@ -257,7 +256,7 @@ func (c *Conn) onFlow(fd uintptr) bool {
 		}
 		r.buf.Release()
 		if r.once {
-			r.err = ErrQuiet // whoever waits now is told of what is there, and of the end
+			r.err = ErrQuiet // the next wait reports available data and the end
 			return true
 		}
 	}

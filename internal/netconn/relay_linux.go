@@ -59,6 +59,6 @@ func (c *Conn) onDraw(fd uintptr) bool {
 	return true
 }
 
-// notConnected reports whether an end could not be passed on since there is
-// nobody left to hear of it: the other direction tells why.
+// notConnected reports whether an end could not be forwarded because the peer is gone: the
+// other direction has the reason.
 func notConnected(err error) bool { return errors.Is(err, syscall.ENOTCONN) }

@@ -15,10 +15,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Socket is a TCP connection that was accepted or dialed past package net. The
-// runtime's poller hears of it only when somebody has to wait for it: a request that
-// is there already when its connection is accepted is read, answered and closed
-// without that. It is a net.Conn, and behaves like a *net.TCPConn.
+// Socket is a TCP connection that was accepted or dialed without package net. It is
+// registered with the runtime's poller only when a goroutine has to wait for it: a request
+// that has arrived when its connection is accepted is read, answered and closed without
+// that. It is a net.Conn, and behaves like a *net.TCPConn.
 type Socket struct {
 	// constant
 	fd     int
@@ -77,8 +77,8 @@ func (s *Socket) leave() {
 	}
 }
 
-// takeLast reports, for one caller alone, that nobody uses the bare descriptor of a
-// closed socket and nobody will: who comes later only finds it closed.
+// takeLast reports, for one caller only, that the bare descriptor of a closed socket is
+// unused and will not be used again: later callers find it closed.
 func (s *Socket) takeLast() bool { return s.state.CompareAndSwap(isClosed, isReleased) }
 
 // release closes the descriptor.
@@ -101,8 +101,8 @@ func (s *Socket) release() error {
 // isOpen reports whether Close was not called.
 func (s *Socket) isOpen() bool { return s.state.Load()&isClosed == 0 }
 
-// Close closes the socket. Whoever waits for it comes back with an error, and Close
-// returns when nobody uses it any more.
+// Close closes the socket. Waiting calls return an error, and Close returns when no call
+// uses it any more.
 func (s *Socket) Close() error {
 	old := s.state.Or(isClosed)
 	switch {
@@ -124,7 +124,7 @@ func (s *Socket) Close() error {
 	return nil
 }
 
-// interrupt ends the waits of a socket that is closed while somebody uses the bare
+// interrupt ends the waits of a socket that is closed while a call uses the bare
 // descriptor.
 func (s *Socket) interrupt() {
 	if f := s.file.Load(); f != nil {

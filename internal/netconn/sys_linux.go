@@ -89,7 +89,7 @@ func sysRemind(fd int, count []byte) {
 	_, _, _ = syscall.RawSyscall(syscall.SYS_WRITE, uintptr(fd), uintptr(unsafe.Pointer(unsafe.SliceData(count))), uintptr(len(count)))
 }
 
-// sysClose closes a descriptor that nobody waits for.
+// sysClose closes a descriptor without waiters.
 func sysClose(fd int) error {
 	if _, _, errno := syscall.RawSyscall(syscall.SYS_CLOSE, uintptr(fd), 0, 0); errno != 0 {
 		return os.NewSyscallError("close", errno)

@@ -53,7 +53,7 @@ func sysEpoll(fd uintptr, events []unix.EpollEvent) int {
 // sysRemind adds to the counter of an eventfd.
 func sysRemind(fd int, count []byte) { _, _ = syscall.Write(fd, count) }
 
-// sysClose closes a descriptor that nobody waits for.
+// sysClose closes a descriptor without waiters.
 func sysClose(fd int) error { return os.NewSyscallError("close", syscall.Close(fd)) }
 
 // sysConnect begins to connect a socket, or tells how that went.

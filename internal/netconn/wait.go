@@ -111,7 +111,7 @@ func (c *Conn) expired() error {
 		return ErrKicked
 	}
 	if c.until == 0 {
-		// It struck while nobody waited, left over from an earlier wait.
+		// It expired without a waiter, left over from an earlier wait.
 		c.clearDeadline()
 		return nil
 	}

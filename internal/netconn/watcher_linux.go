@@ -106,9 +106,9 @@ func NumParked() (n int) {
 	return n
 }
 
-// wait begins to wait for a connection, whose bytes are carried if it carries. It holds
-// the lock until all is in place, so whoever closes or kicks the connection meanwhile
-// finds it.
+// wait starts to wait for a connection, and relays its bytes if carries is set. It holds
+// the lock until everything is registered, so that a concurrent close or kick finds the
+// connection.
 func (k *watcher) wait(c *Conn, fd int, carries bool, until int64, resume func()) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()

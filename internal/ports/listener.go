@@ -25,9 +25,8 @@ const (
 	udpKind              // UDP proxies
 )
 
-// key is what a listener is found by. It has no name of a port in it, so that a port
-// can be renamed, or change from http to https, without a moment in which nobody
-// listens.
+// key identifies a listener. It does not contain the name of a port, so that a port can be
+// renamed, or change from http to https, without being closed.
 type key struct {
 	kind    kind
 	address netip.AddrPort

@@ -1,14 +1,14 @@
-// Package ports holds the open sockets of the process: what a plan wants against
-// what is open. Prepare opens what is missing, and the Change that it returns is
-// committed or cancelled together with the rest of a configuration.
+// Package ports holds the open sockets of the process, and compares them with those that a
+// plan requires. Prepare opens missing ones, and the returned Change is committed or
+// cancelled together with the rest of a configuration.
 //
-// ports.go is the life of a change. listener.go is an open socket, whatever it takes;
-// tcp.go, quic.go and udp.go are what is different for each kind. waiting.go opens
-// sockets whose address was busy, drains.go closes those that nobody wants any more,
-// reset.go closes what is open on one, inherit.go shares sockets with another process,
-// limit.go shares out how many connections there may be, state.go tells how ports
-// stand. What is spoken on a connection is found out in accept; listen, below, holds
-// the sockets and knows nothing of the configuration.
+// ports.go is the life of a change. listener.go is an open socket of any kind; tcp.go,
+// quic.go and udp.go are specific to each kind. waiting.go opens sockets whose address was
+// busy, drains.go closes those that are no longer configured, reset.go closes the
+// connections of one, inherit.go shares sockets with another process, limit.go distributes
+// the maximum of connections, state.go returns the states of ports. Package accept detects
+// the protocol of a connection; listen holds the sockets and does not know the
+// configuration.
 package ports
 
 import (

@@ -57,8 +57,8 @@ func (s *Set) listeners() []*listener {
 	return out
 }
 
-// openWaiting opens the waiting ports that are meant, those that can be opened. Who has
-// the address of another is asked again: it may be somebody else by now.
+// openWaiting opens the selected waiting ports whose address is free. The process that has
+// the address of the others is looked up again, because it may have changed.
 func (s *Set) openWaiting(meant func(*State) bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

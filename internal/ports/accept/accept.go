@@ -36,8 +36,8 @@ type Options struct {
 	// Port returns the port that the socket belongs to at the moment. It is asked at
 	// each request and never returns nil.
 	Port func() *exchange.Port
-	// Full reports whether connections wait for room; then nobody waits for clients
-	// that seem to have left.
+	// Full reports whether connections wait for capacity; then clients that seem to have
+	// disconnected are not waited for.
 	Full func() bool
 	// Refused hears of clients whose requests were refused as they hold too much memory.
 	Refused func(client netip.Prefix)

@@ -17,11 +17,10 @@ import (
 // TLS handshake.
 const handshakeTime = 10 * time.Second
 
-// handshakesAtOnce is how many handshakes compute at once on one socket; more wait
-// for their turn within their time. A handshake is the most that a stranger can
-// make us compute, and while it does, those who are connected wait. One that
-// waits for its client counts for nothing, so nobody can hold up others by being
-// slow.
+// handshakesAtOnce limits concurrent handshakes on one socket; others wait within their
+// time limit. A handshake is the most expensive computation that an unauthenticated client
+// can cause, during which existing clients wait. A handshake that waits for its client does
+// not count, so that slow clients do not block others.
 const handshakesAtOnce = 32
 
 // shake makes the handshake, in its turn and in time. It returns nil if there is

@@ -142,7 +142,7 @@ func (c *Conn) Leave(f *os.File) error {
 	}
 	conn.SetWriteDeadline(time.Time{})
 	c.newer.Store(&newer{conn: conn})
-	c.UDPConn.SetReadDeadline(time.Unix(1, 0)) // whoever reads the socket looks again
+	c.UDPConn.SetReadDeadline(time.Unix(1, 0)) // wakes up readers of the socket
 	return nil
 }
 

@@ -1,13 +1,11 @@
-// Package hello reads the first message of a TLS client, as far as it says which
-// server the client wants: the ClientHello with its server_name extension
-// (RFC 8446, section 4.1.2; RFC 6066, section 3). Nothing is decrypted and nothing
-// is answered; the bytes stay as they are, for whoever speaks TLS with the client.
+// Package hello parses the first message of a TLS client for the requested server name: the
+// ClientHello with its server_name extension (RFC 8446, section 4.1.2; RFC 6066, section
+// 3). Nothing is decrypted and nothing is sent; the bytes stay unchanged for the TLS
+// server.
 //
-// Parse never waits and never reads far: it is given what has come so far and says
-// whether that is enough. It is strict. A message that breaks a rule has no name,
-// and is left to a TLS server to refuse. Of a client that hides its name
-// (Encrypted Client Hello) the name is that of the outer message, which is the
-// public one.
+// Parse never waits: it gets the data that has arrived and reports whether that is enough.
+// It is strict. An invalid message has no name, and is left to a TLS server to reject. With
+// Encrypted Client Hello the name is the public one of the outer message.
 package hello
 
 import "errors"
@@ -19,8 +17,8 @@ const (
 	maxMessage = 64 << 10
 )
 
-// MaxSize is how many bytes are looked at at most, the heads of records among
-// them. Nobody needs more; who sends more records than that is not waited for.
+// MaxSize limits the bytes that are parsed, including the heads of records. Valid messages
+// are shorter; a client that sends more is not waited for.
 const MaxSize = maxMessage + 16<<10
 
 // ErrMore is what Parse returns when the message has not come whole.

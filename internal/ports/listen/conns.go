@@ -40,7 +40,7 @@ type conns struct {
 		open     map[Conn]struct{}
 		draining bool
 		left     bool          // to another process, see Socket.Leave; implies draining
-		news     chan struct{} // closed when one of these changes; nil if nobody waits
+		news     chan struct{} // closed when one of these changes; nil without waiters
 	}
 }
 

@@ -127,12 +127,11 @@ func (s *Socket) hasQueue() (yes bool) {
 	return yes
 }
 
-// hide keeps new clients from queueing, while those whose handshake is under way
-// still come in. The socket moves to an interface that does not exist, so that a
-// new client finds the address closed, or whoever else has it. Where the kernel
-// does not allow that (before 5.7, without CAP_NET_RAW) a filter drops the first
-// packet of a handshake: the client tries again a second later. Without either
-// the queue is emptied all the same, as far as it goes.
+// hide prevents new clients from queueing, while handshakes in progress still complete. The
+// socket is bound to an interface that does not exist, so that new clients find the address
+// closed, or its new listener. If the kernel does not allow that (before 5.7, without
+// CAP_NET_RAW), a filter drops the first packet of a handshake: the client tries again a
+// second later. Without either, the queue is emptied as far as possible.
 func (s *Socket) hide() {
 	raw, err := s.file.SyscallConn()
 	if err != nil {

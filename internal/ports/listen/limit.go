@@ -6,9 +6,9 @@ import (
 	"sync/atomic"
 )
 
-// Limit bounds the connections that are open on several sockets together. Each
-// socket has a reserve that no other can take, so that a crowd at one closes no
-// other; what is left beside the reserves is for whoever comes first.
+// Limit limits the open connections of several sockets together. Each socket has a reserve
+// that others cannot use, so that a crowd at one does not block the others; the rest is
+// shared in order of arrival.
 type Limit struct {
 	mu struct {
 		sync.Mutex
@@ -16,7 +16,7 @@ type Limit struct {
 		reserved int // the sum of the reserves
 		common   int // how many connections are beyond the reserve of their share
 		shares   map[*Share]struct{}
-		news     chan struct{} // closed when there may be room; nil if nobody waits
+		news     chan struct{} // closed when there may be capacity; nil without waiters
 	}
 }
 

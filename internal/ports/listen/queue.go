@@ -32,7 +32,7 @@ type queue struct {
 	before     uint64 // accepted when the last look but the first began
 }
 
-// goesOn decides after an error of accept whether there may be somebody still.
+// goesOn decides after an error of accept whether the queue may have more connections.
 func (q *queue) goesOn(s *Socket, err error) bool {
 	late := errors.Is(err, os.ErrDeadlineExceeded)
 	if q.looks++; q.looks < queueLooks && !late {

@@ -57,9 +57,9 @@ type QUICSettings struct {
 	// Full hears of a connection that was one too many, Failed of one whose
 	// handshake failed.
 	Full, Failed func()
-	// Banned reports whether connections of a client are refused, once it has shown that
-	// it gets what is sent to its address: the source of a datagram can be forged. Reject
-	// hears of one that was. Nil refuses nobody.
+	// Banned reports whether connections of a client are rejected, after it has proven its
+	// address: the source of a datagram can be forged. Reject is called for a rejected one.
+	// Nil rejects none.
 	Banned func(net.Addr) bool
 	Reject func()
 	// Lost hears of a datagram that the system did not send (netconn.SendDatagram), or
@@ -100,9 +100,9 @@ const (
 	maxHandshakes = 1024
 )
 
-// acceptors is how many goroutines take connections. quic-go refuses those that find
-// nobody waiting and a queue of 32 full, and that one is full soon where the system lets
-// the thread of those that wait pause for some milliseconds.
+// acceptors is the number of goroutines that accept connections. quic-go refuses
+// connections if none is waiting and a queue of 32 is full, which happens soon if the
+// system pauses the thread for some milliseconds.
 const acceptors = 32
 
 // OpenQUIC binds an address. beside are sockets on overlapping addresses that will

@@ -30,8 +30,8 @@ const settleTime = int64(50 * time.Millisecond)
 // staleTime is how long it is believed which connections have to go first.
 const staleTime = int64(time.Second)
 
-// retryYield is how soon somebody who waits for room looks again for a connection that
-// is idle.
+// retryYield is how soon a connection that waits for capacity looks again for an idle one
+// to close.
 const retryYield = 50 * time.Millisecond
 
 // crowd is what an accept loop remembers of the connections that make room for others.
@@ -76,7 +76,7 @@ func (c *crowd) makeRoom(share *Share) bool {
 	for len(c.list) > 0 {
 		first := c.list[0]
 		if now-first.since < settleTime {
-			return false // its turn, but too soon: nobody else is closed in its place
+			return false // its turn, but too soon: no other one is closed instead
 		}
 		c.list[0] = idler{}
 		c.list = c.list[1:]

@@ -1,12 +1,10 @@
-// Package header holds the field list of a message: an ordered list of
-// (name, value) views, with a small id for every name that the proxy itself
-// looks at. It does not parse or write messages; internal/proto/http1 and the fronts
-// do.
+// Package header holds the headers of a message: an ordered list of (name, value) views,
+// with a small id for every name that the proxy itself uses. It does not parse or write
+// messages; internal/proto/http1 and the fronts do.
 //
-// Names and values are strings that may point into a connection's buffer. Such
-// a view dies with its exchange: whoever keeps a name or a value longer copies
-// it with strings.Clone. Nothing here allocates unless the list outgrows every
-// size it had before.
+// Names and values are strings that may refer to a connection's buffer. Such a view is
+// valid until the end of its exchange: copy a name or value with strings.Clone to keep it
+// longer. Nothing here allocates unless the list outgrows every previous size.
 package header
 
 // Field is one header or trailer field, in the order and spelling in which it

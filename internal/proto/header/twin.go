@@ -47,8 +47,8 @@ func HasTwins(name string) bool {
 	return false
 }
 
-// Odd reports whether a name has something else than letters, digits and hyphens.
-// An unknown name that has not is nobody's twin that is well known.
+// Odd reports whether a name contains characters other than letters, digits and hyphens. An
+// unknown name without them is not an alias of a known one.
 func Odd(name string) bool {
 	for i := range len(name) {
 		if odd[name[i]] {

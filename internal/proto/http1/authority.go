@@ -69,9 +69,8 @@ func unhex(c byte) byte {
 	return 255
 }
 
-// AppendDecoded appends an authority that SplitAuthority takes with its encoded
-// characters decoded: "%61.example" is "a.example" to everybody then (RFC 3986, section
-// 6.2.2.2).
+// AppendDecoded appends an authority accepted by SplitAuthority with its encoded characters
+// decoded: "%61.example" becomes "a.example" (RFC 3986, section 6.2.2.2).
 func AppendDecoded(dst []byte, authority string) []byte {
 	for i := 0; i < len(authority); i++ {
 		c := authority[i]

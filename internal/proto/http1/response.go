@@ -105,9 +105,9 @@ func (r *ResponseHead) conclude(asked Asked, f *facts) (e Error) {
 	return none
 }
 
-// concludeEmpty judges a response that can have no content. It may not announce
-// any; "Content-Length: 0", which some servers send against the rule and which
-// everybody reads alike, is taken out.
+// concludeEmpty validates a response that cannot have content. It must not announce any;
+// "Content-Length: 0", which some servers send against the rule and which is not ambiguous,
+// is removed.
 func (r *ResponseHead) concludeEmpty(asked Asked, o *options, f *facts) Error {
 	if r.Framing != NoBody {
 		return FramedNoContent
@@ -157,8 +157,8 @@ func offeredOne(protocol, offers string) bool {
 	return false
 }
 
-// parseStatusLine reads a status line. The space before an absent reason may be
-// absent too: some servers leave it out, and nobody reads the line differently.
+// parseStatusLine parses a status line. The space before an absent reason may be missing,
+// too: some servers omit it, and the line is not ambiguous.
 func parseStatusLine(b []byte, resp *ResponseHead) (int, Error) {
 	const start = len("HTTP/1.1 200")
 	if len(b) <= start {

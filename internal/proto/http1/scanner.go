@@ -16,9 +16,9 @@ type Scanner struct {
 	lines bool // a line that is not empty has been seen
 }
 
-// Ready reports whether the parser would give a verdict on buf: the head is
-// there whole, is larger than a limit, or holds a line end that is refused, for
-// which nobody needs to wait. buf begins where it began in the call before.
+// Ready reports whether the parser would return a result for buf: the head is complete,
+// exceeds a limit, or contains an invalid line end, so that more data is not needed. buf
+// must begin where it began in the previous call.
 func (s *Scanner) Ready(buf []byte, lim *Limits) bool {
 	if len(buf) >= lim.headSize() {
 		return true

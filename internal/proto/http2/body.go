@@ -44,7 +44,7 @@ func (b *Body) AddLocked(k *Chunk) {
 // EmptyLocked reports whether nothing is there to be read. Only who reads may ask.
 func (b *Body) EmptyLocked() bool { return b.current == nil && b.list.Empty() }
 
-// SizeLocked returns how many bytes nobody has taken yet.
+// SizeLocked returns the number of unread bytes.
 func (b *Body) SizeLocked() int64 { return int64(b.list.Size()) }
 
 // UnreadLocked returns how many bytes were not read. Only who reads may ask.
@@ -71,10 +71,10 @@ func (b *Body) SingleLocked() []byte {
 	return b.current.Rest()
 }
 
-// DropLocked gives back what nobody has taken yet.
+// DropLocked releases the unread data.
 func (b *Body) DropLocked() { b.list.Drop() }
 
-// Reset gives all memory back and forgets what Wake has told. Nobody may read.
+// Reset releases all memory and clears Wake. There must be no reader.
 func (b *Body) Reset() {
 	if b.current != nil {
 		b.current.Release()

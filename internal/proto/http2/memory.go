@@ -2,8 +2,8 @@ package http2
 
 import "sync"
 
-// Chunk is memory for a piece of a body, of at most one frame. It is taken with
-// TakeChunk and given back with Give, by whoever has it then.
+// Chunk is memory for a piece of a body, of at most one frame. It is acquired with
+// TakeChunk and released with Give, by its current owner.
 type Chunk struct {
 	// Mem is the memory; what lies between R and W was filled and not read yet.
 	Mem  []byte

@@ -2,9 +2,9 @@ package http2
 
 import "time"
 
-// Signal wakes the one goroutine that waits for news of a stream. News that come
-// while nobody waits are kept, as one. Raise may be called by many goroutines at
-// once, everything else by the one that waits.
+// Signal wakes the one goroutine that waits for changes of a stream. Signals without a
+// waiter are kept, as one. Raise is safe for concurrent use, the other methods belong to
+// the waiting goroutine.
 type Signal struct {
 	raised chan struct{}
 	timer  *time.Timer // made when it is first needed
@@ -21,7 +21,7 @@ func (s *Signal) Raise() {
 	}
 }
 
-// Lower forgets news that nobody has waited for, and reports whether there were any.
+// Lower clears a signal that was not waited for, and reports whether there was one.
 func (s *Signal) Lower() bool {
 	select {
 	case <-s.raised:

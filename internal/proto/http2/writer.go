@@ -5,8 +5,9 @@ import (
 	"sync"
 )
 
-// Writer collects the frames of a connection. Whoever has collected some and finds
-// nobody writing writes for all: what comes in the meantime goes with the next write.
+// Writer collects the frames of a connection. A goroutine that has collected some writes
+// for all if no other one is writing: frames that are collected meanwhile are sent with the
+// next write.
 //
 // Its mutex guards it and what the connection keeps beside it. Methods that end in
 // Locked, and Space, are for callers that hold it.
@@ -61,7 +62,7 @@ func (w *Writer) Space() []byte {
 	return w.Out
 }
 
-// DueLocked reports whether something is collected that nobody writes.
+// DueLocked reports whether frames are collected and no goroutine is writing.
 func (w *Writer) DueLocked() bool { return len(w.Out) > 0 && !w.writing && w.Err == nil }
 
 // Flush writes what is collected, unless another goroutine is at it and does it for
@@ -101,8 +102,8 @@ func (w *Writer) WriteAsideLocked() {
 	}()
 }
 
-// Guard is deferred by a goroutine that works for the connection and has nobody to panic
-// to: it ends the connection, and not the process with all of them.
+// Guard is deferred by goroutines of the connection that have no caller to recover: after a
+// panic it ends the connection instead of the process.
 func (w *Writer) Guard() {
 	if v := recover(); v != nil {
 		w.sink.Broke(v)
@@ -147,7 +148,7 @@ func (w *Writer) EndLocked(err error) {
 	w.Out = nil
 }
 
-// StopLocked lets nobody begin to write any more, and reports whether nobody is at it.
+// StopLocked prevents further writes, and reports whether none is in progress.
 func (w *Writer) StopLocked() (idle bool) {
 	idle = !w.writing
 	w.writing = true
@@ -187,7 +188,7 @@ func (w *Writer) writeUnlocked(b []byte) error {
 	return err
 }
 
-// restLocked notes that nobody writes, and tells who waits for that.
+// restLocked records that no goroutine is writing, and wakes the waiter for that.
 func (w *Writer) restLocked() {
 	w.writing = false
 	if w.written != nil {

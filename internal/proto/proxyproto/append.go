@@ -15,9 +15,8 @@ const (
 	V2 Version = 2
 )
 
-// Append appends the header of a connection from source to destination. Addresses
-// that are not valid make one that tells of nobody; two of different families are
-// both written as IPv6.
+// Append appends the header of a connection from source to destination. If an address is
+// invalid, the header has no addresses; two of different families are both written as IPv6.
 func Append(b []byte, v Version, source, destination netip.AddrPort) []byte {
 	source, destination = plain(source), plain(destination)
 	known := source.IsValid() && destination.IsValid()

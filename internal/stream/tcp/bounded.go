@@ -6,14 +6,14 @@ import (
 	"time"
 )
 
-// bounded is a context that ends after a while. It makes no timer before somebody waits
-// for its end: most servers take a connection before that.
+// bounded is a context with a time limit. It makes no timer before its end is waited for:
+// most servers accept a connection before that.
 type bounded struct {
 	until time.Time // constant
 
 	mu    sync.Mutex
 	over  bool            // stop was called
-	below context.Context // what waits, once somebody asked for it
+	below context.Context // what waits, once Done was called
 	end   context.CancelFunc
 }
 

@@ -146,7 +146,7 @@ func (c *Conn) join(client, server *netconn.Conn) bool {
 // carry carries the connection, and calls over at its end. It returns true once nothing
 // moves, or at that end.
 func (c *Conn) carry(over func()) bool {
-	relay := c.mu.relay // nobody changes it any more
+	relay := c.mu.relay // constant from here on
 	relay.Start(func(err error) {
 		up, down := relay.Moved()
 		c.told.Received += up

@@ -1,17 +1,15 @@
-// Package udp carries datagrams between clients and servers. The datagrams of
-// one client address are a session: they go to one server, over a socket of their
-// own, and what comes back on that goes to the client.
+// Package udp forwards datagrams between clients and servers. The datagrams of one client
+// address are a session: they go to one server, from a separate socket, and datagrams that
+// this socket receives go to the client.
 //
-// A Proxy is the compiled form of the settings. A Table serves one socket by the
-// Proxy of the moment; table.go takes datagrams and finds their session, session.go
-// is the life of one, order.go says who has to go when there are too many.
+// A Proxy is the compiled form of the settings. A Table serves one socket with the current
+// Proxy; table.go receives datagrams and finds their session, session.go is the life of
+// one, order.go selects sessions to end if there are too many.
 //
-// Anybody can send datagrams in the name of addresses that are not theirs, so the
-// number of sessions is bounded and a flood of new ones is paid for by new ones: a
-// session is proven when its client has spoken again after an answer, and a proven
-// one only has to go when all are and it has been quiet for a while. Nothing here
-// waits for a socket to have room: datagrams that find none are lost, as they are
-// on a network.
+// Source addresses can be forged, so the number of sessions is limited and a flood of new
+// sessions displaces new ones: a session is proven when its client has sent again after a
+// response, and a proven one is only ended if all are and it has been idle for a while.
+// Nothing here waits for space in a socket: excess datagrams are lost, as on a network.
 package udp
 
 import (

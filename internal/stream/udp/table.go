@@ -132,8 +132,8 @@ func (t *Table) read() {
 		case errors.Is(err, net.ErrClosed), t.paused.Load():
 			return
 		default:
-			// What a socket without a peer tells is nobody's session; a socket that
-			// fails on and on is not asked in a hurry.
+			// An error of an unconnected socket belongs to no session; retries after
+			// repeated failures are delayed.
 			rest = min(2*rest+time.Millisecond, time.Second)
 			time.Sleep(rest)
 		}
