@@ -279,9 +279,9 @@ func (l *Log) spareBuffer() []byte {
 	}
 }
 
-// recordLate writes a record of an exchange that ended after the log was retired: at once,
-// since nobody flushes any more. While the writer still is at what came before, it writes
-// that, too.
+// recordLate writes a record of an exchange that ended after the log was retired:
+// immediately, because there is no flush any more. If the writer has not written the
+// records before it, it writes them, too.
 func (l *Log) recordLate(ex *exchange.Exchange, p *exchange.Session) {
 	var c clock
 	c.set()

@@ -4,6 +4,5 @@ package accesslog
 
 import "syscall"
 
-// noWait lets the opening of a named pipe that nobody reads end with an error
-// instead of waiting for a reader.
+// noWait makes opening a named pipe without a reader fail instead of blocking.
 const noWait = syscall.O_NONBLOCK

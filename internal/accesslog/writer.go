@@ -114,8 +114,8 @@ func (l *Log) write() {
 	}
 }
 
-// writeLate writes what was recorded since the shards were closed. From then on whoever
-// records writes.
+// writeLate writes what was recorded since the shards were closed. From then on the
+// recording goroutine writes.
 func (l *Log) writeLate(failing bool) {
 	l.late.Lock()
 	defer l.late.Unlock()

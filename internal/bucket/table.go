@@ -15,15 +15,13 @@ const (
 	maxSets    = maxKeys / shardCount / ways
 )
 
-// Table holds the marks of clients. It is safe for use by several goroutines, and
-// empty when it is zero.
+// Table holds the marks of clients. It is safe for concurrent use; its zero value is empty.
 //
-// A client may be in either of two sets. When both are full of marks that still
-// matter, the mark that lies nearest is given up: that of the client which has
-// used the least of its bucket. So a flood of new clients pushes out itself and
-// never those that are over the limit; and who is forgotten is let in rather
-// than refused. The hash is seeded anew for each table, so nobody can choose
-// whom to meet in a set.
+// A client can be in one of two sets. If both are full of marks that still matter, the
+// nearest mark is dropped: that of the client that has used the least of its bucket. A
+// flood of new clients therefore displaces itself and not the clients over the limit; a
+// dropped client is admitted rather than rejected. Each table has a random hash seed, so
+// that a client cannot choose the set of another one.
 type Table struct {
 	shards [shardCount]shard
 }

@@ -67,8 +67,8 @@ func (o *object) label(field string) *config.Label {
 	return o.LabelOf(schema.JoinPath(o.Discovered.Kind, o.Discovered.Name) + "." + field)
 }
 
-// boundHosts tells of hosts that labels may not name. Expressions are none: nobody could
-// say whose hosts they take.
+// boundHosts reports hosts that labels may not use. Expressions are rejected, because their
+// hosts cannot be enumerated.
 func (m *merge) boundHosts(o *object, field string) {
 	allowed := o.provider.Settings.Hosts
 	for _, h := range o.hosts {
@@ -84,9 +84,9 @@ func (m *merge) boundHosts(o *object, field string) {
 	}
 }
 
-// reserved adds an issue for a host that labels cannot claim, and reports whether it is one:
-// a name of the admin listener, whose cookies and sign-ins a browser would give to the
-// container, and the names of whoever sends the request, which are those of every machine.
+// reserved adds an issue for a host that labels cannot claim, and reports whether it is
+// one: a name of the admin listener, whose cookies and credentials a browser would send to
+// the container, and names of the client's own machine, such as localhost.
 func (m *merge) reserved(o *object, field string, h config.VirtualHost) bool {
 	if h.Class == config.HostRegex {
 		return false // refused anyway

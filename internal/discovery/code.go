@@ -48,6 +48,6 @@ const (
 	NoSuchObject Code = "no_such_object"
 	// Invalid is of an object that cannot be used as a whole.
 	Invalid Code = "invalid"
-	// AddressInUse is of an address at which somebody else listens.
+	// AddressInUse means that another listener has the address.
 	AddressInUse Code = "address_in_use"
 )

@@ -120,7 +120,7 @@ func literalEnd(expr string) string {
 	return end
 }
 
-// claim is a host and a path that somebody has.
+// claim is a host and a path of an object.
 type claim struct {
 	ports  []string // empty is all
 	prefix string

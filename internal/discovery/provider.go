@@ -33,8 +33,8 @@
 //     has to be right for that).
 //   - When the provider cannot be asked, the snapshot has State Failed and a Reason, and
 //     the objects that were known last: traffic goes on by them.
-//   - Issues are those that are there now. Whoever finds one need not remember since
-//     when, nor tell that it is gone: control compares.
+//   - Issues are those that are there now. A provider need not remember since
+//     when, nor report that it is gone: control compares.
 //
 // Nothing here opens or starts anything.
 package discovery

@@ -1,13 +1,11 @@
-// Package event tells what happens: one typed log that the API streams, webhooks
-// send on and people read. Send takes a payload of the table; Subscribe and Page
-// return events.
+// Package event is the event log: one typed log that the API streams, webhooks send and
+// operators read. Send takes a payload of the table; Subscribe and Page return events.
 //
-// Send never waits and never fails. Events are kept through the store, in the
-// background and in order; when that is away they are still shown to those who
-// listen, and kept later as far as the queue reaches. A subscriber that is slow
-// holds up nobody: it is told of a gap.
+// Send never waits and never fails. Events are stored in the background and in order; while
+// the store is unavailable they are still delivered to subscribers, and stored later as far
+// as the queue allows. A slow subscriber does not delay others: it gets a gap event.
 //
-// It decides nothing: who watches servers or ports sends what they see.
+// It does not detect events: the packages that watch servers or ports send them.
 package event
 
 import (
@@ -48,8 +46,8 @@ const (
 	lastRetry  = 30 * time.Second
 )
 
-// gapType is the type of the event that stands for those which were missed. It is no
-// kind: nobody sends it.
+// gapType is the type of the event in place of missed ones. It has no payload and is never
+// sent.
 const gapType = "gap"
 
 // ID is the place of an event. IDs grow, over restarts too; they are no sequence
@@ -152,8 +150,8 @@ func (l *Log) Send(p Payload) {
 	}
 }
 
-// Draft returns the event of a payload, of this moment and without an id: one that is
-// shown to somebody and not sent. Texts and lists are bounded.
+// Draft returns the event of a payload, with the current time and without an id, to show it
+// without sending it. Texts and lists are limited.
 func Draft(p Payload) (*Event, error) {
 	k, ok := kinds[reflect.TypeOf(p)]
 	if !ok {

@@ -26,7 +26,7 @@ type Config struct {
 // ConfigApplied tells of a configuration that acts now.
 type ConfigApplied struct {
 	Config
-	// ConfirmBy is when it is taken back unless somebody confirms it.
+	// ConfirmBy is when it is reverted unless it is confirmed.
 	ConfirmBy time.Time `json:"confirm_by,omitzero"`
 }
 
@@ -37,7 +37,7 @@ type ConfigRefused struct {
 	Problems []string `json:"problems,omitempty"`
 }
 
-// ConfigConfirmed tells that somebody confirmed a change.
+// ConfigConfirmed reports that a change was confirmed.
 type ConfigConfirmed struct{ Config }
 
 // ConfigReverted tells that an earlier configuration acts again.

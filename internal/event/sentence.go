@@ -157,7 +157,7 @@ func (a Auth) sentence(what string) (string, string) {
 	case a.Token != "":
 		object = "token " + a.Token
 	case a.User == "":
-		object = "somebody"
+		object = "a client"
 	}
 	text := object + " " + what
 	if a.Address != "" {

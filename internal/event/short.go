@@ -33,7 +33,7 @@ func shorten(v reflect.Value) {
 	}
 }
 
-// shortenList replaces a list of texts by one that is not shared with anybody.
+// shortenList replaces a list of texts by a private copy with limited length.
 func shortenList(v reflect.Value) {
 	n := v.Len()
 	if n == 0 || v.Type().Elem().Kind() != reflect.String {

@@ -101,7 +101,7 @@ func (s *Subscription) step() (*Event, <-chan struct{}, error) {
 	return e, nil, nil
 }
 
-// gap returns the event that stands for missed ones, 0 if nobody knows how many.
+// gap returns the event in place of missed ones, 0 if their number is unknown.
 func gap(at ID, missed uint64) *Event {
 	data, _ := json.Marshal(struct {
 		Missed uint64 `json:"missed"`
@@ -141,7 +141,7 @@ func (l *Log) before(ctx context.Context, boundary, after ID) (found []*Event, w
 	for len(found) < maxReplay {
 		page, err := l.store.Page(ctx, store.StreamEvents, at, store.MaxPage)
 		if err != nil || len(page) == 0 {
-			// Whoever asks from the very beginning has missed nothing that is kept.
+			// a subscriber from the very beginning has missed nothing that is kept
 			return found, err == nil && after == 0
 		}
 		for _, r := range page {

@@ -1,5 +1,5 @@
-// Package file reads and writes the files that settings and state stand in:
-// whole, bounded, and never waiting for anybody.
+// Package file reads and writes the files of settings and state: completely, with a size
+// limit, and without blocking on other processes.
 package file
 
 import (

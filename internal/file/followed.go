@@ -15,8 +15,8 @@ type Wanted struct {
 	TooLarge string
 }
 
-// Followed is a file that was loaded whole, and is loaded again when it has changed
-// and somebody asks for that. It is safe for use by several goroutines.
+// Followed is a file that was read completely, and is read again on request when it has
+// changed. It is safe for concurrent use.
 type Followed struct {
 	// constant
 	name, tooLarge string

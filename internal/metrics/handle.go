@@ -96,8 +96,8 @@ func (s *shared[K, H]) labels() []string { return labels(s.of.values(s.key)...) 
 // self returns the shared part of a handle.
 func (s *shared[K, H]) self() *shared[K, H] { return s }
 
-// Retire removes the handle from the page when as many have retired it as asked for
-// it. It may still be counted by; nobody sees that.
+// Retire removes the handle from the page when it was retired as often as it was acquired.
+// Counting with it remains safe, without an effect.
 func (s *shared[K, H]) Retire() {
 	r := s.owner()
 	r.mu.Lock()

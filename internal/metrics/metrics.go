@@ -1,13 +1,12 @@
-// Package metrics counts what headgate does and shows it in the forms that
-// Prometheus reads. table.go lists every metric; docs/reference/metrics.md is
-// made from it.
+// Package metrics counts what headgate does and exports it in the Prometheus formats.
+// table.go lists every metric; docs/reference/metrics.md is generated from it.
 //
-// Whoever counts asks the Registry for a handle once, when a plan is compiled:
-// Route, Server or Port. Counting through a handle costs a few nanoseconds,
-// allocates nothing and, where there is much to count, touches only memory of
-// the current processor. A handle that is retired disappears from the page.
+// Code that counts gets a handle from the Registry once, when a plan is compiled: Route,
+// Server or Port. Counting with a handle costs a few nanoseconds, does not allocate and,
+// for frequent counters, only writes memory of the current processor. A handle that is
+// retired disappears from the page.
 //
-// The package does not serve the page; internal/admin does, by Handler.
+// The package does not serve the page; internal/admin does, with Handler.
 package metrics
 
 import (

@@ -7,9 +7,9 @@ import (
 	"headgate/internal/exchange"
 )
 
-// A sample looks only at the handles that were counted in since the sample before: whoever
-// counts in a cell for the first time tells the registry. So it costs nothing where nothing
-// happens, and makes no garbage for each handle, of which there may be very many.
+// A sample only reads handles that were used since the previous one: the first use in an
+// interval registers the handle. It therefore costs nothing without traffic, and allocates
+// nothing for each of very many handles.
 
 // touches are the handles that were counted in since a sample.
 type touches struct {

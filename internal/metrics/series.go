@@ -54,9 +54,9 @@ type Point struct {
 	P50, P99 time.Duration
 }
 
-// Series keeps what was counted over time, for charts. A sample reads the counters every
-// ten seconds: whoever counts knows nothing of it. Steps in which nothing happened take no
-// memory. Its methods may be called by several goroutines at once.
+// Series keeps counts over time, for charts. A sample reads the counters every ten seconds,
+// which does not affect counting. Intervals without events use no memory. It is safe for
+// concurrent use.
 type Series struct {
 	registry *Registry
 	limit    int

@@ -10,8 +10,8 @@ import (
 var (
 	// ErrNotFound says that there is no entry with a key.
 	ErrNotFound = errors.New("not found")
-	// ErrFenced says that the lease under which a change was to be made has ended:
-	// somebody else may have it by now.
+	// ErrFenced means that the lease for a change has ended: another node may have it by
+	// now.
 	ErrFenced = errors.New("the lease has ended")
 	// ErrTooOld says that a watch asks for commits that the engine has forgotten.
 	ErrTooOld = errors.New("the revision is too old to watch from")
@@ -36,8 +36,7 @@ var (
 	ErrClosed = errors.New("the store is closed")
 )
 
-// Conflict is the error of a change whose condition does not hold: somebody else
-// has written the key meanwhile.
+// Conflict is the error of a change whose condition is not met: the key was changed.
 type Conflict struct {
 	// Key is the first one whose condition does not hold.
 	Key string
@@ -53,7 +52,7 @@ func (c *Conflict) Error() string {
 	return fmt.Sprintf("%s was changed meanwhile, by revision %d", c.Key, c.Have)
 }
 
-// Held is the error of Acquire when somebody else has the lease.
+// Held is the error of Acquire if another node has the lease.
 type Held struct {
 	// By is the node that has it.
 	By string

@@ -100,9 +100,8 @@ const (
 // the one that was written longest ago.
 const MaxSessions = 1000
 
-// Sealed reports whether the value of a key is sealed where it lies. All are but
-// those that nobody has to guard, so that a new kind of key is sealed unless
-// somebody decides otherwise here.
+// Sealed reports whether the value of a key is encrypted at rest. All are except those that
+// are not confidential, so that a new kind of key is encrypted unless it is excluded here.
 func Sealed(key string) bool {
 	switch key {
 	case KeyHead, KeyConfirm:

@@ -15,8 +15,8 @@ import (
 type Lease struct {
 	// Name is what was acquired.
 	Name string
-	// Token grows each time that somebody acquires the lease: what others do for
-	// its holder can be fenced with it.
+	// Token grows each time that the lease is acquired: other systems can use it to fence
+	// requests of former holders.
 	Token uint64
 
 	engine LeaseEngine // constant

@@ -1,26 +1,23 @@
-// Package store says what is kept besides the configuration's documents, and how:
-// users, tokens, sessions, certificates, keys, revisions, the audit, events. It is
-// an interface, so that an engine that several machines share can stand in for the
-// one that keeps everything on this machine (store/local). Package storetest holds
-// what every engine must do.
+// Package store is the interface for state besides the configuration files: users, tokens,
+// sessions, certificates, keys, revisions, the audit log, events. An engine that several
+// machines share can replace the one that stores everything on this machine (store/local).
+// Package storetest has the requirements for every engine.
 //
-// A store is a set of keys with values. Every commit has a revision, one higher than
-// that before; it changes several keys at once or none, under conditions on the
-// revisions that keys have. Whoever wants to know of changes watches a prefix. Work
-// that one node only may do is done under a lease. Streams hold records that are only
-// ever added: a commit adds its audit record in the same step.
+// A store is a set of keys with values. Every commit has a revision, one higher than the
+// previous one; it changes several keys or none, under conditions on the revisions of keys.
+// Changes can be watched by prefix. Work that only one node may do at a time needs a lease.
+// Streams hold records that are only appended: a commit adds its audit record atomically.
 //
-// Commits form a chain: each has a random identifier and names that of the commit before
-// it. The identifier is that of the change, so that a change whose answer was lost can be
+// Commits form a chain: each has a random identifier and that of the previous commit. The
+// identifier is that of the change, so that a change whose response was lost can be
 // committed again without being made twice, and a node that knows the Position up to which
-// it has followed notices when an older copy of the store was put in the place of the one
-// that it knew.
+// it has followed notices that the store was replaced by an older copy.
 //
-// Time is the engine's: entries have a time to live, and no node's own clock decides when
-// one expires.
+// Time is the engine's: entries have a time to live, and expiry does not depend on a node's
+// clock.
 //
-// No engine is ever on the way of a request, and none is needed to serve: what traffic
-// needs is on every node in files of its own.
+// No engine is used on the path of a request, and none is needed to serve: what traffic
+// needs is in files on every node.
 package store
 
 import (
@@ -96,8 +93,8 @@ type Store interface {
 	// another commit at that position, or ends before it.
 	Watch(ctx context.Context, prefix string, after Position) iter.Seq2[Batch, error]
 
-	// Acquire takes the lease with a name for a while (up to MaxLease), by the
-	// engine's clock. The error is a *Held when somebody has it. It does not wait.
+	// Acquire acquires the lease with a name for a while (up to MaxLease), by the engine's
+	// clock. The error is a *Held if another node has it. It does not wait.
 	Acquire(ctx context.Context, name string, ttl time.Duration) (*Lease, error)
 
 	// Append adds records to a stream and returns the sequence of the last. What

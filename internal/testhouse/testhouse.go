@@ -174,10 +174,9 @@ func (l *Log) String() string {
 	return l.mu.text.String()
 }
 
-// Ports returns port numbers at which nobody listens, by TCP or UDP, on any address of
-// the machine. No other test gets them before this one has ended, also in another
-// package's process. They are below those from which the system takes the ports of
-// clients.
+// Ports returns port numbers that are free for TCP and UDP, on any address of the machine.
+// No other test gets them before this one has ended, including tests in another package's
+// process. They are below the system's ephemeral ports.
 func Ports(t testing.TB, n int) []string {
 	t.Helper()
 	all := make([]string, n)

@@ -27,7 +27,7 @@ type World struct {
 	wrong []string
 
 	round  atomic.Int64 // a slow body waits for the next one
-	over   atomic.Bool  // nobody waits any more
+	over   atomic.Bool  // no waiter is left
 	panics atomic.Int64 // that the server made
 	broken atomic.Int64 // invariants, as the log tells
 }

@@ -74,9 +74,9 @@ func (r *Ring) Subscribe(q Query) (*Subscription, error) {
 // Close ends a subscription that does not Run.
 func (s *Subscription) Close() { s.ring.leave(s.f) }
 
-// Run calls each with the requests as they come, a moment after they have ended, until
-// ctx is done, each returns false or the ring is retired. A follower that is slow holds
-// up nobody: it is told how many it has missed.
+// Run calls each with requests soon after they have ended, until ctx is done, each returns
+// false or the ring is retired. A slow follower does not delay others: it gets the number
+// of requests that it has missed.
 func (s *Subscription) Run(ctx context.Context, each func(Live) bool) {
 	r, f := s.ring, s.f
 	defer r.leave(f)

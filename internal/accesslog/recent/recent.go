@@ -1,14 +1,13 @@
-// Package recent keeps the last requests in memory, for people who look at what
-// happens now: a Ring takes every finished exchange and passage, answers queries
-// over what it holds, and streams what comes to followers.
+// Package recent keeps the last requests in memory, for operators who look at current
+// traffic: a Ring records every finished exchange and session, answers queries, and streams
+// new records to followers.
 //
-// Memory is bounded and grows as it is used. Requests that failed or were slow
-// have a part of it for themselves, so they stay longer than the ordinary ones.
-// Record allocates nothing once the memory is there, makes no system call, and
-// takes no lock that processors share but once for many requests. Nobody who
-// reads holds up who records.
+// Memory is limited and grows as it is used. Requests that failed or were slow have their
+// own part, so that they are kept longer. Record does not allocate once the memory exists,
+// makes no system call, and acquires a shared lock only once for many requests. Readers do
+// not block recording.
 //
-// It writes no file: that is the access log's part.
+// It writes no file; the access log does.
 package recent
 
 import (
@@ -20,8 +19,7 @@ import (
 	"headgate/internal/exchange"
 )
 
-// DefaultSize is the memory of a ring when nobody says otherwise, and MinSize the
-// least there can be, in bytes.
+// DefaultSize is the default memory of a ring, and MinSize the minimum, in bytes.
 const (
 	DefaultSize = 32 << 20
 	MinSize     = 1 << 20

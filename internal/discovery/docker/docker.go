@@ -86,7 +86,7 @@ func (s *Source) Snapshot() *discovery.Snapshot {
 // Changed has a value when Snapshot may return another one than before.
 func (s *Source) Changed() <-chan struct{} { return s.changed }
 
-// publish makes next the snapshot, and notifies whoever waits on Changed.
+// publish makes next the snapshot, and signals Changed.
 func (s *Source) publish(next discovery.Snapshot) {
 	s.mu.Lock()
 	was := s.mu.snapshot

@@ -107,7 +107,7 @@ func newEngine(endpoint string, secure *tls.Config) (*engine, error) {
 			TLSClientConfig: secure, TLSHandshakeTimeout: connectTimeout,
 			DisableKeepAlives: true, DisableCompression: true, MaxResponseHeaderBytes: maxHead,
 		},
-		// An engine redirects nobody; whoever does is none.
+		// an engine sends no redirects
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 	return e, nil
@@ -129,9 +129,9 @@ func (e *engine) reached() netip.Addr {
 	return netip.Addr{}
 }
 
-// ping asks whether somebody is there, and by which version to speak. It returns the
-// engine's time. A socket proxy that does not let it through is no reason to stop:
-// then calls have no version, which engines take as their newest.
+// ping checks whether the engine responds, and negotiates the API version. It returns the
+// engine's time. If a socket proxy rejects it, calls have no version, for which engines use
+// their newest.
 func (e *engine) ping(ctx context.Context) (time.Time, error) {
 	ctx, cancel := context.WithTimeout(ctx, pingTimeout)
 	defer cancel()
@@ -235,7 +235,7 @@ func (e *engine) get(ctx context.Context, path string, q url.Values) (*http.Resp
 	rs, err := e.client.Do(rq)
 	var failed *url.Error
 	if errors.As(err, &failed) {
-		err = failed.Err // without the URL, which nobody wrote
+		err = failed.Err // without the URL, which is not in the configuration
 	}
 	return rs, err
 }

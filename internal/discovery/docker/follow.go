@@ -43,7 +43,7 @@ func (s *Source) follow() {
 		if err != nil {
 			s.failed(err)
 		} else {
-			longest = time.Second // somebody is there
+			longest = time.Second // the engine responds
 		}
 		if time.Since(began) >= steady {
 			wait = minWait

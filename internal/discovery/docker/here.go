@@ -13,8 +13,8 @@ import (
 type here struct {
 	// contained is whether it runs in a container.
 	contained bool
-	// ids are ids of containers that may be its own, the surest first: whole ones, or
-	// the twelve digits that are a container's host name unless somebody chose another.
+	// ids are candidates for its container id, the most reliable first: complete ones, or
+	// the twelve digits of the default host name of a container.
 	ids []string
 	// reaches is whether addresses of containers can be reached from the machine that
 	// the engine runs on, as on Linux; elsewhere the engine runs in a machine of its

@@ -12,8 +12,7 @@ import (
 	"headgate/internal/schema"
 )
 
-// prefix is what labels begin with that are for headgate. All others belong to
-// somebody else and are left alone.
+// prefix is the prefix of labels for headgate. Other labels are ignored.
 const prefix = "headgate."
 
 // Bounds of the labels of one container that begin with prefix. What goes over them
@@ -42,7 +41,7 @@ var shortLabels = []string{"enable", "host", "path", "port", "scheme", "network"
 // its object.
 var serverWords = []string{"weight", "max_requests", "backup", "tls"}
 
-// said is a value, with the label that says it; Label is "" for one that nobody said.
+// said is a value with its label; Label is "" for a default.
 type said struct{ value, label string }
 
 // ask is what the labels of one container ask for.
@@ -74,7 +73,7 @@ type wanted struct {
 	target         target
 }
 
-// keepOurs drops the labels that nobody reads, so that they need no memory.
+// keepOurs drops labels that are not used, to save memory.
 func (c *container) keepOurs() {
 	for key := range c.Labels {
 		switch key {

@@ -15,7 +15,7 @@ import (
 func owners(info fs.FileInfo) string {
 	s, ok := info.Sys().(*syscall.Stat_t)
 	if !ok {
-		return "belongs to somebody else"
+		return "belongs to another user"
 	}
 	uid, gid := strconv.FormatUint(uint64(s.Uid), 10), strconv.FormatUint(uint64(s.Gid), 10)
 	name, group := uid, gid

@@ -356,7 +356,8 @@ func (g *gathering) object(members []*member) *config.Discovered {
 		}
 	}
 	if len(d.Servers) == 0 {
-		// Those that end are better than nobody: they take requests as long as they can.
+		// Containers that are stopping are better than none: they accept requests as long
+		// as they can.
 		d.Servers = last
 	}
 	return d

@@ -55,8 +55,8 @@ type Summary struct {
 	Error string `json:"error,omitempty"`
 }
 
-// silent reports whether there was nobody, or nothing came in time: what costs a
-// comparison its time. A proxy that closes a connection says something.
+// silent reports whether no server responded in time, which is what makes comparisons slow.
+// A closed connection counts as a response.
 func (a *answer) silent() bool {
 	var op *net.OpError
 	return errors.Is(a.err, errLate) || errors.As(a.err, &op) && op.Op == "dial"
@@ -91,9 +91,9 @@ func newClient(side Side, o Options) *client {
 		DialContext: func(ctx context.Context, network, _ string) (net.Conn, error) {
 			return dialer.DialContext(ctx, network, ctx.Value(addressKey{}).(string))
 		},
-		// Certificates are judged by differences, not by the connection: during a
-		// test side by side the new side's may be self-signed, and the old one may
-		// speak TLS that nobody should any more.
+		// Certificates are compared as differences, not verified in the handshake: during a
+		// test side by side the new side's can be self-signed, and the old one can use an
+		// obsolete TLS version.
 		TLSClientConfig:        &tls.Config{InsecureSkipVerify: true, MinVersion: tls.VersionTLS10}, //nolint:gosec // compared, see tlsFacts
 		DisableCompression:     true,
 		ForceAttemptHTTP2:      true,

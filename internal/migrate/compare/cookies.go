@@ -12,8 +12,8 @@ import (
 // maxCookies bounds the fields Set-Cookie of one answer that are compared.
 const maxCookies = 200
 
-// attributes are those of a cookie by their names as they are usually written, its value
-// left out. Attributes that nobody knows count, too.
+// attributes are the attributes of a cookie by their usual names, without its value.
+// Unknown attributes are included.
 type attributes map[string]string
 
 // cookiesOf returns the attributes of the cookies of an answer by the cookies' names.

@@ -210,8 +210,8 @@ func (h *History) pruneLocked(ctx context.Context) error {
 	}
 }
 
-// forgetOldestLocked removes the oldest revision that nobody needs. It reports false
-// when there is none.
+// forgetOldestLocked removes the oldest revision that is not needed. It returns false if
+// there is none.
 func (h *History) forgetOldestLocked(ctx context.Context) (bool, error) {
 	needed := map[int]bool{h.mu.head.Revision: true}
 	confirmed := 0

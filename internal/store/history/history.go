@@ -48,10 +48,10 @@ type State string
 const (
 	// Applied is one that was put to use and not confirmed.
 	Applied State = "applied"
-	// Confirmed is one that somebody has confirmed, or that needed no confirmation.
+	// Confirmed is one that was confirmed, or that needed no confirmation.
 	Confirmed State = "confirmed"
-	// RolledBack is one that was left for an earlier one, because nobody confirmed it
-	// or somebody decided so.
+	// RolledBack is one that was replaced by an earlier one, because it was not confirmed
+	// or an operator decided so.
 	RolledBack State = "rolled_back"
 )
 
@@ -139,8 +139,7 @@ type Options struct {
 	// Config names the document of revisions that an earlier version has kept
 	// without a name.
 	Config string
-	// Log hears of what a crash has left, and of files that are not removed. Nil is
-	// nobody.
+	// Log records what a crash has left, and files that are not removed. It may be nil.
 	Log *slog.Logger
 	// Point is called with a name at every step of a save, for tests that end the
 	// process there. It is nil in service.

@@ -123,8 +123,8 @@ func (h *History) committedLocked(intent string, number int) bool {
 	return ok && r.Intent == intent
 }
 
-// recoverDocument brings one document to its side. What came out in exchange for ours
-// and is neither of the two is somebody's edit: it goes back to its place.
+// recoverDocument brings one document to its side. If the replaced file is neither of the
+// two versions, it is a manual edit and is restored.
 func (h *History) recoverDocument(ctx context.Context, w *write, committed bool) error {
 	data, have, err := current(w.Path)
 	if err != nil {
@@ -240,8 +240,8 @@ func part(data []byte, at, n int) []byte {
 	return data[at:min(at+n, len(data))]
 }
 
-// clean removes what was put out of the way. An edit that somebody made in it through
-// a file that was open is kept beside the document.
+// clean removes replaced files. An edit that was made in one through an open file is kept
+// next to the document.
 func (h *History) clean(writes []*write) {
 	for _, w := range writes {
 		if w.InPlace {

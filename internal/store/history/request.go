@@ -57,8 +57,8 @@ func (d *Document) now() Digest {
 	return d.Now
 }
 
-// Conflict is the error of a save when a document is not what the change was made
-// from: somebody has changed it by hand. Nothing was saved.
+// Conflict is the error of a save if a document is not the one that the change is based on:
+// it was edited. Nothing was saved.
 type Conflict struct {
 	Name string
 	// Have is the digest of what is there.

@@ -24,11 +24,10 @@ func (h *History) Save(ctx context.Context, q Request) (Revision, error) {
 	return r, err
 }
 
-// Start is Save up to its atomic point: when it returns, what is saved stands, and is what a
-// start after a crash finds. What is left to do, to remove the intent and what came out of
-// its place, is in end, so that the caller can put what was saved to use before. It calls
-// end in any case, before it acknowledges the save; until then nobody else may look at the
-// history.
+// Start is Save up to its atomic point: when it returns, the save is durable, and a start
+// after a crash uses it. The rest, which removes the intent and replaced files, is in end,
+// so that the caller can use the result before. It must call end in any case, before it
+// acknowledges the save; until then the history must not be used otherwise.
 func (h *History) Start(ctx context.Context, q Request) (r Revision, end func(), err error) {
 	h.mu.Lock()
 	begun := false
@@ -317,8 +316,8 @@ func (h *History) prepareAll(v *save) error {
 	return failed[len(v.writes)]
 }
 
-// unwritten returns the error of a document that could not be written: *ReadOnly if
-// nobody may, else one that wraps store.ErrUnavailable, as for a disk that is full.
+// unwritten returns the error of a document that could not be written: *ReadOnly if it is
+// read-only, else one that wraps store.ErrUnavailable, as for a full disk.
 func unwritten(name string, err error) error {
 	if errors.Is(err, fs.ErrPermission) || isReadOnly(err) {
 		return &ReadOnly{Name: name, Err: err}

@@ -12,8 +12,8 @@ import (
 	"headgate/internal/file"
 )
 
-// tempPrefix begins the names of files that a save makes beside documents. They do
-// not end as documents do, so that nobody takes them for some.
+// tempPrefix is the prefix of files that a save creates next to documents. They have no
+// .yaml suffix, so that they are not read as documents.
 const tempPrefix = ".headgate-save-"
 
 // write is one document that is being replaced, made or removed. Its fields that have
@@ -112,9 +112,9 @@ func Writable(name string) error {
 	return nil
 }
 
-// choose decides whether a document is replaced by name or written in place: where
-// its folder cannot be written to, where it has other names, and where it belongs to
-// somebody else whom we cannot give a file to. The error says that neither works.
+// choose decides whether a document is replaced by renaming or written in place: if its
+// directory is read-only, if it has other links, or if it belongs to another user to whom
+// the new file cannot be given. It returns an error if neither works.
 func (w *write) choose() error {
 	info, err := os.Stat(w.Path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -327,7 +327,7 @@ func (w *write) undo(old []byte) error {
 	}
 	_, have, err := current(w.Path)
 	if err != nil || have != w.Now {
-		return err // somebody has written there since: that stays
+		return err // it was edited since: keep that
 	}
 	if err := exchange(w.Temp, w.Path); err == nil || !isUnsupported(err) {
 		return err
@@ -363,7 +363,7 @@ func (w *write) undoInPlace(old []byte) error {
 		return err
 	}
 	if have != w.Now && !torn(data, old, w.data) {
-		return nil // somebody has written there since: that stays
+		return nil // it was edited since: keep that
 	}
 	back := &write{Name: w.Name, Path: w.Path, Was: have, Now: w.Was, InPlace: true, data: old}
 	_, err = back.overwrite(func(string) {})

@@ -119,8 +119,7 @@ func (s *Store) make(m *making) error {
 	return fmt.Errorf("%w: %w", store.ErrUnavailable, s.explain(err))
 }
 
-// makeOnce writes a commit. Entries in files change at once with the index, for
-// whoever reads.
+// makeOnce writes a commit. Entries in files change atomically with the index for readers.
 func (s *Store) makeOnce(m *making) error {
 	exclusive := m.touchesFiles()
 	if exclusive {

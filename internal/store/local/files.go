@@ -220,8 +220,8 @@ func (s *Store) onDisk() map[string]fileRef {
 	return all
 }
 
-// same reports whether a file is, by all that is known without reading it, the one
-// that was written: nobody edits a file without its time or size changing.
+// same reports whether a file is, by its metadata, the one that was written: an edit
+// changes its time or size.
 func (r fileRef) same(now fileRef) bool {
 	return r.size == now.size && r.written.Equal(now.written.Truncate(time.Nanosecond))
 }

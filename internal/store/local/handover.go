@@ -11,8 +11,8 @@ import (
 var errNotSuspended = errors.New("the state directory is not suspended")
 
 // Suspend closes state.db, so that another process can open it, and returns a duplicate of
-// the lock of the directory for that. The caller closes it. Whoever reads or writes waits
-// until Resume or End is called.
+// the lock of the directory for that. The caller closes it. Reads and writes wait until
+// Resume or End is called.
 func (s *Store) Suspend() (lock *os.File, err error) {
 	s.writer.Lock()
 	s.mu.Lock()
@@ -84,7 +84,7 @@ func (s *Store) openHeldLocked() error {
 	return s.countLocked()
 }
 
-// End closes a suspended store: whoever waits gets store.ErrClosed.
+// End closes a suspended store: waiting calls return store.ErrClosed.
 func (s *Store) End() {
 	if !s.suspended {
 		return

@@ -55,7 +55,7 @@ func (s *Store) Acquire(ctx context.Context, name string, ttl time.Duration) (*s
 	return store.NewLease(s, name, token, ttl, asked), nil
 }
 
-// free returns *store.Held when somebody has a lease, and forgets those that ended.
+// free returns *store.Held if a lease is held, and removes those that ended.
 func (l *leases) free(name, node string, now time.Time) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()

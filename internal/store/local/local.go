@@ -1,19 +1,18 @@
-// Package local keeps state on this machine, in the state directory. What traffic
-// needs lies there in plain files that a person can read, copy and mend: revisions
-// and their documents, certificates with their keys, the networks of CDNs, the keys
-// of sticky cookies. The rest, and an index of the files, is in one file of bbolt,
-// state.db.
+// Package local stores state on this machine, in the state directory. What traffic needs is
+// in plain files that an operator can read, copy and repair: revisions and their documents,
+// certificates with their keys, the networks of CDNs, the keys of sticky cookies. The rest,
+// and an index of the files, is in one bbolt file, state.db.
 //
-// A commit is made in one step: files are staged and synced first, then the commit
-// of state.db decides, then the files are put in their places. What a crash leaves
-// of the last step is done at the next start.
+// A commit is atomic: files are staged and synced first, then the commit of state.db
+// decides, then the files are renamed. If a crash interrupts the last step, it is completed
+// at the next start.
 //
-// Nothing here keeps traffic from being served. A damaged state.db is set aside and
-// the newest copy takes its place; where the directory cannot be written to, reads
-// go on in memory and commits are refused with the reason. Only a directory that
-// another process uses, or that a newer headgate has written, is refused.
+// State never prevents traffic from being served. A damaged state.db is set aside and
+// replaced by the newest copy; if the directory is read-only, reads continue in memory and
+// commits are rejected with the reason. Only a directory that another process uses, or that
+// a newer headgate has written, is rejected.
 //
-// One process has a state directory at a time, and nobody else writes in it.
+// One process at a time uses a state directory, and no other program writes to it.
 package local
 
 import (
@@ -41,7 +40,7 @@ import (
 type Options struct {
 	// Dir is the state directory. It is made if it is absent.
 	Dir string
-	// Log hears of damage and of what was done about it. Nil is nobody.
+	// Log records damage and repairs. It may be nil.
 	Log *slog.Logger
 	// Node is the name of this machine, told to who wants a lease that is held. The
 	// default is the host's name.
@@ -121,8 +120,8 @@ type Store struct {
 	spools chan struct{}
 	// writer is held for the whole of a commit.
 	writer sync.Mutex
-	// mu guards the file that is open, and makes entries in files change together
-	// with the index: whoever reads such an entry holds it.
+	// mu guards the open file, and makes entries in files change together with the index:
+	// readers of such an entry hold it.
 	mu struct {
 		sync.RWMutex
 		db      *bbolt.DB
@@ -164,7 +163,7 @@ func Open(o Options) (*Store, error) {
 		}
 		return nil, fmt.Errorf("make state directory %s: %w; give another with --state", s.dir, mkdirErr)
 	} else if mode := info.Mode().Perm(); mode&0o002 != 0 && runtime.GOOS != "windows" {
-		s.log.Warn("everybody on this machine can write to the state directory, and so put another key or other users into it; take that right away with chmod o-w",
+		s.log.Warn("all users of this machine can write to the state directory, and so replace keys or add users; run chmod o-w on it",
 			"path", s.dir, "mode", fmt.Sprintf("%04o", mode))
 	}
 	trouble := s.takeLock(o.Lock)

@@ -4,8 +4,8 @@ package local
 
 import "os"
 
-// memoryFile returns a file that nobody else finds. Where the system lets open files
-// be removed it is gone with its last descriptor, elsewhere with the temporary ones.
+// memoryFile returns a file that other programs cannot find. If the system allows removing
+// open files, it disappears with its last descriptor, else with the temporary ones.
 func memoryFile() (*os.File, error) {
 	f, err := os.CreateTemp("", "headgate-state-*")
 	if err == nil {

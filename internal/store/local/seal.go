@@ -121,9 +121,9 @@ func (k *keyring) open(name string, sealed []byte) ([]byte, error) {
 // sealedMark begins a file that is sealed; what follows is in base64.
 const sealedMark = "headgate sealed 1\n"
 
-// sealFile returns what stands in the file of an entry. Files are sealed only with a
-// key from outside: one that lies beside them would guard nothing, and nobody could
-// read or mend them.
+// sealFile returns the content of the file of an entry. Files are encrypted only with an
+// external key: a key next to them would not protect them, and would prevent operators from
+// reading or repairing them.
 func (k *keyring) sealFile(key string, value []byte, secret bool) []byte {
 	if !secret || !k.outside {
 		return value

@@ -340,8 +340,8 @@ func (s *Store) heal(damage error) error {
 		return store.ErrClosed
 	}
 	if err := guard(func() error { return s.mu.db.View(checkAll) }); err == nil {
-		// It is whole, and the mistake ours: nothing is thrown away for that. Or
-		// somebody else has mended it meanwhile.
+		// It is intact, and the failure is a bug: nothing is discarded. Or it was repaired
+		// meanwhile.
 		return nil
 	}
 	s.mu.raw.Close() // the database may hold its own lock: it is left to itself

@@ -38,7 +38,7 @@ func commit(t *testing.T, s store.Store, c store.Change) store.Revision {
 	return at
 }
 
-// at is the position of a revision whose identifier nobody compares.
+// at is the position of a revision whose identifier is not compared.
 func at(r store.Revision) store.Position { return store.Position{Revision: r} }
 
 func position(t *testing.T, s store.Store) store.Position {

@@ -275,7 +275,7 @@ func (e *Engine) Emit(kind, action, id string, attributes map[string]string) {
 		select {
 		case s <- append(data, '\n'):
 		default:
-			e.t.Errorf("nobody reads the events")
+			e.t.Errorf("the events are not read")
 		}
 	}
 }
