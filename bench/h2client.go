@@ -31,7 +31,7 @@ const (
 	flagPriority   = 32
 )
 
-// maxFrame is the longest payload that a peer may send: nobody raised it.
+// maxFrame is the longest payload that a peer may send: the default.
 const maxFrame = 16 << 10
 
 // frame is one frame of HTTP/2.

@@ -166,7 +166,7 @@ func ready(ctx context.Context, p *process, t target, request []byte, want strin
 	}
 }
 
-// freeAddresses returns n addresses of 127.0.0.1 that nobody listens on.
+// freeAddresses returns n free addresses of 127.0.0.1.
 func freeAddresses(n int) ([]string, error) {
 	var addresses []string
 	for range n {

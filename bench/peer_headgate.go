@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// headgatePeer is headgate with one processor. It watches its file, so nobody
-// tells it of a change.
+// headgatePeer is headgate with one processor. It watches its file, so that a change needs
+// no reload.
 func headgatePeer(program string) peer {
 	return peer{
 		name:    "headgate",

@@ -228,7 +228,7 @@ func (s *quickSocket) Read(p []byte) (int, error) {
 // Write writes all of p.
 func (s *quickSocket) Write(p []byte) (int, error) { return rawWrite(s.fd, p) }
 
-// The rest of net.Conn, which nobody asks for.
+// The other methods of net.Conn, which are not used.
 func (s *quickSocket) Close() error                     { return nil }
 func (s *quickSocket) LocalAddr() net.Addr              { return nil }
 func (s *quickSocket) RemoteAddr() net.Addr             { return nil }

@@ -75,8 +75,8 @@ type result struct {
 	failed  map[string]error // peers that did not do the work
 }
 
-// turn returns the order in which a round measures the peers. Each round begins with
-// another one: the first of a round is a little slower, whoever it is.
+// turn returns the order in which a round measures the peers. Each round begins with a
+// different one, because the first of a round is a little slower.
 func (b *bench) turn(round int) []peer {
 	first := round % len(b.peers)
 	return slices.Concat(b.peers[first:], b.peers[:first])

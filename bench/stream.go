@@ -17,8 +17,8 @@ const (
 	nginxStream  = "ngx_stream_module.so"
 )
 
-// streamRows are the rows of connections that nobody looks into. What is carried is
-// HTTP all the same: the load and the upstream are those of the other rows.
+// streamRows are the rows of TCP proxying. The payload is HTTP: the load and the upstream
+// are those of the other rows.
 func streamRows() []row {
 	relays := func(p peer) bool { return p.name != "net/http" }
 	relay := func() []setup { return []setup{{stream: true}} }

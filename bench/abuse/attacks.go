@@ -102,8 +102,8 @@ func responseTrailers(_ context.Context, t *target) string {
 	return "it did not reach the client"
 }
 
-// compression returns an attack that leaves after the first bytes of an endless text:
-// what the proxy uses afterwards it uses for nobody.
+// compression returns an attack that disconnects after the first bytes of an endless text:
+// the proxy must not continue to work for it.
 func compression(coding string) func(context.Context, *target) string {
 	return func(_ context.Context, t *target) string { return endless(t, coding) }
 }

@@ -1,11 +1,11 @@
-// Abuse attacks headgate and nginx alike, one after the other, and tells what it cost
-// them: processor time, memory, how many requests of other clients were answered, and how
-// long it took until service was back.
+// Abuse runs the same attacks against headgate and nginx, one after the other, and reports
+// their cost: processor time, memory, how many requests of other clients were served, and
+// how long it took to recover.
 //
-// It writes its table into docs/performance.md; nobody types numbers there. It needs
-// Linux and nginx; `make abuse` sees to it. Everything stays on 127.0.0.0/8. It judges
-// nothing: numbers of one run may be compared with each other, never with those of
-// another machine or day.
+// It writes its table into docs/performance.md, which must not be edited by hand. It needs
+// Linux and nginx; `make abuse` provides them. All traffic stays on 127.0.0.0/8. It does
+// not rate the results: numbers of one run can be compared with each other, never with
+// those of another machine or day.
 package main
 
 import (
