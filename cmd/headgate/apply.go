@@ -100,7 +100,7 @@ func newApply() *cobra.Command {
 		Long: `apply sends configuration files to the running headgate. They are checked together, saved
 and applied together; if one has a problem, nothing changes. Where headgate uses a single
 file, FILE replaces it whatever its name; where headgate uses a directory, FILE replaces the
-file of the same name or is added. apply prints the changes in words.
+file of the same name or is added. apply prints the changes.
 
 With --confirm, a change that locks you out is reverted automatically. A configuration file
 that was changed in the meantime is never overwritten; the command is rejected instead.` + reachHelp,
@@ -299,7 +299,7 @@ func newRollback() *cobra.Command {
 		Use:   "rollback [REVISION]",
 		Short: "Roll back to an earlier revision",
 		Long: `rollback applies the configuration of an earlier revision as a new revision. Without a
-number it uses the revision before the active one. It prints the changes in words.` + reachHelp,
+number it uses the revision before the active one. It prints the changes.` + reachHelp,
 		Example: `  headgate rollback
   headgate rollback 17 --dry-run`,
 		Args: func(_ *cobra.Command, args []string) error {

@@ -37,11 +37,11 @@ started with, in their order. For nginx, it is nginx.conf, a file of sites-enabl
 output of nginx -T.
 
 For npm, Nginx Proxy Manager, PATH is data/database.sqlite, which may be in use; or for
-installations with MySQL or PostgreSQL the address of its pages, with --source-token.
+installations with MySQL or PostgreSQL the address of its web interface, with --source-token.
 
 For traefik, PATH is its static and dynamic files, YAML or TOML, Compose files whose
-services have its labels, and acme.json, whose certificates are written into the folder
-imported beside the output; or the address of its API, which tells what it made of files,
+services have its labels, and acme.json, whose certificates are written to the folder
+imported beside the output; or the address of its API, which returns the result of files,
 labels and templates.
 
 For fail2ban, PATH is jail.local, or the folder /etc/fail2ban. Jails that watch the log of a

@@ -15,7 +15,7 @@ func newDiff() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "diff OLD [NEW]",
 		Short: "Show the differences between two configurations",
-		Long: `diff describes in words how two configurations differ: a sentence for each changed field,
+		Long: `diff describes how two configurations differ: a sentence for each changed field,
 and warnings about access that the change opens, removes or makes unreachable. OLD and NEW
 are files or directories; NEW defaults to the configuration given with --config. diff does
 not apply anything.

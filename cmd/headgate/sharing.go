@@ -33,7 +33,7 @@ const (
 // addStore adds the flags of a shared store.
 func addStore(cmd *cobra.Command) (address, node *string) {
 	address = cmd.Flags().String("store", "", "`URL` of the PostgreSQL database that several machines share, or @FILE with the URL in it")
-	node = cmd.Flags().String("node", "", "`NAME` of this machine among them; by default its host name")
+	node = cmd.Flags().String("node", "", "`NAME` of this machine among those that share the store; by default its host name")
 	return address, node
 }
 

@@ -42,7 +42,7 @@ Changes of the state directory are refused before the copy begins. If move fails
 again; to go on without a shared store, run it with --undo.
 
 The database is sealed with the key in the file store.key of the state directory, which move
-creates. Copy this file to the other machines: whoever has it and can read the database has
+creates. Copy this file to the other machines: anyone who has it and can read the database has
 all private keys.`,
 		Example: "  headgate store move --store 'postgres://headgate@db.example.com/headgate?sslmode=verify-full'",
 		Args:    noArguments,

@@ -117,7 +117,7 @@ func TestServerURLsRefused(t *testing.T) {
 		"http://u:p@x/":                     "user name or password",
 		"http://::1:80/":                    "brackets",
 		"http://[::1/":                      "no closing bracket",
-		"http://[::1]x/":                    "stands after",
+		"http://[::1]x/":                    "after the address",
 		"http://[1.2.3.4]/":                 "not an IPv6 address",
 		"http://x/?a=b":                     "query",
 		"http://x?a=b":                      "query",

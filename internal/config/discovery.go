@@ -22,10 +22,10 @@ type Discovery struct {
 // Docker is a container engine. Labels are trusted less than operators; these settings
 // restrict what they can do.
 type Docker struct {
-	// Endpoint is where the engine answers: `unix://` and the path of its socket,
-	// `tcp://host:port`, or `https://host:port` with tls. Whoever can write to the
-	// socket owns the machine: a socket proxy that lets through /_ping, /events and
-	// /containers/json is enough.
+	// Endpoint is the address of the engine: `unix://` and the path of its socket,
+	// `tcp://host:port`, or `https://host:port` with tls. Write access to the socket is
+	// equivalent to root on the machine: use a socket proxy that allows /_ping, /events and
+	// /containers/json only.
 	Endpoint string `json:"endpoint" host:"admin" default:"unix:///var/run/docker.sock" max:"2048" example:"tcp://socket-proxy:2375"`
 	// TLS are the TLS settings of a tcp or https endpoint. Absent means no TLS for tcp, and
 	// verification with the system's authorities for https.

@@ -146,7 +146,7 @@ func (ch *checker) gated(p *Proxy, at schema.Place) {
 		at.Field("share_hosts").Problem("containers could take paths of a host with a gate, and read what people do there", "remove share_hosts, or the gate")
 	}
 	if ch.c.SignInProxy() == nil && !at.Root().Field("proxies").Reported() {
-		at.Field("gate").Problem("there is no sign-in page, so nobody could enter", "add sign_in with a provider, and a proxy with routes: [{path: /, sign_in: {}}]")
+		at.Field("gate").Problem("there is no sign-in page, so the gate would reject everyone", "add sign_in with a provider, and a proxy with routes: [{path: /, sign_in: {}}]")
 	}
 	ch.needsHTTPS(p, at, "a gate")
 	written := p.Written()

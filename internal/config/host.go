@@ -87,7 +87,7 @@ func parseVirtualHost(text string) (VirtualHost, *fault) {
 	}
 	rest, wild := strings.CutPrefix(text, "*.")
 	if strings.Contains(rest, "*") {
-		return none, wrong(fmt.Sprintf("%q has * in an invalid place", shorten(text)), `write "*." before a name, for any one label; for more use an expression "~^…$"`)
+		return none, wrong(fmt.Sprintf("%q has * in an invalid place", shorten(text)), `write "*." before a name to match one label, or a regular expression "~^…$"`)
 	}
 	name, f := target.Host(rest)
 	if f != nil {

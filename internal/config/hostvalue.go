@@ -9,9 +9,8 @@ import (
 	"headgate/internal/schema"
 )
 
-// HostValue is a value that reaches for something of the machine: a file, a socket, a
-// variable of the process, a command. Whoever may change an object need not be the one
-// to set it.
+// HostValue is a value that accesses something of the machine: a file, a socket, a variable
+// of the process, a command. Setting it needs more rights than changing the object.
 type HostValue struct {
 	// Path is the path of the field: "proxies.shop.routes[0].servers[0].url".
 	Path string

@@ -137,8 +137,8 @@ func (c *Config) MadeFrom(d Document) bool {
 	return doc != nil && doc.Text() == string(d.Data)
 }
 
-// DocumentContent returns the content of the document with a name that the configuration was made of,
-// nil if it was not made of one. Nobody writes to it. c may be nil.
+// DocumentContent returns the content of the document with a name that the configuration
+// was made of, nil if there is none. It must not be modified. c may be nil.
 func (c *Config) DocumentContent(name string) []byte {
 	if c == nil {
 		return nil

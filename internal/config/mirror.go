@@ -5,10 +5,10 @@ import (
 	"headgate/internal/setting/unit"
 )
 
-// Mirror sends copies of a route's requests to servers that are tried out. Nobody
-// waits for a copy, its response is thrown away, and its failures show in nothing
-// but the metrics. The copy is the request as the route's servers get it, with its
-// cookies and credentials. Upgrades are not copied.
+// Mirror sends copies of a route's requests to other servers, for tests. Copies are not
+// waited for, their responses are discarded, and their failures only appear in the metrics.
+// The copy is the request as the route's servers get it, including cookies and credentials.
+// Upgrades are not copied.
 type Mirror struct {
 	// Enabled is whether requests are copied.
 	Enabled bool `json:"enabled" default:"true"`

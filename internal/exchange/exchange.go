@@ -311,8 +311,7 @@ func (p Proto) String() string {
 	return ""
 }
 
-// Body is a message body that is pulled. Whoever makes it bounds how long Read
-// may wait.
+// Body is a message body that is pulled. Its creator limits how long Read may wait.
 type Body interface {
 	// Read reads at least one byte, or returns io.EOF at the end, or an error:
 	// an *Error when a reason is known. It may return bytes and io.EOF at once.

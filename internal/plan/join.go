@@ -208,6 +208,6 @@ func (c *compiler) clash(port *Port, host string, first, second *Route) {
 	}
 	place(c.report, second.proxy, second.number).Field("path").Problemf(
 		"give one of them another path, virtual host or port, or active: false",
-		"port %s, %s, path %s belong to %s too",
+		"port %s, %s, path %s are also used by %s",
 		port.Name(), where, second.path(), place(c.report, first.proxy, first.number).Field("path").Path())
 }

@@ -114,9 +114,9 @@ func TestRoutesThatWantTheSameAreRefused(t *testing.T) {
 		t.Error("a plan in spite of problems")
 	}
 	want := []string{
-		"proxies.b.routes[0].path: port web, host x.example, path /api belong to proxies.a.routes[0].path too",
-		"proxies.e.routes[0].path: port web, host ~^z$, path /p belong to proxies.d.routes[0].path too",
-		"proxies.g.routes[0].path: port web, no virtual host, path /p belong to proxies.f.routes[0].path too",
+		"proxies.b.routes[0].path: port web, host x.example, path /api are also used by proxies.a.routes[0].path",
+		"proxies.e.routes[0].path: port web, host ~^z$, path /p are also used by proxies.d.routes[0].path",
+		"proxies.g.routes[0].path: port web, no virtual host, path /p are also used by proxies.f.routes[0].path",
 	}
 	if len(problems) != len(want) {
 		t.Errorf("%d problems, want %d", len(problems), len(want))

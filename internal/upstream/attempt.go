@@ -49,9 +49,9 @@ func finalError(ex *exchange.Exchange, e *exchange.Error, kept bool) *exchange.E
 	return &exchange.Error{Reason: e.Reason, Err: errors.New(e.Err.Error())}
 }
 
-// afresh readies the body of a request for another attempt, and reports whether all of
-// it is there: what an attempt has read of it is gone, unless it was kept. Nobody reads
-// it meanwhile.
+// afresh prepares the body of a request for another attempt, and reports whether all of it
+// is available: data that an attempt has read is lost, unless it was kept. There must be no
+// concurrent reader.
 func afresh(ex *exchange.Exchange) bool {
 	if r, ok := ex.Request.Body.(*replay); ok {
 		return r.rewind(ex)

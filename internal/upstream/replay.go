@@ -10,9 +10,9 @@ import (
 // maxReplay is the largest request body that is kept to be sent again, in bytes.
 const maxReplay = 64 << 10
 
-// replay is a request body that can be sent more than once. It passes on what it
-// reads as it comes, and keeps it. Whoever reads it is done, as after
-// upload.abort, before rewind is called.
+// replay is a request body that can be sent more than once. It passes on data as it
+// arrives, and keeps it. Readers must be done, as after upload.abort, before rewind is
+// called.
 type replay struct {
 	body exchange.Body
 	// length is -1 if it was not known before. If it was, there are no trailers behind the

@@ -31,8 +31,8 @@ const copySize = 32 << 10
 
 var copyBuffers = sync.Pool{New: func() any { return new([copySize]byte) }}
 
-// startUpload begins to send the body of ex. Nobody else may write to nc, nor
-// read the body, until it has ended.
+// startUpload starts to send the body of ex. Nothing else may write to nc, or read the
+// body, until it has ended.
 func startUpload(nc *netconn.Conn, ex *exchange.Exchange) *upload {
 	u := &upload{nc: nc, body: ex.Request.Body, ex: ex, done: make(chan struct{})}
 	go u.run()

@@ -38,7 +38,7 @@ func Compile(c *Config, env exchange.Env) (exchange.Filter, error) {
 	refuse := func(cause string) *exchange.Answer {
 		return &exchange.Answer{Reason: exchange.AuthRequired, Fields: ask, Cause: cause}
 	}
-	r.nobody = refuse("basic_auth: no user name and password came with the request")
+	r.missing = refuse("basic_auth: no user name and password came with the request")
 	r.garbled = refuse("basic_auth: the Authorization field is not one of Basic")
 	r.unknown = refuse("basic_auth: there is no such user")
 	r.wrong = ask
@@ -53,11 +53,11 @@ type room struct {
 	guard *guard
 	scope [scopeSize]byte
 
-	nobody, garbled, unknown *exchange.Answer
-	wrong                    []header.Field
+	missing, garbled, unknown *exchange.Answer
+	wrong                     []header.Field
 }
 
-// user is somebody who may sign in.
+// user is a user that can sign in.
 type user struct {
 	name string
 	hash *password.Hash
@@ -70,7 +70,7 @@ func (r *room) request(ex *exchange.Exchange) *exchange.Answer {
 	list := &ex.Request.Header
 	switch list.Count(header.Authorization) {
 	case 0:
-		return r.nobody
+		return r.missing
 	case 1:
 	default:
 		return repeated

@@ -35,7 +35,7 @@ type User struct {
 	PasswordHash string `json:"password_hash" label:"true" required:"true" secret:"true" max:"512" example:"$argon2id$v=19$m=19456,t=2,p=1$…"`
 }
 
-// Off reports whether nobody is asked.
+// Off reports whether authentication is disabled.
 func (c *Config) Off() bool { return !c.Enabled }
 
 // Check reports problems of the settings, which stand at at.

@@ -20,7 +20,7 @@ const (
 // The bounds of waiting for a password to be hashed.
 const (
 	longestWait = 10 * time.Second
-	// lookUp is how often somebody who waits is asked whether it still does.
+	// lookUp is how often a waiting request is checked for a client that has disconnected.
 	lookUp = 250 * time.Millisecond
 	// maxSlots is how many passwords are hashed at a time; on small machines
 	// half of the processors.
@@ -93,7 +93,7 @@ func (g *guard) check(ex *exchange.Exchange, r *room, coded string) (*user, *exc
 	case v.wait > 0:
 		return nil, flood(v.wait)
 	case v.user == nil || r.users[name] == nil || r.users[name].hash.Text() != v.user.hash.Text():
-		// Whoever asked first may have come before the last change of the plan.
+		// the first request may have come before the last change of the plan
 		return nil, r.mismatch(name)
 	}
 	return r.users[name], nil
@@ -117,9 +117,9 @@ type verdict struct {
 	gone bool
 }
 
-// answer hashes a password, one of few at a time. A name that nobody has costs as
-// much as one that somebody has: another's password is checked in its place, for
-// the same name always the same one's.
+// answer hashes a password, with limited concurrency. An unknown name costs as much as a
+// known one: another user's password is checked in its place, for the same name always that
+// of the same user.
 func (g *guard) answer(q *question) verdict {
 	now := g.now()
 	if u := g.verified.find(&q.mark, q.room.users, now); u != nil {

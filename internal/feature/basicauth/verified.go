@@ -21,10 +21,9 @@ const (
 // nothing of them to who does not have the key.
 type mark [sha256.Size]byte
 
-// verified remembers which pairs a hash said yes to. It holds no passwords and
-// never remembers a wrong pair. A pair stands for a user with a hash: it counts
-// for nothing when the user has another hash now. Safe for use by several
-// goroutines, which wait for nobody.
+// verified caches pairs that a hash has confirmed. It holds no passwords and never caches a
+// wrong pair. A pair belongs to a user with a hash: it is invalid if the user's hash has
+// changed. It is safe for concurrent use, without blocking.
 type verified struct {
 	inner, outer [sha256.BlockSize]byte // the key, as HMAC uses it
 	sets         [verifiedSets][verifiedWays]atomic.Pointer[yes]

@@ -161,8 +161,8 @@ func (d *verifier) makeRoomLocked(newcomer *line) bool {
 	return true
 }
 
-// leave says that one request less waits for a flight. Nobody's question is
-// dropped when its turn comes, or now if it still stands in a line.
+// leave records that one request less waits for a flight. Without waiters it is dropped
+// when its turn comes, or now if it is still in a queue.
 func (d *verifier) leave(f *flight) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

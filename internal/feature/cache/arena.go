@@ -158,7 +158,7 @@ func (a *arena) closeLocked(p *page) {
 	p.open = -1
 }
 
-// release gives a piece back. Nobody may look at its memory any more.
+// release releases a piece. Its memory must not be used any more.
 func (a *arena) release(x piece) {
 	p := x.page
 	if p == nil {

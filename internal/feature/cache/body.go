@@ -10,12 +10,12 @@ import (
 	"headgate/internal/exchange"
 )
 
-// body is the body of a stored response. It is read while it still comes: by
-// everyone who wants it, and whoever finds nothing new reads on from the server,
-// so that no client waits for a slower one.
+// body is the body of a stored response. It can be read while it still arrives: by all
+// readers, and a reader that finds nothing new reads on from the server, so that no client
+// waits for a slower one.
 //
-// A body that grows too large to be stored is passed through: what all readers
-// have read is given up, and nobody joins any more.
+// A body that is too large to be stored is passed through: what all readers have read is
+// dropped, and no readers join any more.
 type body struct {
 	store *store
 	owner uint64
@@ -32,7 +32,7 @@ type body struct {
 		first   int64 // where the first piece begins
 		size    int64 // where what is here ends
 		err     error // that ended it early
-		pumping bool  // somebody reads from the server
+		pumping bool  // a reader reads from the server
 		passing bool  // it is too large to be stored
 		source  *fetch
 		entry   *entry // that the index has or had it by; held, nil once the body has ended
@@ -49,8 +49,8 @@ const (
 	window = 1 << 20
 	// behind is how long the others wait for a reader that takes nothing.
 	behind = 10 * time.Second
-	// finishing is how long a body is read for nobody. What takes longer may
-	// never end.
+	// finishing is how long a body is read without readers. What takes longer may never
+	// end.
 	finishing = 30 * time.Second
 	// busy is how long that may take of a body that is always at hand: it costs
 	// processor time all the while.
@@ -62,7 +62,7 @@ const (
 
 var (
 	errBehind    = errors.New("the client was too far behind others that get the same response")
-	errAbandoned = errors.New("nobody waited for the response any more")
+	errAbandoned = errors.New("the response had no readers left")
 	errPanicked  = &exchange.Error{Reason: exchange.Internal, Err: errors.New("what reads the response panicked")}
 )
 
@@ -82,8 +82,8 @@ func (b *body) release() {
 	}
 }
 
-// join makes h a reader. It returns false if the body has ended early, and
-// nobody may begin to read it.
+// join makes h a reader. It returns false if the body was incomplete, and cannot be read
+// from the start.
 func (b *body) join(h *hit) bool {
 	if b.whole.Load() {
 		return true

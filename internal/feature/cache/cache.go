@@ -168,7 +168,7 @@ type step uint8
 const (
 	serveIt  step = iota // with the entry
 	leadIt               // fetch, while others wait
-	goAlone              // fetch, and let nobody wait
+	goAlone              // fetch, without waiters
 	awaitIt              // wait for another's fetch
 	refuseIt             // nothing is stored, and nothing else is wanted
 )
@@ -325,7 +325,7 @@ func (c *Cache) refresh(h *hit, e *entry, fl *flight) {
 		return
 	}
 	if b := h.body; b != nil && h.reading {
-		// The rest comes for nobody.
+		// no reader needs the rest
 		b.leaveTo(h, func(finish func()) bool { finish(); return true })
 	}
 }

@@ -9,12 +9,11 @@ import (
 	"headgate/internal/proto/header"
 )
 
-// entry is a stored response: its head, what was made of it when it came, and
-// its body. It is immutable but for what stands under "changes".
+// entry is a stored response: its head, derived values, and its body. It is immutable
+// except for the fields under "changes".
 //
-// Who looks at an entry or a view into it holds it: the index does, and every
-// exchange that is being answered with it. Its memory is given back when nobody
-// holds it any more.
+// A user of an entry or a view into it holds a reference: the index does, and every
+// exchange that is served from it. Its memory is released with the last reference.
 type entry struct {
 	store *store
 	hash  uint64

@@ -51,7 +51,7 @@ func (c *Cache) Explain(ex *exchange.Exchange) Outcome {
 		told.Answered = true
 		told.Why += "; the client wants nothing else, and gets 504"
 	case sh.markedLocked(h.marked(), h.now):
-		told.Why += "; an answer could not be stored lately, so nobody waits for this one"
+		told.Why += "; a recent response could not be stored, so requests do not wait for this one"
 	case ex.Request.Method == "HEAD", e == nil && ex.Request.Header.Has(header.Range):
 	default:
 		c.reshape(&ex.Request)

@@ -18,8 +18,8 @@ type fetch struct {
 	store *store
 	begun uint64 // how many sweeps there were
 
-	// leader is the exchange that the fetch is made for, nil once the head is here
-	// and the body is everybody's.
+	// leader is the exchange that the fetch is made for, nil once the head is here and the
+	// body is shared.
 	leader atomic.Pointer[exchange.Exchange]
 	flight *flight // that others wait for, or nil; constant
 }
@@ -96,8 +96,7 @@ func (f *fetch) send(source exchange.Source, e *entry) *exchange.Answer {
 	return answer
 }
 
-// detach makes the body everybody's: nothing of the leader's exchange is looked
-// at any more.
+// detach makes the body independent of the leader's exchange, which is no longer used.
 func (f *fetch) detach() {
 	f.leader.Store(nil)
 	f.ex.Request.Header.Reset()
@@ -145,7 +144,7 @@ func (f *fetch) Inform(_ *exchange.Exchange, status int, fields *header.List) er
 	return err
 }
 
-// Gone reports whether nobody waits for the response any more.
+// Gone reports whether no client waits for the response any more.
 func (f *fetch) Gone() bool {
 	leader := f.leader.Load()
 	if leader == nil || f.flight != nil && f.flight.waiting.Load() > 0 {
@@ -216,7 +215,7 @@ func cloneRequest(dst, src *exchange.Exchange, conn *exchange.Conn, front exchan
 	}
 }
 
-// quiet is the front of a request that nobody made.
+// quiet is the front of a request without a client.
 type quiet struct{ store *store }
 
 func (quiet) Send(*exchange.Exchange) error                      { return nil }

@@ -46,8 +46,8 @@ func (b *body) atHand() bool {
 	return ready
 }
 
-// endUnless ends a body whose reader panics: nobody else would, and all who read it
-// or come later would wait for ever.
+// endUnless ends a body whose reader panics: otherwise its other readers would wait
+// forever.
 func (b *body) endUnless(returned *bool) {
 	if !*returned {
 		b.end(errPanicked)
@@ -108,7 +108,7 @@ type state uint8
 const (
 	coming state = iota // the end settles the entry, or takes it off the index
 	whole
-	lost // it ended early, or is too large: nobody may begin to read it
+	lost // it is incomplete, or too large: it cannot be read from the start
 	late // what the index has, or has given up, is newer
 )
 
@@ -159,8 +159,8 @@ func (b *body) pumped(err error) {
 	}
 }
 
-// end ends a body: whole with io.EOF, else early. The caller has set pumping. It
-// goes on if it was abandoned and somebody has come meanwhile.
+// end ends a body: complete with io.EOF, else incomplete. The caller has set pumping. It
+// continues if it was abandoned and a new reader has joined.
 func (b *body) end(err error) {
 	if err == io.EOF {
 		b.compact()
@@ -246,7 +246,7 @@ func (b *body) readAhead() {
 // atEnd reports whether all announced bytes are here, and only the end is not.
 func (b *body) atEnd() bool { return b.length >= 0 && b.mu.size == b.length }
 
-// finish reads the rest for nobody. The caller has set pumping.
+// finish reads the rest without readers. The caller has set pumping.
 func (b *body) finish() {
 	worked := time.Duration(0)
 	for began := time.Now(); ; {

@@ -52,10 +52,10 @@ func codingBit(name string) codings {
 	return otherCoding
 }
 
-// accepted returns what a request's Accept-Encoding fields accept. Weights only
-// exclude: which of the accepted codings a server prefers is up to it. Those by
-// which it may send the plain body to who accepts another are told apart, so that
-// nobody else gets that.
+// accepted returns what a request's Accept-Encoding headers accept. Weights only exclude:
+// the server chooses among the accepted codings. Headers with which it may send the plain
+// body to a client that accepts another coding are distinguished, so that other clients do
+// not get that.
 func accepted(list *header.List) (all codings) {
 	if !list.Has(header.AcceptEncoding) {
 		return 0
@@ -306,9 +306,9 @@ func (h *hit) selects(e *entry, ex *exchange.Exchange) bool {
 	return h.matches(e, ex)
 }
 
-// replaces reports whether a new entry for the request takes the place of another: of
-// what the request would have got, and of what nobody needs beside it. A part leaves the
-// whole of the same version alone.
+// replaces reports whether a new entry for the request replaces another one: the one that
+// the request would have used, or one that is redundant. A partial response does not
+// replace the complete one of the same version.
 func (h *hit) replaces(e, old *entry) bool {
 	if e.part.total > 0 && old.part.total == 0 && opaque(e.etag) == opaque(old.etag) && e.lastMod == old.lastMod {
 		return false

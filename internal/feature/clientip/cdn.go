@@ -16,9 +16,9 @@ type preset struct {
 	// own is the field in which the CDN writes the client's address, Other if
 	// it has none that it always writes.
 	own header.ID
-	// first says that the field is read before X-Forwarded-For: the CDN never
-	// passes on one that a client made. Otherwise it is read when
-	// X-Forwarded-For names nobody but the CDN.
+	// first means that the header takes precedence over X-Forwarded-For: the CDN never
+	// forwards one of the client. Otherwise it is used if X-Forwarded-For contains only the
+	// CDN.
 	first bool
 	// skip is how many addresses the CDN writes behind the client's: its own
 	// public one.

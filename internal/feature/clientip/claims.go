@@ -17,8 +17,8 @@ func dropTwins(list *header.List, name string, trusted bool) {
 	}
 }
 
-// owns reports whether nobody may say in a trailer what a field says: it is a claim,
-// or may be taken for the one field that trusted peers are believed. b may be nil.
+// owns reports whether a trailer must not have this name: it is a header about the client,
+// or could be taken for the header that is used from trusted peers. b may be nil.
 func (b *trust) owns(f *header.Field) bool {
 	return claims(f) || b != nil && b.only.name != "" && header.Twins(f.Name, b.only.name)
 }

@@ -1,12 +1,12 @@
-// Package clientip settles who the client is. It is the first filter of every
-// route: those behind it, the log and the forwarded fields take the client's
-// address from the exchange and never from a field.
+// Package clientip determines the client's address. It is the first filter of every route:
+// later filters, the log and the forwarded headers use the client's address of the exchange
+// and never a header.
 //
-// The client is the peer, unless the peer is trusted: then it is who the peer
-// says, and if that one is trusted too, who that one says. trust.go walks this
-// way; cdn.go knows the CDNs; claims.go drops what nobody may claim; watch.go
-// notices a CDN that the settings do not name; refresh.go fetches what CDNs publish
-// of their networks, now and then and never for a request.
+// The client is the peer, unless the peer is trusted: then it is the address that the peer
+// reports, and if that is trusted, too, the one that it reports. trust.go follows this
+// chain; cdn.go knows the CDNs; claims.go removes headers that clients must not set;
+// watch.go detects a CDN that the settings lack; refresh.go downloads the networks of CDNs,
+// periodically and never for a request.
 package clientip
 
 import (
@@ -15,8 +15,8 @@ import (
 	"headgate/internal/setting/ipset"
 )
 
-// Compile returns the filter. c may be nil, which trusts nobody. Settings that
-// were checked give no error.
+// Compile returns the filter. c may be nil, which trusts no peer. Validated settings return
+// no error.
 func Compile(c *Config, lists Lists, env exchange.Env) (exchange.Filter, error) {
 	b, err := newTrust(c, lists, env)
 	if err != nil {

@@ -33,7 +33,7 @@ type Config struct {
 	Header string `json:"header,omitempty" max:"128" example:"X-Real-IP"`
 }
 
-// Off reports whether nobody is believed.
+// Off reports whether no peer is trusted.
 func (c *Config) Off() bool { return !c.Enabled }
 
 // Check reports problems of the settings, which stand at at.

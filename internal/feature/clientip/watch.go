@@ -32,8 +32,7 @@ type watch struct {
 	}
 }
 
-// newWatch returns the watch, or nil if the settings name a CDN or nobody would
-// hear it.
+// newWatch returns the watch, or nil if the settings include a CDN or there is no log.
 func newWatch(b *trust, env exchange.Env) *watch {
 	if b != nil && len(b.cdns) > 0 || env.Keep == nil || env.Log == nil || env.Clock == nil {
 		return nil

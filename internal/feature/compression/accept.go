@@ -100,8 +100,8 @@ func weightsOf(list *header.List) (weights [algorithms]int, others int) {
 	return weights, others
 }
 
-// weightOf reads a weight (RFC 9110, section 12.4.2) in thousandths. One that
-// cannot be read is 0: nobody gets what it may not want.
+// weightOf parses a weight (RFC 9110, section 12.4.2) in thousandths. An invalid one is 0,
+// so that a client never gets a coding that it may not accept.
 func weightOf(params string) int {
 	params = strings.TrimSpace(params)
 	if params == "" {

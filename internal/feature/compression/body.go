@@ -66,11 +66,10 @@ type body struct {
 	err     error
 }
 
-// lookEvery is how much of a body is compressed before it is asked whether anybody
-// still waits for it, and minOutput how little that may come to before it is handed
-// on all the same, in bytes. An endless body of little content would else be
-// compressed for long without a byte for the client, and so without a word that the
-// client has left.
+// lookEvery is how much of a body is compressed before it is checked whether the client is
+// still connected, and minOutput the minimum output before it is sent anyway, in bytes.
+// Otherwise an endless body with little content would be compressed for long without a byte
+// for the client, so that its disconnection would not be noticed.
 const (
 	lookEvery = 1 << 20
 	minOutput = 4 << 10
@@ -140,8 +139,7 @@ func (b *body) pump() {
 	b.err = err
 }
 
-// checkIdle ends a body that nobody waits for any more, and flushes one of which little
-// has come out.
+// checkIdle ends a body whose client has disconnected, and flushes one with little output.
 func (b *body) checkIdle() error {
 	if b.front.Gone() {
 		return errLeft

@@ -105,7 +105,7 @@ func (s *source) compress(ex *exchange.Exchange) {
 	}
 	worth := (rs.Length < 0 || rs.Length >= s.least) && s.types.has(rs.Header.Get(header.ContentType))
 	if !worth && !strings.Contains(rq.Header.Get(header.AcceptEncoding), "=0") {
-		return // and nobody refuses the plain body
+		return // and the client accepts the plain body
 	}
 	w := wishOf(&rq.Header, s.order)
 	switch {

@@ -34,8 +34,8 @@ const (
 	kinds
 )
 
-// Windows are bounded, which bounds the memory of an encoder and of whoever reads
-// its output. Browsers take no zstd window above 8 MiB (RFC 9659).
+// Windows are limited, which limits the memory of an encoder and of its clients. Browsers
+// accept no zstd window above 8 MiB (RFC 9659).
 const (
 	zstdWindow   = 1 << 19
 	brotliWindow = 18 // bits: 256 KiB
@@ -51,8 +51,8 @@ var costs = [kinds]int64{gzipKind: 1280 << 10, zstdKind: 2560 << 10, brotliKind:
 // spent, responses are sent as they are.
 const budget = 256 << 20
 
-// encoders are the encoders of the process. They are used again, and the collector
-// takes those that nobody needs. Any number of goroutines may use them.
+// encoders are the encoders of the process. They are reused, and unused ones are garbage
+// collected. It is safe for concurrent use.
 type encoders struct {
 	free  atomic.Int64
 	pools [kinds]sync.Pool

@@ -62,10 +62,10 @@ func (c *Config) Check(at schema.Place) {
 func (c *Config) checkOrigin(text string, at schema.Place) {
 	switch {
 	case text == "*" && c.AllowCredentials:
-		at.Problem("every origin would act with the sign-in of whoever visits it", "name the origins, or switch allow_credentials off")
+		at.Problem("every origin could act with its visitors' credentials", "list the origins, or switch allow_credentials off")
 	case text == "*":
 	case text == "null":
-		at.Problem("null is the origin of files and sandboxed pages of everybody", "leave it away")
+		at.Problem("null is the origin of all local files and sandboxed pages", "remove it")
 	default:
 		if what := originFault(text); what != "" {
 			at.Problem(what, "write scheme, host and port if it is not the usual one: https://app.example.com")

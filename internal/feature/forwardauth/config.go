@@ -61,7 +61,7 @@ type Cache struct {
 	AnyPath bool `json:"any_path" default:"false"`
 }
 
-// Off reports whether nobody is asked.
+// Off reports whether the auth server is not queried.
 func (c *Config) Off() bool { return !c.Enabled }
 
 // Check reports problems of the settings, which stand at at.

@@ -84,7 +84,7 @@ func (r *room) request(ex *exchange.Exchange) *exchange.Answer {
 	r.forget(&ex.Request.Header, skipped)
 	switch {
 	case skipped:
-		ex.Note("forward_auth asks nobody about this path")
+		ex.Note("forward_auth sends no subrequest for this path")
 		return nil
 	case loops(&ex.Request.Header):
 		return exchange.Fail(exchange.Loop, "forward_auth: the question came back to us: the url of the auth server leads to a route that asks it")
@@ -118,8 +118,8 @@ func (r *room) request(ex *exchange.Exchange) *exchange.Answer {
 	return nil
 }
 
-// skips reports whether nobody is asked about a path. One whose segments a server may
-// read in another way, such as "/open/..%2fadmin", is never skipped.
+// skips reports whether a path needs no subrequest. A path whose segments a server could
+// interpret differently, such as "/open/..%2fadmin", is never skipped.
 func (r *room) skips(path string) bool {
 	for _, prefix := range r.skip {
 		if uri.Below(path, prefix) {

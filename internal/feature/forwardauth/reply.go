@@ -15,7 +15,7 @@ const (
 	maxIgnored = 4 << 10
 )
 
-// failed returns the answer to a client whose request nobody could be asked about.
+// failed returns the answer to a client if the subrequest failed.
 func failed(answer *exchange.Answer) *exchange.Answer {
 	reason := exchange.AuthFailed
 	switch answer.Reason {

@@ -1,5 +1,5 @@
-// Package maintenance closes a site while it is worked on: 503 with Retry-After for
-// everybody but those who may pass.
+// Package maintenance responds with 503 and Retry-After during maintenance, except to
+// clients that may bypass it.
 package maintenance
 
 import (
@@ -57,7 +57,7 @@ func (s *secret) is(value string) bool {
 	return subtle.ConstantTimeCompare(sum[:], s.sum[:]) == 1
 }
 
-// request answers whoever may not pass.
+// request responds to clients that may not bypass maintenance.
 func (g *gate) request(ex *exchange.Exchange) *exchange.Answer {
 	if g.passes(ex) {
 		return nil

@@ -74,9 +74,9 @@ func (k *key) text(ex *exchange.Exchange) string {
 	return ""
 }
 
-// repeated reports whether the cookie or field is there more than once, also under
-// a name that a server may take for its. Which one a server goes by nobody knows: a
-// client that puts a value made up beside its own would have a new bucket each time.
+// repeated reports whether the cookie or header is present more than once, including under
+// names that a server could treat as the same. It is unknown which one a server uses: a
+// client could add a random value to its own to get a new bucket each time.
 func (k *key) repeated(list *header.List) bool {
 	n := 0
 	for _, f := range list.All() {

@@ -1,10 +1,9 @@
-// Package redirects sends clients to another URL where a regular expression
-// matches the path. target.go judges where the parts of a target stand, expand.go
-// puts values in.
+// Package redirects redirects clients to another URL if a regular expression matches the
+// path. target.go validates the positions of the parts of a target, expand.go inserts
+// values.
 //
-// Nothing that a client writes chooses the host it is sent to, and nobody is sent
-// to where it is already: such a rule is passed over, so that a rule which
-// matches its own target ends after one step.
+// Clients cannot choose the host of the target, and a redirect to the same URL is skipped,
+// so that a rule that matches its own target ends after one step.
 package redirects
 
 import (

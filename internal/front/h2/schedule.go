@@ -11,8 +11,8 @@ const (
 	defaultUrgency = 3
 )
 
-// fairShare is how often the stream that has waited longest goes first, whatever
-// its urgency: once in so many frames. Nobody is starved.
+// fairShare is how often the stream that has waited longest goes first, whatever its
+// urgency: once in so many frames. It prevents starvation.
 const fairShare = 16
 
 // queue holds the waiting streams, by urgency. Those that do not take turns come first, in

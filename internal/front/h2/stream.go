@@ -85,7 +85,7 @@ func (c *Conn) newStream(id uint32) *stream {
 	return s
 }
 
-// recycle gives the memory of a stream back. Nobody may know it any more.
+// recycle releases the memory of a stream. No references to it may remain.
 func (s *stream) recycle() {
 	s.body.reset()
 	s.trailer.Reset()

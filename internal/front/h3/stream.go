@@ -173,7 +173,7 @@ func (c *Conn) countTakenBack() {
 	c.charge(resetFlood)
 }
 
-// recycle gives the memory of a stream back. Nobody may know it any more.
+// recycle releases the memory of a stream. No references to it may remain.
 func (s *stream) recycle() {
 	s.body.reset()
 	s.text.Reset()

@@ -126,10 +126,10 @@ func newName(shown string, o Options) *Name {
 	return n
 }
 
-// Dial connects to an address of the name, beginning with another one each time.
-// ctx bounds all of it. An error is a *net.DNSError when there is no address, and
-// else says why the first of them could not be connected to. Whoever keeps the
-// connection finds out by netconn.KeepAlive when its server is gone without a word.
+// Dial connects to an address of the name, beginning with a different one each time. ctx
+// limits all of it. An error is a *net.DNSError if there is no address, and else the error
+// of the first one. Users of the connection detect with netconn.KeepAlive that the server
+// disappeared silently.
 func (n *Name) Dial(ctx context.Context) (net.Conn, error) {
 	set, err := n.endpoints(ctx)
 	if err != nil {
