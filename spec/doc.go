@@ -12,7 +12,7 @@
 //	                  SOCKET for the path of a Unix socket and TLSUPSTREAM for
 //	                  an address of TLS with the authority in CAFILE, at both of
 //	                  which the first server listens,
-//	                  DEAD for an address where nobody listens, and a port of
+//	                  DEAD for an address without a listener, and a port of
 //	                  "protocol: http}" speaks HTTPS where the script runs so;
 //	                  UPSTREAMPORT is the number of the first server's port;
 //	                  STICKY and STICKY2 are the values of the sticky cookie for

@@ -13,7 +13,7 @@ func checkInit(t *Tree, report report) {
 	t.eachFile(func(f *File) {
 		for _, d := range f.AST.Decls {
 			if fn, ok := d.(*ast.FuncDecl); ok && fn.Recv == nil && fn.Name.Name == "init" {
-				report(f.Path, t.line(fn), "func init runs before anybody asked")
+				report(f.Path, t.line(fn), "func init runs implicitly")
 			}
 		}
 	})
