@@ -118,9 +118,13 @@ func (s *soak) misbehaves(c net.Conn) {
 			io.WriteString(c, head+length+"\r\n")
 			c.Write(body)
 		case 8: // more than it says, which is the next response
-			io.WriteString(c, head+length+"\r\n")
-			c.Write(body)
-			io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Length: 8\r\nX-Id: poisoned\r\n\r\npoisoned")
+			// In one write: what comes later, when the next request was sent, is its response
+			// for every proxy.
+			surplus := "HTTP/1.1 200 OK\r\nContent-Length: 8\r\nX-Id: poisoned\r\n\r\npoisoned"
+			if len(body) > 1000 {
+				return // a long one may be written in parts
+			}
+			io.WriteString(c, head+length+"\r\n"+string(body)+surplus)
 			return
 		case 9: // in small parts
 			io.WriteString(c, head+"Transfer-Encoding: chunked\r\n\r\n")
