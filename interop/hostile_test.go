@@ -156,7 +156,7 @@ func TestEveryRowIsAttacked(t *testing.T) {
 	if after, err := os.ReadFile(g.file); err != nil || string(after) != string(before) {
 		t.Errorf("the document is %s, %v", after, err)
 	}
-	if text := g.log.String(); strings.Contains(text, "a request to the API broke") || strings.Contains(text, "a request to the API failed") {
+	if text := g.log.String(); strings.Contains(text, "panic in a request to the API") || strings.Contains(text, "a request to the API failed") {
 		t.Errorf("the log: %s", text)
 	}
 }

@@ -54,7 +54,7 @@ func TestABundleIsMendedAndJudged(t *testing.T) {
 		"key in one text":     {slices.Concat(pemOf(l, m), key), nil, [][]byte{l, m}, "", ""},
 		"an old kind of key":  {pemOf(l, m), pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: ec}), [][]byte{l, m}, "", ""},
 		"with text around":    {slices.Concat([]byte("subject=/CN=x\r\n"), bytes.ReplaceAll(pemOf(l, m), []byte("\n"), []byte("\r\n"))), key, [][]byte{l, m}, "", ""},
-		"its own signer":      {pemOf(o), certstest.KeyPEM(t, other), [][]byte{o}, "signed itself", ""},
+		"its own signer":      {pemOf(o), certstest.KeyPEM(t, other), [][]byte{o}, "self-signed", ""},
 		"another key":         {pemOf(l, m), certstest.KeyPEM(t, other), nil, "", "belongs to none"},
 		"expired":             {pemOf(old.Certificate[0], m), certstest.KeyPEM(t, old), nil, "", "expired on"},
 		"for no host":         {pemOf(bare.Certificate[0], m), certstest.KeyPEM(t, bare), nil, "", "subject alternative name"},

@@ -64,7 +64,7 @@ func usualRecord(name string) *Record {
 	for range 3 {
 		a := r.startAttempt(r.Directory, false, now)
 		for _, text := range []string{
-			"order for " + name + " at letsencrypt", "the authority has taken the order and asks for 1 proof",
+			"order for " + name + " at letsencrypt", "the authority has accepted the order and requires 1 proof",
 			name + ": answer to http-01 in place", name + ": the authority has seen that it is ours", "every name is ours",
 			"certificate asked for", "issued, good until 2027-02-20T11:25:35Z",
 		} {

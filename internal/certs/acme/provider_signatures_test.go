@@ -212,8 +212,8 @@ func TestARefusalSaysWhatToDo(t *testing.T) {
 		{noZone("example.com", "not there"), "has no zone example.com"},
 		{errors.New("name server refuses the update of example.com: NOTAUTH"), "has no zone example.com"},
 		{errors.New("update: BADTIME"), "clock"},
-		{answer(429, "slow down"), "again by itself"},
-		{answer(503, "away"), "again by itself"},
+		{answer(429, "slow down"), "try again"},
+		{answer(503, "away"), "try again"},
 		{errors.New("connection refused"), "check the credentials"},
 	} {
 		if got := hintFor(test.err, &DNS{Provider: "some"}, "example.com"); !strings.Contains(got, test.want) {

@@ -79,7 +79,7 @@ func TestSettingsAreChecked(t *testing.T) {
 		{origins("https://a.example/"), "cors.allow_origins[0]: an origin has neither"},
 		{origins("https://A.example"), "cors.allow_origins[0]: browsers write origins in lower"},
 		{origins("https://a.example:443"), "cors.allow_origins[0]: browsers leave the usual port"},
-		{on(Config{AllowOrigins: []string{"*"}, AllowCredentials: true}), "cors.allow_origins[0]: every origin would act"},
+		{on(Config{AllowOrigins: []string{"*"}, AllowCredentials: true}), "cors.allow_origins[0]: every origin could act"},
 		{on(Config{AllowOrigins: []string{"https://a.example"}, AllowCredentials: true, ExposeHeaders: []string{"*"}}), `cors.expose_headers: "*"`},
 		{on(Config{AllowOrigins: []string{"*"}, AllowMethods: []string{"GET", "*"}}), `cors.allow_methods[1]: "*" stands`},
 		{on(Config{AllowOrigins: []string{"*"}, AllowHeaders: []string{"a b"}}), "cors.allow_headers[0]: invalid name"},

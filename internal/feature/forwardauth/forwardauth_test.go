@@ -281,7 +281,7 @@ func TestRehearsalAsksNobody(t *testing.T) {
 	if !passed || len(a.asked) > 0 || len(fieldsOf(ex)) > 0 || len(ex.Notes) != 1 || !strings.Contains(ex.Notes[0], "would ask http://auth:9091/") {
 		t.Errorf("passed %v, asked %q, fields %q, notes %q", passed, a.asked, fieldsOf(ex), ex.Notes)
 	}
-	if _, ex, _ := run(t, f, rehearse, exchangetest.Head("GET", "/open")); len(ex.Notes) != 1 || !strings.Contains(ex.Notes[0], "asks nobody") {
+	if _, ex, _ := run(t, f, rehearse, exchangetest.Head("GET", "/open")); len(ex.Notes) != 1 || !strings.Contains(ex.Notes[0], "sends no subrequest") {
 		t.Errorf("notes %q", ex.Notes)
 	}
 }

@@ -249,7 +249,7 @@ func TestAStateDirectoryForEverybodyIsTold(t *testing.T) {
 			t.Fatal(err)
 		}
 		s.Close()
-		if strings.Contains(log.String(), "everybody on this machine can write") != told {
+		if strings.Contains(log.String(), "all users of this machine can write") != told {
 			t.Errorf("%04o: the log is %q, want it told: %v", mode, log.String(), told)
 		}
 	}

@@ -186,14 +186,14 @@ func TestServersThatBreakRules(t *testing.T) {
 		{"a large head", func(s *rawServer, id uint32) []byte {
 			return s.head(id, true, ":status", "200", "a", strings.Repeat("x", 20_000), "b", strings.Repeat("x", 20_000))
 		}, exchange.UpstreamInvalid, "larger than the limit", true},
-		{"refused", func(s *rawServer, id uint32) []byte { return http2.AppendRSTStream(nil, id, http2.RefusedStream) }, exchange.UpstreamReset, "not looked at", true},
+		{"refused", func(s *rawServer, id uint32) []byte { return http2.AppendRSTStream(nil, id, http2.RefusedStream) }, exchange.UpstreamReset, "not processed", true},
 		{"reset", func(s *rawServer, id uint32) []byte { return http2.AppendRSTStream(nil, id, http2.InternalError) }, exchange.UpstreamReset, "INTERNAL_ERROR", true},
 		{"reset in the body", func(s *rawServer, id uint32) []byte {
 			return join(ok(s, id), data(id, "ab", 0), http2.AppendRSTStream(nil, id, http2.Cancel))
 		}, exchange.UpstreamCanceled, "CANCEL", true},
 		{"canceled before the head", func(s *rawServer, id uint32) []byte { return http2.AppendRSTStream(nil, id, http2.Cancel) }, exchange.UpstreamReset, "CANCEL", true},
 		{"wants HTTP/1.1", func(s *rawServer, id uint32) []byte { return http2.AppendRSTStream(nil, id, http2.HTTP11Required) }, exchange.UpstreamReset, "wants HTTP/1.1", true},
-		{"GOAWAY below", func(s *rawServer, id uint32) []byte { return raw(http2.FrameGoAway, 0, 0, number(0, 0)) }, exchange.UpstreamReset, "not looked at", false},
+		{"GOAWAY below", func(s *rawServer, id uint32) []byte { return raw(http2.FrameGoAway, 0, 0, number(0, 0)) }, exchange.UpstreamReset, "not processed", false},
 		{"another stream", func(s *rawServer, id uint32) []byte { return s.head(id+2, true, ":status", "200") }, exchange.UpstreamInvalid, "not opened", false},
 		{"an even stream", func(s *rawServer, id uint32) []byte { return data(2, "a", 0) }, exchange.UpstreamInvalid, "not opened", false},
 		{"a push", func(s *rawServer, id uint32) []byte { return raw(http2.FramePushPromise, 4, id, number(2)) }, exchange.UpstreamInvalid, "PUSH_PROMISE", false},
