@@ -43,6 +43,34 @@ func (p *Proxy) gateOf(r *Route) *Gate {
 	return g
 }
 
+// GateBypasses returns the requests that pass a gate of the proxy without a sign-in, in
+// words: those of bypass, addresses in from, and routes on which the gate is off.
+func (p *Proxy) GateBypasses() []string {
+	if !p.mentionsGate() || !p.Gated() {
+		return nil
+	}
+	var out []string
+	add := func(text string) {
+		if !slices.Contains(out, text) {
+			out = append(out, text)
+		}
+	}
+	for _, r := range p.Routes {
+		g := p.gateOf(r)
+		if g == nil {
+			add("route " + r.Label())
+			continue
+		}
+		for _, text := range g.Bypasses() {
+			add(text)
+		}
+		for _, text := range g.From {
+			add("from " + text)
+		}
+	}
+	return out
+}
+
 // signIn reports what is wrong with how people sign in.
 func (ch *checker) signIn(at schema.Place) {
 	ch.c.SignIn.Check(at)

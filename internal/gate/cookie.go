@@ -78,6 +78,8 @@ type Cookies struct {
 	Gate, Nonce, SignIn, Known string
 	// Pending are sign-ins in progress, with their names.
 	Pending []Cookie
+	// Links are visits of share links, with their names.
+	Links []Cookie
 	// Repeated is whether a name is in the request twice: one of the two is not headgate's.
 	Repeated bool
 }
@@ -91,7 +93,7 @@ const maxPending = 8
 // Strip removes all cookies of headgate from a request, however their names are spelled,
 // and puts those that are spelled right into c.
 func (c *Cookies) Strip(ex *exchange.Exchange) {
-	*c = Cookies{Pending: c.Pending[:0]}
+	*c = Cookies{Pending: c.Pending[:0], Links: c.Links[:0]}
 	list := &ex.Request.Header
 	if !list.Has(header.Cookie) {
 		return
@@ -160,6 +162,9 @@ func (c *Cookies) note(name, value string) {
 	case CookieKnown:
 		at = &c.Known
 	default:
+		if strings.HasPrefix(name, CookieLink) && len(c.Links) < maxPending {
+			c.Links = append(c.Links, Cookie{name, value})
+		}
 		if strings.HasPrefix(name, CookiePending) && len(c.Pending) < maxPending {
 			c.Pending = append(c.Pending, Cookie{name, value})
 		}

@@ -7,7 +7,7 @@
 // application's host gets a cookie of its own, which belongs to that session and ends with
 // it. session.go has the sessions, code.go the codes, cookie.go the cookies, pending.go
 // what a browser keeps while it is at the provider, store.go what outlives the process,
-// token.go the tokens of applications that cannot show the page.
+// token.go the tokens of applications that cannot show the page, link.go share links.
 package gate
 
 import (
@@ -102,6 +102,7 @@ type Engine struct {
 	o        Options
 	sessions sessions
 	tokens   tokens
+	links    links
 	use      atomic.Pointer[inUse]
 	sealer   sealer
 	people   *people.People
@@ -148,6 +149,7 @@ func New(o Options) *Engine {
 	}
 	e.sessions.init()
 	e.tokens.init()
+	e.links.init()
 	e.use.Store(&inUse{config: &Config{}})
 	e.people = people.New(people.Options{Store: o.Store, Log: o.Log, Own: o.Own})
 	ctx, stop := context.WithCancel(context.Background())

@@ -40,6 +40,7 @@ func (e *Engine) keep(ctx context.Context) {
 		case <-tick.C:
 			e.tidy()
 			e.tidyTokens(time.Now())
+			e.tidyLinks(time.Now())
 			e.writeSeen(ctx)
 			e.writeTokens(ctx)
 		}
@@ -158,6 +159,11 @@ func (e *Engine) restore(ctx context.Context) store.Position {
 			e.forgetToken(t.Name)
 		}
 	}
+	for _, key := range e.linkKeys(func(time.Time) bool { return true }) {
+		if !known[key] {
+			e.forgetLink(key)
+		}
+	}
 	return at
 }
 
@@ -172,6 +178,8 @@ func (e *Engine) acceptAll(entries []store.Entry) {
 				// read in the first round
 			case strings.HasPrefix(entry.Key, store.PrefixGateToken):
 				e.acceptToken(entry)
+			case strings.HasPrefix(entry.Key, store.PrefixGateLink), strings.HasPrefix(entry.Key, store.PrefixGateVisit):
+				e.acceptLink(entry)
 			}
 		}
 	}
@@ -240,6 +248,8 @@ func (e *Engine) apply(batch *store.Batch) {
 			if t := e.tokens.named(name); t != nil && t.revision.Load() < uint64(batch.Revision) {
 				e.forgetToken(name) // and not one that was made with the name since
 			}
+		} else if strings.HasPrefix(key, store.PrefixGateLink) || strings.HasPrefix(key, store.PrefixGateVisit) {
+			e.forgetLink(key)
 		} else if text, ok := strings.CutPrefix(key, store.PrefixGateSession); ok {
 			if d, ok := parseDigest(text); ok {
 				e.forget(d)

@@ -82,7 +82,7 @@ func ReadToken(text string) (d TokenDigest, found, valid bool) {
 // Ended reports whether the token was revoked, or has expired.
 func (t *Token) Ended() bool { return t.ended.Load() }
 
-// User returns what the access log calls whoever uses the token.
+// User returns the name in the access log for clients with the token.
 func (t *Token) User() string { return t.user }
 
 // Seen returns when the token was used last, the zero time for never, and the address of the

@@ -322,10 +322,11 @@ func (f *flow) claims(ctx context.Context, code string, who pending) (map[string
 	return claims, nil
 }
 
-// dropUnverified takes an email address away of which the provider says that it is not
-// verified: people can write there what they like (OpenID Connect Core, section 5.7).
+// dropUnverified removes an email address unless the provider says that it is verified:
+// people can write there what they like (OpenID Connect Core, section 5.7), so that silence
+// does not count either.
 func dropUnverified(claims map[string]any) {
-	if verified, told := claims["email_verified"]; told && !has(verified, "true") {
+	if !has(claims["email_verified"], "true") {
 		delete(claims, "email")
 	}
 }

@@ -162,14 +162,14 @@ func TestOIDCSessionsEndWithTheirProvider(t *testing.T) {
 	}
 }
 
-// An email address that the provider has not verified gives no role and no name. Not all
-// providers say whether they have, and some say so in a text.
+// An email address gives a role and a name only if the provider says that it is verified.
+// Some say so in a text.
 func TestUnverifiedEmailCountsForNothing(t *testing.T) {
 	c := OIDC{Roles: []OIDCRole{{Claim: "email", Value: "ann@example.com", Role: Admin}, {Claim: "groups", Value: "staff", Role: Viewer}}}
 	for _, v := range []struct {
 		verified any
 		counts   bool
-	}{{true, true}, {"true", true}, {nil, false}, {false, false}, {"false", false}, {"", false}, {float64(0), false}, {"none", true}} {
+	}{{true, true}, {"true", true}, {nil, false}, {false, false}, {"false", false}, {"", false}, {float64(0), false}, {"none", false}} {
 		claims := map[string]any{"sub": "s1", "email": "ann@example.com", "groups": []any{"staff"}, "email_verified": v.verified}
 		if v.verified == "none" {
 			delete(claims, "email_verified")

@@ -125,7 +125,7 @@ func fewerPeople(one, other *gatefeature.Config) bool {
 	if one == nil || one == other {
 		return one != nil
 	}
-	return subset(one.Allow, other.Allow) && subset(one.From, other.From)
+	return subset(one.Allow, other.Allow) && subset(one.From, other.From) && subset(one.Bypasses(), other.Bypasses())
 }
 
 // slower reports whether one limit lets no more requests through than the other.

@@ -36,6 +36,8 @@ type ProxyState struct {
 	Healthy int `json:"healthy" required:"true"`
 	Unknown int `json:"unknown" required:"true"`
 	Total   int `json:"total" required:"true"`
+	// GateBypasses are the requests that pass the gate of the proxy without a sign-in.
+	GateBypasses []string `json:"gate_bypasses,omitempty"`
 	// Routes are the routes with servers.
 	Routes []RouteState `json:"routes,omitempty"`
 }
@@ -92,7 +94,7 @@ func (p *Plan) proxiesNamed(names []string, results bool) []ProxyState {
 }
 
 func (c *proxy) state(results bool) ProxyState {
-	s := ProxyState{Name: c.settings.Name, VirtualHosts: c.settings.VirtualHosts, State: ProxyActive}
+	s := ProxyState{Name: c.settings.Name, VirtualHosts: c.settings.VirtualHosts, GateBypasses: c.settings.GateBypasses(), State: ProxyActive}
 	if !c.settings.Active {
 		s.State = ProxyInactive
 	}

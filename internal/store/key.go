@@ -84,6 +84,10 @@ const (
 	PrefixPerson = "person/"
 	// PrefixGateToken is followed by the name of a token of an application.
 	PrefixGateToken = "gate/token/"
+	// PrefixGateLink is followed by the SHA-256 of the secret of a share link, and
+	// PrefixGateVisit by that of the cookie of a browser that has opened one.
+	PrefixGateLink  = "gate/link/"
+	PrefixGateVisit = "gate/visit/"
 	// PrefixSetup is followed by what setting up the first operator needs.
 	PrefixSetup = "setup/"
 )

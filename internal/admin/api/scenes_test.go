@@ -13,6 +13,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"headgate/internal/certs/acme/acmetest"
 	"headgate/internal/event"
@@ -80,6 +81,7 @@ func (s *scene) runtime() {
 	for _, kind := range []string{"ports", "tcp_proxies", "udp_proxies"} {
 		s.does(200, "POST", "/"+kind+"/main/reset", "{}")
 	}
+	s.shareLinks()
 	s.does(200, "GET", "/discovery", "")
 	s.does(200, "GET", "/status", "")
 	s.does(404, "GET", "/status?proxy=none", "")
@@ -117,6 +119,22 @@ func (s *scene) runtime() {
 	s.does(404, "GET", "/logs/access", "")
 	s.does(404, "GET", "/logs/access/stream", "")
 	s.h.ring = kept
+}
+
+// shareLinks makes a share link of an application behind a gate, and revokes it.
+func (s *scene) shareLinks() {
+	s.does(200, "GET", "/gate/links", "")
+	s.does(404, "DELETE", "/gate/links/none", "")
+	s.does(400, "POST", "/gate/links", `{"url":"https://wiki.example.com/x","expires":"2020-01-01T00:00:00Z"}`)
+	s.does(200, "POST", "/config/edits", `{"edits":[
+		{"op":"set","path":"sign_in","value":{"local":true}},
+		{"op":"set","path":"proxies.login","value":{"virtual_hosts":["login.example.com"],"client_ip":{"trusted":["127.0.0.1"]},"routes":[{"path":"/","sign_in":{}}]}},
+		{"op":"set","path":"proxies.wiki","value":{"virtual_hosts":["wiki.example.com"],"client_ip":{"trusted":["127.0.0.1"]},"gate":{"allow":["domain:example.com"]},"routes":[{"path":"/","servers":[{"url":"http://127.0.0.1:1"}]}]}}]}`, always)
+	expires := time.Now().Add(time.Hour).UTC().Format(time.RFC3339)
+	_, out := s.does(201, "POST", "/gate/links", `{"url":"https://wiki.example.com/album","expires":"`+expires+`","uses":1}`)
+	id, _ := out["id"].(string)
+	s.does(204, "DELETE", "/gate/links/"+id, "")
+	s.does(200, "POST", "/config/edits", `{"edits":[{"op":"remove","path":"proxies.wiki"},{"op":"remove","path":"proxies.login"},{"op":"remove","path":"sign_in"}]}`, always)
 }
 
 // deadLetter has one sent again.

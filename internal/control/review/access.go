@@ -104,6 +104,9 @@ func compareGates(out []finding, before, after *config.Gate) []finding {
 		if len(after.From) > 0 {
 			add(Warning, "gate_bypassed", "lets clients of "+listed(shortened(after.From))+" in without a sign-in")
 		}
+		if len(after.Bypass) > 0 {
+			add(Warning, "gate_bypassed", "needs no sign-in for "+listed(shortened(after.Bypasses())))
+		}
 	case after == nil:
 		add(Danger, "access_opened", "lets people in who have not signed in")
 	default:
@@ -115,6 +118,9 @@ func compareGates(out []finding, before, after *config.Gate) []finding {
 		}
 		if more := missing(after.From, before.From); len(more) > 0 {
 			add(Danger, "access_opened", "lets clients of "+listed(shortened(more))+" in without a sign-in")
+		}
+		if more := missing(after.Bypasses(), before.Bypasses()); len(more) > 0 {
+			add(Danger, "access_opened", "needs no sign-in any more for "+listed(shortened(more)))
 		}
 		if after.SharedCache && !before.SharedCache {
 			add(Danger, "access_opened", "lets caches share what only people who have signed in may read")

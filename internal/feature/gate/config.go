@@ -28,6 +28,9 @@ type Config struct {
 	// BasicTokens is whether a token is accepted as the password of Basic authentication,
 	// with any user name: many applications can do nothing else. It excludes basic_auth.
 	BasicTokens bool `json:"basic_tokens" default:"false"`
+	// Bypass are requests that need no sign-in: everybody may send them. Servers learn nothing
+	// about who sends them.
+	Bypass []Bypass `json:"bypass,omitempty" max:"64" object:"bypass" example:"[{paths: [/api/health]}, {preset: app_files}]"`
 	// SharedCache is whether responses that a server marks as public are stored and shared
 	// as without a gate: everybody who can reach such a cache can read them.
 	SharedCache bool `json:"shared_cache" default:"false"`
@@ -46,6 +49,9 @@ func (c *Config) Check(at schema.Place) {
 	ipset.CheckEntries(c.From, at.Field("from"))
 	if c.Enabled && len(c.Allow) == 0 && !at.Field("allow").Reported() {
 		at.Field("allow").Problem("the gate lets nobody in", "name people, such as group:company/staff, or write enabled: false")
+	}
+	for i := range c.Bypass {
+		c.Bypass[i].check(at.Field("bypass").Index(i))
 	}
 	seen := map[string]bool{}
 	for i, text := range c.Allow {

@@ -34,6 +34,8 @@ func (e *entry) Respond(ex *exchange.Exchange) *exchange.Answer {
 	}
 	method := ex.Request.Method
 	switch path := ex.Request.Path; {
+	case path == gate.LinkPath:
+		return e.link(ex)
 	case path == gate.EnterPath && method == "GET":
 		return e.enter(ex)
 	case path == gate.SignOutPath && (method == "GET" || method == "HEAD"):

@@ -24,6 +24,9 @@ func Compile(c *Config, headers *gate.Headers, engine *gate.Engine, env exchange
 		return exchange.Filter{}, err
 	}
 	f := &filter{engine: engine, allow: allow, headers: *headers, shared: c.SharedCache, basic: c.BasicTokens, ports: env.SecurePorts}
+	if f.bypasses, err = compileBypasses(c.Bypass); err != nil {
+		return exchange.Filter{}, err
+	}
 	if len(c.From) > 0 {
 		if f.from, err = ipset.Compile(c.From, env.Addresses); err != nil {
 			return exchange.Filter{}, err
@@ -34,19 +37,26 @@ func Compile(c *Config, headers *gate.Headers, engine *gate.Engine, env exchange
 
 // filter is a compiled gate. It is immutable.
 type filter struct {
-	engine  *gate.Engine
-	allow   *gate.Allow
-	from    *ipset.Matcher // nil without
-	headers gate.Headers
-	shared  bool
-	basic   bool           // tokens are accepted as passwords
-	ports   map[string]int // https ports by the names of http ports
+	engine   *gate.Engine
+	allow    *gate.Allow
+	from     *ipset.Matcher // nil without
+	headers  gate.Headers
+	shared   bool
+	bypasses []bypass
+	basic    bool           // tokens are accepted as passwords
+	ports    map[string]int // https ports by the names of http ports
 }
 
 // request lets a client in, or sends it to sign in.
 func (f *filter) request(ex *exchange.Exchange) *exchange.Answer {
 	ex.Gated = !f.shared
 	if f.from != nil && f.from.Has(ex) {
+		ex.Note("gate: the address is in from, so no sign-in is needed")
+		return nil
+	}
+	if b := f.bypassed(ex); b != nil {
+		ex.Gated = false
+		ex.Note("gate: no sign-in is needed for " + b.text)
 		return nil
 	}
 	if ex.Request.Scheme != "https" {
@@ -57,17 +67,28 @@ func (f *filter) request(ex *exchange.Exchange) *exchange.Answer {
 	}
 	cookies := gate.CookiesOf(ex)
 	if cookies.Repeated || cookies.Gate == "" || f.engine == nil {
-		return f.signIn(ex, cookies)
+		return f.visitOrSignIn(ex, cookies)
 	}
 	s := f.engine.Host(cookies.Gate, gate.HostOf(ex), ex.Times.Start)
 	if s == nil {
-		return f.signIn(ex, cookies)
+		return f.visitOrSignIn(ex, cookies)
 	}
 	if !f.allow.Has(s.Person()) {
+		if len(cookies.Links) > 0 && f.visiting(ex, cookies) {
+			return nil
+		}
 		return f.deny(ex, s.Person())
 	}
 	f.admit(ex, s)
 	return nil
+}
+
+// visitOrSignIn lets in a browser that has opened a share link, and sends others to sign in.
+func (f *filter) visitOrSignIn(ex *exchange.Exchange, cookies *gate.Cookies) *exchange.Answer {
+	if len(cookies.Links) > 0 && !cookies.Repeated && f.visiting(ex, cookies) {
+		return nil
+	}
+	return f.signIn(ex, cookies)
 }
 
 // admit lets in a person with a session.
@@ -89,7 +110,7 @@ func (f *filter) identify(ex *exchange.Exchange, p *gate.Person) {
 
 // response keeps caches outside from sharing what is for one person.
 func (f *filter) response(ex *exchange.Exchange) {
-	if !f.shared && ex.Response.Tunnel == nil && (!ex.Response.Ours || ex.Reason == exchange.None) {
+	if ex.Gated && ex.Response.Tunnel == nil && (!ex.Response.Ours || ex.Reason == exchange.None) {
 		private(ex)
 	}
 }

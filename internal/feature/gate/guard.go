@@ -48,6 +48,7 @@ func (g *guard) request(ex *exchange.Exchange) *exchange.Answer {
 	if token {
 		stripTokens(ex)
 	}
+	hideLink(ex)
 	gate.Strip(ex)
 	return nil
 }

@@ -19,6 +19,7 @@ type Texts struct {
 	Failed, Expired, Refused, Throttled, Unavailable    string
 	TryAgain, Framed, FramedText, Open, Home, NoWay     string
 	NeedsHTTPS, NeedsHTTPSText, WrongOrigin, StartTitle string
+	LinkText, LinkExpired                               string
 
 	// Local are those of people kept by headgate.
 	Local
@@ -37,6 +38,7 @@ var languages = [...]Texts{
 		Throttled: "Too many sign-ins have failed. Wait a few minutes.", Unavailable: "Signing in is not possible at the moment. Try again in a minute.",
 		TryAgain: "Try again", Framed: "Sign-in required", FramedText: "Signing in does not work inside of another page.", Open: "Open in a new window", Home: "Home", NoWay: "There is no way to sign in at the moment.",
 		NeedsHTTPS: "HTTPS required", NeedsHTTPSText: "This application can be used over HTTPS only.", WrongOrigin: "The request came from another page.", StartTitle: "Your account",
+		LinkText: "Someone has shared this with you. Press the button to open it.", LinkExpired: "The link is not valid, has expired, or has been used.",
 		Local: localEN,
 	},
 	{
@@ -50,6 +52,7 @@ var languages = [...]Texts{
 		Throttled: "Zu viele Anmeldungen sind fehlgeschlagen. Warten Sie einige Minuten.", Unavailable: "Eine Anmeldung ist zurzeit nicht möglich. Versuchen Sie es in einer Minute erneut.",
 		TryAgain: "Erneut versuchen", Framed: "Anmeldung erforderlich", FramedText: "Innerhalb einer anderen Seite ist keine Anmeldung möglich.", Open: "In neuem Fenster öffnen", Home: "Startseite", NoWay: "Zurzeit gibt es keine Möglichkeit, sich anzumelden.",
 		NeedsHTTPS: "HTTPS erforderlich", NeedsHTTPSText: "Diese Anwendung ist nur über HTTPS erreichbar.", WrongOrigin: "Die Anfrage kam von einer anderen Seite.", StartTitle: "Ihr Konto",
+		LinkText: "Das wurde mit Ihnen geteilt. Drücken Sie den Knopf, um es zu öffnen.", LinkExpired: "Der Link ist ungültig, abgelaufen oder schon benutzt.",
 		Local: localDE,
 	},
 	{
@@ -63,6 +66,7 @@ var languages = [...]Texts{
 		Throttled: "Trop de connexions ont échoué. Attendez quelques minutes.", Unavailable: "La connexion est impossible pour le moment. Réessayez dans une minute.",
 		TryAgain: "Réessayer", Framed: "Connexion requise", FramedText: "La connexion n’est pas possible à l’intérieur d’une autre page.", Open: "Ouvrir dans une nouvelle fenêtre", Home: "Accueil", NoWay: "Aucun moyen de connexion n’est disponible pour le moment.",
 		NeedsHTTPS: "HTTPS requis", NeedsHTTPSText: "Cette application n’est accessible qu’en HTTPS.", WrongOrigin: "La requête vient d’une autre page.", StartTitle: "Votre compte",
+		LinkText: "Ceci a été partagé avec vous. Appuyez sur le bouton pour l’ouvrir.", LinkExpired: "Le lien n’est pas valide, a expiré ou a déjà été utilisé.",
 		Local: localFR,
 	},
 	{
@@ -76,6 +80,7 @@ var languages = [...]Texts{
 		Throttled: "Han fallado demasiados inicios de sesión. Espere unos minutos.", Unavailable: "No es posible iniciar sesión en este momento. Inténtelo de nuevo en un minuto.",
 		TryAgain: "Intentar de nuevo", Framed: "Se requiere iniciar sesión", FramedText: "No se puede iniciar sesión dentro de otra página.", Open: "Abrir en una ventana nueva", Home: "Inicio", NoWay: "En este momento no hay forma de iniciar sesión.",
 		NeedsHTTPS: "Se requiere HTTPS", NeedsHTTPSText: "Esta aplicación solo está disponible por HTTPS.", WrongOrigin: "La solicitud vino de otra página.", StartTitle: "Su cuenta",
+		LinkText: "Alguien ha compartido esto con usted. Pulse el botón para abrirlo.", LinkExpired: "El enlace no es válido, ha caducado o ya se ha usado.",
 		Local: localES,
 	},
 }
