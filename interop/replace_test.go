@@ -265,7 +265,8 @@ func TestUpgradesUnderMixedLoad(t *testing.T) {
 	trust := x509.NewCertPool()
 	trust.AppendCertsFromPEM([]byte(id.cert))
 	config := &tls.Config{RootCAs: trust, ServerName: "localhost"}
-	plain, secure, tcp, ready := free(t), free(t), free(t), free(t)
+	plain, secure, tcp, udp, ready := free(t), free(t), free(t), free(t), free(t)
+	calls, _ := grpcServer(t, "tcp4", "127.0.0.1:0", nil)
 	g := prepare(t)
 	g.put("cert.pem", id.cert)
 	g.put("key.pem", id.key)
@@ -283,12 +284,17 @@ proxies:
     routes:
       - {servers: [{url: %q}]}
       - {path: /ws, servers: [{url: %q}]}
+      - {path: /grpc.testing.TestService, servers: [{url: "h2c://%s/grpc.testing.TestService"}]}
 tcp_proxies:
   stream: {address: %q, servers: [{address: %q}]}
-`, ready, plain, secure, secure, echoRequests(t), echoUpgrades(t), tcp, echoStreams(t)))
+udp_proxies:
+  datagrams: {address: %q, servers: [{address: %q}]}
+`, ready, plain, secure, secure, echoRequests(t), echoUpgrades(t), calls, tcp, echoStreams(t), udp, echoDatagrams(t)))
+	watch := r.watchState()
+	datagrams := countDatagrams(t, udp)
 
 	m := &mixed{t: t, stop: make(chan struct{})}
-	var longest [8]atomic.Int64 // by kind, in ns
+	var longest [9]atomic.Int64 // by kind, in ns
 	timed := func(kind int, round func([]byte) ([]byte, error)) func([]byte) ([]byte, error) {
 		return func(p []byte) ([]byte, error) {
 			began := time.Now()
@@ -315,7 +321,7 @@ tcp_proxies:
 	})
 	m.run("HTTP/3", 3, func() (func([]byte) ([]byte, error), func()) {
 		tr := &http3.Transport{TLSClientConfig: config.Clone()}
-		return timed(3, posts(tr, "https://"+secure+"/")), func() { tr.Close() }
+		return timed(3, againIfRefused(posts(tr, "https://"+secure+"/"))), func() { tr.Close() }
 	})
 	m.run("HTTP/3, each on a new connection", 1, func() (func([]byte) ([]byte, error), func()) {
 		return timed(4, func(p []byte) ([]byte, error) {
@@ -340,6 +346,7 @@ tcp_proxies:
 	tunnel("WebSocket over HTTP/1.1", 5, func() io.ReadWriteCloser { return upgrade1(t, plain, nil) })
 	tunnel("WebSocket over HTTP/2", 6, func() io.ReadWriteCloser { return upgrade2(t, secure, config.Clone()) })
 	tunnel("WebSocket over HTTP/3", 7, func() io.ReadWriteCloser { return upgrade3(t, secure, config.Clone()) })
+	tunnel("gRPC stream", 8, func() io.ReadWriteCloser { return duplexCall(t, secure, config.Clone()) })
 	tunnel("TCP", 5, func() io.ReadWriteCloser { return dial(t, "tcp", tcp) })
 	m.run("readyz", 1, func() (func([]byte) ([]byte, error), func()) {
 		return func(p []byte) ([]byte, error) {
@@ -357,11 +364,19 @@ tcp_proxies:
 
 	files, memory := footprint(t, r.pid)
 	var slowest, sum time.Duration
+	peak := 0 // memory of both processes in KiB
 	for i := range count {
 		m.progress()
+		old := r.pid
 		took := r.upgrade()
 		slowest, sum = max(slowest, took), sum+took
 		m.progress() // tunnels of the replaced process among it
+		_, now := footprint(t, r.pid)
+		_, before := footprint(t, old)
+		peak = max(peak, now+before)
+		if holdsFile(old, r.lock()) {
+			t.Error("the replaced process has the lock of the state directory open")
+		}
 		over.Add(1)
 		r.alone()
 		if s, err := r.state(); err != nil || s.Generation != i+2 {
@@ -371,29 +386,34 @@ tcp_proxies:
 	m.progress()
 	close(m.stop)
 	m.all.Wait()
+	watch.verify(count)
+	t.Logf("UDP proxy: %s", datagrams())
 	var lost int64
 	for _, k := range m.kinds {
 		t.Logf("%-44s %6d rounds, %10d bytes, %d lost", k.name, k.rounds.Load(), k.size.Load(), k.lost.Load())
 		lost += k.lost.Load()
 	}
-	for i, name := range []string{"HTTP/1.1", "TLS", "HTTP/2", "HTTP/3", "HTTP/3 new", "WebSocket 1.1 and TCP", "WebSocket 2", "WebSocket 3"} {
+	for i, name := range []string{"HTTP/1.1", "TLS", "HTTP/2", "HTTP/3", "HTTP/3 new", "WebSocket 1.1 and TCP", "WebSocket 2", "WebSocket 3", "gRPC stream"} {
 		t.Logf("longest answer, %s: %v", name, time.Duration(longest[i].Load()))
 	}
 	filesNow, memoryNow := footprint(t, r.pid)
-	t.Logf("%d upgrades, %d lost; until serving %v on average, %v at most; descriptors %d, then %d; memory %d KiB, then %d KiB",
-		count, lost, sum/time.Duration(count), slowest, files, filesNow, memory, memoryNow)
+	t.Logf("%d upgrades, %d lost; until serving %v on average, %v at most; descriptors %d, then %d; memory %d KiB, then %d KiB, of both processes at most %d KiB",
+		count, lost, sum/time.Duration(count), slowest, files, filesNow, memory, memoryNow, peak)
+	if filesNow > files+maxMoreFiles {
+		t.Errorf("%d descriptors after %d upgrades, %d before the first", filesNow, count, files)
+	}
 	syscall.Kill(r.pid, syscall.SIGTERM)
 	eventually(t, "the last process ends", func() bool { return syscall.Kill(r.pid, 0) != nil || zombie(r.pid) })
 }
 
 // againIfRefused sends a request again that net/http would send again by itself, if it could
 // read the body twice: the connection had its GOAWAY before the request was processed (RFC
-// 9113, section 8.7). A client under load may pass over the last round trip between the two
+// 9113, section 8.7; RFC 9114, section 5.2). A client under load may pass over the last round trip between the two
 // GOAWAY frames.
 func againIfRefused(round func([]byte) ([]byte, error)) func([]byte) ([]byte, error) {
 	return func(p []byte) ([]byte, error) {
 		got, err := round(p)
-		if err != nil && strings.Contains(err.Error(), "cannot rewind body after connection loss") {
+		if err != nil && (strings.Contains(err.Error(), "cannot rewind body after connection loss") || strings.Contains(err.Error(), "H3_REQUEST_REJECTED")) {
 			return round(p)
 		}
 		return got, err
@@ -405,6 +425,10 @@ func zombie(pid int) bool {
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	return err != nil || strings.Contains(string(b), ") Z ")
 }
+
+// maxMoreFiles is how many more descriptors the last process may have than the first: its
+// clients are connected, and those of the first were not yet.
+const maxMoreFiles = 60
 
 // footprint returns how many descriptors a process has open, and its memory in KiB.
 func footprint(t *testing.T, pid int) (files, memory int) {
