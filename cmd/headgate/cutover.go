@@ -3,7 +3,6 @@ package main
 import (
 	"bufio"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -12,7 +11,6 @@ import (
 	"net/url"
 	"os"
 	"os/signal"
-	"regexp"
 	"strconv"
 	"strings"
 	"syscall"
@@ -21,6 +19,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"headgate/internal/control"
+	"headgate/internal/migrate/cutover"
 	"headgate/internal/ports"
 )
 
@@ -44,12 +43,12 @@ replaces, in one change. It first shows which process uses the new addresses and
 of the certificates and DNS of the hosts, and asks for confirmation. With --wait it waits
 until the old proxy releases its ports. Requests in progress on the old addresses complete.
 
-The change must be confirmed within --confirm. The command watches the rate of 5xx
-responses and the number of healthy servers for three quarters of that time, and then
-confirms the change; if a limit is exceeded it reverts the ports at once. The ports are also
-reverted if the command is interrupted and headgate confirm is not run in time, and at the
-next start if the process was killed. --yes does not ask, and returns when the change is
-active.
+The change must be confirmed within --confirm. headgate watches the rate of 5xx responses and
+the number of healthy servers for three quarters of that time, and then confirms the change;
+if a limit is exceeded it reverts the ports at once. It also does so if the command is
+interrupted meanwhile. The ports are reverted at the next start if the process was killed.
+--yes does not ask and does not watch: it returns when the change is active, and the ports are
+reverted unless headgate confirm is run in time.
 
 --back returns the ports to their addresses before the last cutover. Other changes made
 since then are kept.` + reachHelp,
@@ -86,7 +85,7 @@ since then are kept.` + reachHelp,
 			return err
 		}
 		defer to.close()
-		c := &cutover{cutoverFlags: f, to: to, in: cmd.InOrStdin(), out: cmd.OutOrStdout()}
+		c := &cutoverRun{cutoverFlags: f, to: to, in: cmd.InOrStdin(), out: cmd.OutOrStdout()}
 		if *f.back {
 			return c.goBack(ctx)
 		}
@@ -112,8 +111,8 @@ func (f *cutoverFlags) check() error {
 	return nil
 }
 
-// cutover is one run of the command.
-type cutover struct {
+// cutoverRun is one run of the command.
+type cutoverRun struct {
 	cutoverFlags
 	to    *remote
 	in    io.Reader
@@ -123,7 +122,7 @@ type cutover struct {
 	status cutoverStatus
 }
 
-// cutoverStatus is the part of the status that is used.
+// cutoverStatus is the part of the status that the command needs.
 type cutoverStatus struct {
 	control.Status
 	ETag string `json:"etag"`
@@ -131,27 +130,29 @@ type cutoverStatus struct {
 
 // move is a port that gets another address.
 type move struct {
-	name     string
-	from, to netip.AddrPort
+	Port string `json:"port"`
+	From string `json:"from,omitempty"`
+	To   string `json:"to"`
 }
 
-func (m move) String() string { return fmt.Sprintf("%s %s -> %s", m.name, m.from, m.to) }
+func (m move) String() string { return fmt.Sprintf("%s %s -> %s", m.Port, m.From, m.To) }
 
-// movePattern reads what String writes.
-var movePattern = regexp.MustCompile(`(\S+) (\S+) -> (\S+?)(?:, |$)`)
+// cutoverState is a cutover as the API returns it.
+type cutoverState struct {
+	Revision int               `json:"revision"`
+	State    cutover.State     `json:"state"`
+	Moves    []move            `json:"moves"`
+	Until    time.Time         `json:"until"`
+	Held     []string          `json:"held"`
+	Watch    *cutover.Watching `json:"watch"`
+}
 
-// The prefixes of the reasons of revisions. --back finds a cutover by the first.
-const (
-	cutoverWhy = "cutover: "
-	backWhy    = "cutover reverted: "
-)
-
-func (c *cutover) printf(format string, args ...any) {
+func (c *cutoverRun) printf(format string, args ...any) {
 	fmt.Fprintln(c.out, printable(fmt.Sprintf(format, args...)))
 }
 
-// run takes over.
-func (c *cutover) run(ctx context.Context) error {
+// run moves the ports.
+func (c *cutoverRun) run(ctx context.Context) error {
 	if err := c.to.call(ctx, http.MethodGet, "/status", nil, &c.status); err != nil {
 		return err
 	}
@@ -163,7 +164,7 @@ func (c *cutover) run(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if m.from != m.to {
+		if m.From != m.To {
 			c.moves = append(c.moves, m)
 		}
 	}
@@ -174,28 +175,24 @@ func (c *cutover) run(ctx context.Context) error {
 	if err := c.preconditions(ctx); err != nil {
 		return err
 	}
-	c.printf("the ports are reverted if more than %g%% of at least %d responses are 5xx, if less than %g%% of the servers that are healthy now remain healthy, or if the change is not confirmed within %s", *c.maxErrors, minAnswers, *c.minHealthy, *c.confirm)
+	c.printf("the ports are reverted if more than %g%% of at least %d responses are 5xx, if less than %g%% of the servers that are healthy now remain healthy, or if the change is not confirmed within %s", *c.maxErrors, cutover.MinResponses, *c.minHealthy, *c.confirm)
 	if !*c.yes && !c.confirmed("take over?") {
 		return errors.New("nothing was changed")
 	}
-	before, err := c.to.counts(ctx)
+	done, err := c.start(ctx)
 	if err != nil {
 		return err
 	}
-	done, err := c.apply(ctx, c.moves, cutoverWhy, *c.confirm)
-	if err != nil {
-		return err
-	}
-	c.printf("revision %s is active until %s", done.Revision, done.Until.Local().Format(time.DateTime))
+	c.printf("revision %08d is active until %s", done.Revision, done.Until.Local().Format(time.DateTime))
 	if *c.yes {
 		c.printf("run headgate confirm to keep it, or headgate cutover --back to revert it")
 		return nil
 	}
-	return c.watch(ctx, done, before)
+	return c.follow(ctx, done)
 }
 
 // choose finds the port of a protocol that gets a number.
-func (c *cutover) choose(protocol, want string) (m move, err error) {
+func (c *cutoverRun) choose(protocol, want string) (m move, err error) {
 	name, text, named := strings.Cut(want, "=")
 	if !named {
 		name, text = "", want
@@ -218,93 +215,96 @@ func (c *cutover) choose(protocol, want string) (m move, err error) {
 	case len(found) > 1:
 		return m, fmt.Errorf("ports %s and %s have protocol %s; select one with --%s NAME=%d", found[0].Name, found[1].Name, protocol, protocol, number)
 	}
-	m.name = found[0].Name
-	if m.from, err = netip.ParseAddrPort(found[0].Address); err != nil {
-		return m, fmt.Errorf("read the address of port %s: %w", m.name, err)
+	m.Port, m.From = found[0].Name, found[0].Address
+	at, err := netip.ParseAddrPort(m.From)
+	if err != nil {
+		return m, fmt.Errorf("read the address of port %s: %w", m.Port, err)
 	}
-	m.to = netip.AddrPortFrom(m.from.Addr(), uint16(number))
+	m.To = netip.AddrPortFrom(at.Addr(), uint16(number)).String()
 	return m, nil
 }
 
 // confirmed prints a question, and reports whether the answer is yes.
-func (c *cutover) confirmed(question string) bool {
+func (c *cutoverRun) confirmed(question string) bool {
 	fmt.Fprintf(c.out, "%s [y/N] ", question)
 	line, _ := bufio.NewReader(io.LimitReader(c.in, 1024)).ReadString('\n') // no answer is no
 	answer := strings.ToLower(strings.TrimSpace(line))
 	return answer == "y" || answer == "yes"
 }
 
-// edits are the edits of moves, in one change.
-func edits(moves []move) any {
-	type edit struct {
-		Op    string `json:"op"`
-		Path  string `json:"path"`
-		Value string `json:"value"`
-	}
-	var in struct {
-		Edits []edit `json:"edits"`
-	}
-	for _, m := range moves {
-		in.Edits = append(in.Edits, edit{"set", "ports." + m.name + ".address", m.to.String()})
-	}
-	return in
+// cutoverRequest is the body that requests a cutover.
+type cutoverRequest struct {
+	Moves []move               `json:"moves"`
+	Watch *cutover.WatchLimits `json:"watch,omitempty"`
 }
 
-// How long it takes until a busy address is tried again: as long as the last try took, so
-// that tries do not take all of the machine's time.
+// request returns the body, with limits unless --yes leaves the decision to the caller.
+func (c *cutoverRun) request() cutoverRequest {
+	q := cutoverRequest{}
+	for _, m := range c.moves {
+		q.Moves = append(q.Moves, move{Port: m.Port, To: m.To})
+	}
+	if !*c.yes {
+		q.Watch = &cutover.WatchLimits{MaxErrors: *c.maxErrors, MinHealthy: *c.minHealthy}
+	}
+	return q
+}
+
+// post requests the cutover, or tries it out.
+func (c *cutoverRun) post(ctx context.Context, dryRun bool) (done cutoverState, err error) {
+	q := url.Values{"confirm_within": {c.cutoverFlags.confirm.String()}}
+	if dryRun {
+		q.Set("dry_run", "true")
+	}
+	return done, c.to.change(ctx, http.MethodPost, "/cutover?"+q.Encode(), c.status.ETag, c.request(), &done)
+}
+
+// Between two tries of an address that is in use passes as much time as the last try took,
+// within these bounds, so that tries do not use up a processor.
 const (
 	soonest = 20 * time.Millisecond
 	latest  = 250 * time.Millisecond
 )
 
-// apply moves ports in one change. While an address is busy it waits, as long as the flags
-// allow.
-func (c *cutover) apply(ctx context.Context, moves []move, why string, within time.Duration) (*answered, error) {
-	words := make([]string, len(moves))
-	for i, m := range moves {
-		words[i] = m.String()
-	}
-	q := url.Values{"why": {why + strings.Join(words, ", ")}}
-	if within > 0 {
-		q.Set("confirm_within", within.String())
-	}
-	end, told := time.Now().Add(*c.wait), false
+// start moves the ports in one change. While an address is in use it waits for as long as
+// the flags say.
+func (c *cutoverRun) start(ctx context.Context) (cutoverState, error) {
+	end, waiting := time.Now().Add(*c.wait), false
 	for {
-		var done answered
-		err := c.to.change(ctx, http.MethodPost, "/config/edits?"+q.Encode(), c.status.ETag, edits(moves), &done)
-		if err == nil || !busy(err) || !time.Now().Before(end) {
-			return &done, err
+		done, err := c.post(ctx, false)
+		if err == nil || !inUse(err) || !time.Now().Before(end) {
+			return done, err
 		}
-		if !told {
-			told = true
+		if !waiting {
+			waiting = true
 			c.printf("waiting up to %s: %v", *c.wait, err)
 		}
-		if err := c.awaitFree(ctx, moves, end); err != nil {
-			return nil, err
+		if err := c.awaitFree(ctx, end); err != nil {
+			return done, err
 		}
 	}
 }
 
 // awaitFree waits until the addresses are free, or the time is over. It uses dry runs,
-// since a rejected change would be logged and recorded.
-func (c *cutover) awaitFree(ctx context.Context, moves []move, end time.Time) error {
+// since a rejected change is logged and published as an event.
+func (c *cutoverRun) awaitFree(ctx context.Context, end time.Time) error {
 	for time.Now().Before(end) {
 		began := time.Now()
-		err := c.to.change(ctx, http.MethodPost, "/config/plan", c.status.ETag, edits(moves), &json.RawMessage{})
-		if ctx.Err() == nil && !busy(err) {
+		_, err := c.post(ctx, true)
+		if ctx.Err() == nil && !inUse(err) {
 			return err
 		}
 		select {
 		case <-ctx.Done():
-			return errors.New("interrupted while the ports were busy; nothing was changed")
+			return errors.New("interrupted while the ports were in use; nothing was changed")
 		case <-time.After(min(max(time.Since(began), soonest), latest)):
 		}
 	}
 	return nil
 }
 
-// busy reports whether a change was rejected because another process has an address.
-func busy(err error) bool {
+// inUse reports whether a change was rejected because an address is in use.
+func inUse(err error) bool {
 	var r *refusal
-	return errors.As(err, &r) && r.Code == "not_applied" && strings.Contains(r.Detail, "address already in use")
+	return errors.As(err, &r) && r.Code == "address_in_use"
 }

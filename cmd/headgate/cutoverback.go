@@ -2,151 +2,148 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
-	"net/netip"
-	"slices"
-	"strconv"
 	"strings"
 	"time"
 
-	"headgate/internal/ports"
+	"headgate/internal/migrate/cutover"
 )
 
-// goBack gives ports the addresses before the last cutover.
-func (c *cutover) goBack(ctx context.Context) error {
-	if err := c.to.call(ctx, http.MethodGet, "/status", nil, &c.status); err != nil {
+// goBack moves the ports of the last cutover back.
+func (c *cutoverRun) goBack(ctx context.Context) error {
+	var last cutoverState
+	err := c.to.call(ctx, http.MethodGet, "/cutover", nil, &last)
+	if r := (*refusal)(nil); errors.As(err, &r) && r.Code == "not_found" || err == nil && (last.State == cutover.Reverted || last.State == cutover.Returned) {
+		return errors.New("there is no cutover to revert; use headgate rollback to return to a revision")
+	} else if err != nil {
 		return err
 	}
-	last, err := c.last(ctx)
-	if err != nil {
-		return err
-	}
-	if p := c.status.Pending; p != nil && strings.TrimLeft(p.Revision, "0") == strconv.Itoa(last.Number) {
-		if !*c.yes && !c.confirmed("revert the ports to those before revision "+p.Revision+"?") {
-			return errors.New("nothing was changed")
-		}
-		if err := c.revert(ctx, p.Revision); err != nil {
+	question := fmt.Sprintf("revert the ports to those before revision %08d?", last.Revision)
+	if last.State != cutover.Pending {
+		var planned cutoverState
+		if err := c.to.call(ctx, http.MethodDelete, "/cutover?dry_run=true", nil, &planned); err != nil {
 			return err
 		}
-		return c.letGo(ctx, reversed(movesOf(last.Why)))
+		for _, m := range planned.Moves {
+			c.printf("port %s", m)
+		}
+		question = "revert?"
 	}
-	moves := slices.DeleteFunc(reversed(movesOf(last.Why)), func(m move) bool {
-		return !slices.ContainsFunc(c.status.Ports, func(p ports.State) bool {
-			return p.Name == m.name && p.Address == m.from.String() && p.State != "draining"
-		})
-	})
-	if len(moves) == 0 {
-		return fmt.Errorf("the ports of the cutover in revision %d have been changed since; nothing was changed", last.Number)
-	}
-	for _, m := range moves {
-		c.printf("port %s", m)
-	}
-	if !*c.yes && !c.confirmed("revert?") {
+	if !*c.yes && !c.confirmed(question) {
 		return errors.New("nothing was changed")
 	}
-	done, err := c.apply(ctx, moves, backWhy, 0)
-	if err != nil {
-		return err
+	began := time.Now()
+	var done struct {
+		Change *answered `json:"change"`
 	}
-	c.printf("revision %s is active", done.Revision)
-	return c.letGo(ctx, moves)
+	if err := c.to.call(ctx, http.MethodDelete, "/cutover", nil, &done); err != nil {
+		return fmt.Errorf("revert revision %08d: %w", last.Revision, err)
+	}
+	c.printf("the ports were reverted after %s", time.Since(began).Round(time.Millisecond))
+	if done.Change != nil {
+		c.printf("revision %s is active", done.Change.Revision)
+	}
+	return c.awaitRelease(ctx)
 }
 
-// How long it may take until the addresses that were left are free.
+// The time limit for the release of addresses after ports have left them, and how often that
+// is checked.
 const (
 	freeWithin = 2 * time.Minute
 	freeCheck  = 50 * time.Millisecond
 )
 
-// letGo waits until another process can have the addresses that ports have left.
-func (c *cutover) letGo(ctx context.Context, moves []move) error {
-	end, reported := time.Now().Add(freeWithin), false
+// awaitRelease waits until another process can listen at the addresses that ports have left.
+func (c *cutoverRun) awaitRelease(ctx context.Context) error {
+	end, waiting := time.Now().Add(freeWithin), false
 	for {
-		var now cutoverStatus
-		if err := c.to.call(ctx, http.MethodGet, "/status", nil, &now); err != nil {
+		var now cutoverState
+		if err := c.to.call(ctx, http.MethodGet, "/cutover", nil, &now); err != nil {
 			return err
 		}
-		held := heldOf(now.Ports, moves)
+		held := strings.Join(now.Held, ", ")
 		switch {
-		case len(held) == 0:
+		case held == "":
 			c.printf("start the old proxy")
 			return nil
 		case time.Now().After(end):
-			return fmt.Errorf("%s: still in use by open connections; run headgate port reset NAME to close them", strings.Join(held, ", "))
-		case !reported && time.Until(end) < freeWithin-time.Second:
-			reported = true
-			c.printf("waiting for open connections on %s to end; run headgate port reset NAME to close them", strings.Join(held, ", "))
+			return fmt.Errorf("%s: still in use by open connections; run headgate port reset NAME to close them", held)
+		case !waiting && time.Until(end) < freeWithin-time.Second:
+			waiting = true
+			c.printf("waiting for open connections on %s to end; run headgate port reset NAME to close them", held)
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("interrupted; the ports have moved, but %s is not free yet", strings.Join(held, ", "))
+			return fmt.Errorf("interrupted; the ports have moved, but %s is not free yet", held)
 		case <-time.After(freeCheck):
 		}
 	}
 }
 
-// heldOf returns the ports that still have an address that they were moved from.
-func heldOf(all []ports.State, moves []move) (held []string) {
-	for _, p := range all {
-		for _, m := range moves {
-			if p.Holds && p.Address == m.from.String() {
-				held = append(held, p.Name+" "+p.Address)
+// How often a cutover is looked at while headgate watches it, and how many times in a row
+// that may fail.
+const (
+	followEvery = time.Second
+	maxFailures = 5
+)
+
+// follow waits until headgate has confirmed or reverted the cutover.
+func (c *cutoverRun) follow(ctx context.Context, done cutoverState) error {
+	if done.Watch == nil {
+		return errors.New("headgate does not watch the change; run headgate confirm to keep it")
+	}
+	c.printf("watching until %s", done.Watch.Until.Local().Format(time.DateTime))
+	tick := time.NewTicker(followEvery)
+	defer tick.Stop()
+	for failures := 0; ; {
+		select {
+		case <-ctx.Done():
+			c.printf("headgate continues to watch revision %08d, and confirms or reverts it by %s; run headgate confirm or headgate cutover --back to decide now", done.Revision, done.Watch.Until.Local().Format(time.DateTime))
+			return context.Cause(ctx)
+		case <-tick.C:
+		}
+		var now cutoverState
+		if err := c.to.call(ctx, http.MethodGet, "/cutover", nil, &now); err != nil {
+			if failures++; failures >= maxFailures && ctx.Err() == nil {
+				return fmt.Errorf("%w; unless it is confirmed, the change is reverted by %s", err, done.Until.Local().Format(time.DateTime))
 			}
+			continue
 		}
+		failures = 0
+		switch {
+		case now.Revision != done.Revision, now.Watch == nil && now.State == cutover.Pending:
+			return fmt.Errorf("revision %08d is no longer watched; run headgate confirm to keep it, otherwise it is reverted by %s", done.Revision, done.Until.Local().Format(time.DateTime))
+		case now.State == cutover.Pending && now.Watch.Result == "":
+			continue
+		}
+		return c.finish(ctx, &now)
 	}
-	return slices.Compact(held)
 }
 
-// last returns the last cutover that was not reverted.
-func (c *cutover) last(ctx context.Context) (*revision, error) {
-	var page struct {
-		Items []revision `json:"items"`
+// finish prints how a cutover ended.
+func (c *cutoverRun) finish(ctx context.Context, now *cutoverState) error {
+	reason := ""
+	if now.Watch != nil {
+		reason = now.Watch.Reason
 	}
-	if err := c.to.call(ctx, http.MethodGet, "/revisions?limit=1000", nil, &page); err != nil {
-		return nil, err
+	switch {
+	case now.State == cutover.Confirmed && now.Watch != nil && now.Watch.Result == cutover.ResultConfirmed:
+		c.printf("revision %08d confirmed; keep the configuration of the old proxy until you are sure. To go back, run headgate cutover --back", now.Revision)
+		return nil
+	case now.State == cutover.Confirmed:
+		c.printf("the change was confirmed elsewhere")
+		return nil
+	case now.State == cutover.Pending:
+		return fmt.Errorf("%s; the ports are reverted by %s unless the change is confirmed", reason, now.Until.Local().Format(time.DateTime))
+	case now.Watch == nil || now.Watch.Result != cutover.ResultReverted:
+		c.printf("the change was reverted elsewhere")
+	default:
+		c.printf("%s; the ports were reverted", reason)
 	}
-	for i := range page.Items {
-		r := &page.Items[i]
-		if strings.HasPrefix(r.Why, backWhy) {
-			break
-		}
-		if strings.HasPrefix(r.Why, cutoverWhy) && r.State != "rolled_back" {
-			return r, nil
-		}
+	if err := c.awaitRelease(ctx); err != nil {
+		return err
 	}
-	return nil, errors.New("there is no cutover to revert; use headgate rollback to return to a revision")
-}
-
-// revert takes a change back at once that waits.
-func (c *cutover) revert(ctx context.Context, revision string) error {
-	began := time.Now()
-	if err := c.to.call(ctx, http.MethodPost, "/revert", map[string]string{"revision": revision}, &json.RawMessage{}); err != nil {
-		return fmt.Errorf("revert revision %s: %w", revision, err)
-	}
-	c.printf("the ports were reverted after %s", time.Since(began).Round(time.Millisecond))
-	return nil
-}
-
-// movesOf parses the reason of a cutover.
-func movesOf(why string) (moves []move) {
-	for _, found := range movePattern.FindAllStringSubmatch(strings.TrimPrefix(why, cutoverWhy), -1) {
-		from, err1 := netip.ParseAddrPort(found[2])
-		to, err2 := netip.ParseAddrPort(found[3])
-		if err1 == nil && err2 == nil {
-			moves = append(moves, move{found[1], from, to})
-		}
-	}
-	return moves
-}
-
-// reversed are moves the other way.
-func reversed(moves []move) []move {
-	out := make([]move, len(moves))
-	for i, m := range moves {
-		out[i] = move{m.name, m.to, m.from}
-	}
-	return out
+	return errors.New("the cutover was reverted")
 }

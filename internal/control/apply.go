@@ -86,6 +86,7 @@ type change struct {
 	from      func() (config.Documents, error)
 	checked   func(now, after *config.Config) error          // what else has to hold
 	records   func(now, after *config.Config) []store.Record // saved with it
+	cutover   *history.Cutover                               // kept in the revision; nil for none
 	within    time.Duration                                  // to be confirmed; 0 does not wait
 	rollsBack int                                            // the revision that is left, 0 for none
 	edit      bool                                           // the change is not in any file yet
@@ -322,7 +323,7 @@ func (ch *change) servesKept() bool { return ch.verb == FellBack || ch.verb == R
 func (ch *change) request() history.Request {
 	q := history.Request{
 		When: ch.cause.When, Who: ch.cause.Who, Why: ch.cause.Why, Via: string(ch.cause.Via),
-		Within: ch.within, RollsBack: ch.rollsBack, Changes: ch.changed,
+		Within: ch.within, RollsBack: ch.rollsBack, Changes: ch.changed, Cutover: ch.cutover,
 	}
 	if ch.records != nil {
 		q.Records = ch.records(ch.now, ch.declared)

@@ -37,6 +37,8 @@ type Edit struct {
 	Do func(docs config.Documents, now *config.Config) (config.Documents, error)
 	// Check may reject the resulting configuration, which is valid. It may be nil.
 	Check func(now, after *config.Config) error
+	// Cutover is kept in the revision, nil for none. Do may fill it.
+	Cutover *history.Cutover
 	// Records returns what is put in streams, such as the audit, in the same commit as
 	// the change. It may be nil.
 	Records func(now, after *config.Config) []store.Record
@@ -104,7 +106,7 @@ func (c *Control) change(e Edit) (Event, *change, error) {
 		ch.now = c.saidLocked(now, tag, ch.next.Before)
 		return e.Do(ch.now.Recall(now), ch.now)
 	}
-	ch.checked, ch.records = e.Check, e.Records
+	ch.checked, ch.records, ch.cutover = e.Check, e.Records, e.Cutover
 	if e.DryRun {
 		ev, err := c.dryRunLocked(ch, !e.OnPaper)
 		return ev, ch, err

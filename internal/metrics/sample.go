@@ -295,3 +295,14 @@ func (h *Stream) difference(n exchange.StreamCounts) Point {
 	h.seen = now
 	return d
 }
+
+// Totals returns how many requests have ended, and how many of them with a status 5xx, since
+// the process started. It reads every route's counters.
+func (s *Series) Totals() (requests, serverErrors uint64) {
+	routes, _, _, _ := s.registry.handles()
+	var sum Point
+	for _, h := range routes {
+		h.cells.each(func(c *cell[routeNumbers]) { c.n.addTo(&sum) })
+	}
+	return sum.Requests, sum.ServerErrors
+}

@@ -117,6 +117,7 @@ type API struct {
 	heartbeat time.Duration
 
 	comparisons comparisons
+	cutovers    cutovers
 	comparing   chan struct{} // a slot for the client that compares revisions
 }
 

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"headgate/internal/config"
@@ -49,6 +50,8 @@ type edit struct {
 	why    string // "" is that of the query
 	// planned means that the change is only described, even if the files are read-only.
 	planned bool
+	// cutover is kept in the revision; nil for a change that is none.
+	cutover *history.Cutover
 }
 
 // matches checks If-Match against the current object or configuration.
@@ -127,7 +130,7 @@ func (e *edit) do() (control.Event, error) {
 	cause := c.cause()
 	cause.Why = cmp.Or(cause.Why, e.why)
 	ev, err := c.api.Control.Change(control.Edit{
-		Cause: cause, DryRun: c.dryRun, OnPaper: e.planned, ConfirmWithin: within,
+		Cause: cause, DryRun: c.dryRun, OnPaper: e.planned, ConfirmWithin: within, Cutover: e.cutover,
 		Do: func(docs config.Documents, now *config.Config) (config.Documents, error) {
 			if err := e.matches(docs, now); err != nil {
 				return docs, err
@@ -267,6 +270,9 @@ func (e *edit) refusal(err error) error {
 	}
 	if len(refused.Problems) > 0 {
 		return problems(refused.Problems, e.path())
+	}
+	if errors.Is(err, syscall.EADDRINUSE) {
+		return refuse("address_in_use", "", refused.Error(), "nothing was changed; stop the other process, or choose another address")
 	}
 	return refuse("not_applied", "", refused.Error(), "nothing was changed; see the log")
 }

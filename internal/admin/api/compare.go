@@ -124,8 +124,9 @@ func (c *comparison) body() comparisonBody {
 	return b
 }
 
-// Close ends the comparison that runs. No other begins.
+// Close ends the comparison and the watch that run. No other comparison starts.
 func (a *API) Close() {
+	a.cutovers.replace(nil)
 	a.comparisons.mu.Lock()
 	last := a.comparisons.last
 	a.comparisons.closed = true

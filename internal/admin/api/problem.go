@@ -79,6 +79,7 @@ var codes = [...]struct {
 	{"in_use", 409, "Others use it"},
 	{"confirm_pending", 409, "A change waits to be confirmed"},
 	{"nothing_pending", 409, "No change waits to be confirmed"},
+	{"address_in_use", 409, "An address is in use"},
 	{"compare_running", 409, "A comparison runs already"},
 	{"not_held", 409, "The server is not drained or disabled"},
 	{"protected", 409, "The address is never banned"},

@@ -77,6 +77,8 @@ type revisionBody struct {
 	// Changes are the objects that were added, changed or removed, each as KIND/NAME; * for
 	// very many. It is absent where that is not known.
 	Changes []string `json:"changes,omitempty"`
+	// Cutover is whether the revision moved ports to or from the addresses of another proxy.
+	Cutover bool `json:"cutover,omitempty"`
 	// State is applied, confirmed or rolled_back.
 	State string `json:"state"`
 	// ETag is that of the configuration as it was.
@@ -96,7 +98,7 @@ type revisionDocument struct {
 }
 
 func showRevision(r history.Revision) revisionBody {
-	b := revisionBody{r.Number, r.When, r.Who, r.Why, r.Via, r.Changes, string(r.State), control.ETagOf(r), []revisionDocument{}}
+	b := revisionBody{r.Number, r.When, r.Who, r.Why, r.Via, r.Changes, r.Cutover != nil, string(r.State), control.ETagOf(r), []revisionDocument{}}
 	for _, d := range r.Documents {
 		b.Documents = append(b.Documents, revisionDocument{Name: d.Name, Size: d.Size})
 	}

@@ -225,7 +225,54 @@ func (s *scene) cutover() {
 	s.does(409, "POST", "/compare", in)
 	s.does(200, "GET", "/compare", "")
 	s.does(204, "DELETE", "/compare", "")
+	s.moves()
 	s.does(200, "POST", "/import", `{"source":"nginx","files":[{"name":"nginx.conf","text":"http { server { listen 80; } }"}]}`)
+}
+
+// moves are ports that take over the addresses of the other proxy, and go back.
+func (s *scene) moves() {
+	s.does(404, "GET", "/cutover", "")
+	s.does(404, "DELETE", "/cutover", "")
+	at := testhouse.Addresses(s.h.t, 2)
+	s.does(200, "PATCH", "/ports/main", `{"address":"`+at[0]+`","active":true}`, always)
+	taken, err := net.Listen("tcp", at[1])
+	if err != nil {
+		s.h.t.Fatal(err)
+	}
+	moves := `{"moves":[{"port":"main","to":"` + at[1] + `"}]%s}`
+	plain, watched := fmt.Sprintf(moves, ""), fmt.Sprintf(moves, `,"watch":{"max_errors_percent":5,"min_healthy_percent":50}`)
+	if _, out := s.does(409, "POST", "/cutover", plain, always); out["code"] != "address_in_use" {
+		s.h.t.Errorf("an address that is in use: %v", out)
+	}
+	taken.Close()
+	s.does(400, "POST", "/cutover", `{"moves":[{"port":"none","to":"80"}]}`, always)
+	s.does(400, "POST", "/cutover", watched, always) // nothing to confirm
+	s.does(400, "POST", "/cutover?confirm_within=2m", fmt.Sprintf(moves, `,"watch":{"max_errors_percent":101,"min_healthy_percent":50}`), always)
+	state := func(want string) map[string]any {
+		s.h.t.Helper()
+		_, out := s.does(200, "GET", "/cutover", "")
+		if out["state"] != want {
+			s.h.t.Fatalf("the cutover is %v, want %s", out["state"], want)
+		}
+		return out
+	}
+	s.does(200, "POST", "/cutover?confirm_within=2m", watched, always)
+	if out := state("pending"); out["watch"] == nil {
+		s.h.t.Errorf("no watch in %v", out)
+	}
+	s.does(409, "POST", "/cutover", plain, always)
+	s.does(200, "DELETE", "/cutover", "")
+	state("reverted")
+	s.does(409, "DELETE", "/cutover", "")
+	s.does(200, "POST", "/cutover", plain, always)
+	state("confirmed")
+	s.does(409, "POST", "/cutover", plain, always) // it is there
+	s.does(200, "DELETE", "/cutover", "")
+	testhouse.Eventually(s.h.t, "the address is free", func() bool {
+		held, ok := state("returned")["held"].([]any)
+		return ok && len(held) == 0
+	})
+	s.does(200, "PATCH", "/ports/main", `{"active":false}`, always)
 }
 
 // orders are certificates by ACME of an authority.

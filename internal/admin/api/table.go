@@ -43,7 +43,19 @@ func of[T any]() reflect.Type { return reflect.TypeFor[T]() }
 
 // whole is the table with the rows of the configuration.
 func (a *API) whole() []row {
-	rows := slices.Concat(a.table(), a.orderRows(), a.storedRows(), a.compareRows(), a.importRows(), a.banRows(), a.gateTokenRows(), a.gateLinkRows(), a.queueRows(notice.Webhooks, areaWebhooks, "webhook"), a.queueRows(notice.Notices, areaNotices, "notice"))
+	rows := slices.Concat(
+		a.table(),
+		a.orderRows(),
+		a.storedRows(),
+		a.compareRows(),
+		a.cutoverRows(),
+		a.importRows(),
+		a.banRows(),
+		a.gateTokenRows(),
+		a.gateLinkRows(),
+		a.queueRows(notice.Webhooks, areaWebhooks, "webhook"),
+		a.queueRows(notice.Notices, areaNotices, "notice"),
+	)
 	for _, k := range config.Kinds() {
 		rows = append(rows, a.documentRows(k)...)
 	}

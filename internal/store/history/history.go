@@ -21,6 +21,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/netip"
 	"slices"
 	"sync"
 	"time"
@@ -68,6 +69,9 @@ type Revision struct {
 	// Changes are the objects that were added, changed or removed, each as KIND/NAME, or
 	// Everything if there are more than MaxChanges. It is empty where that is not known.
 	Changes []string `json:"changes,omitempty"`
+	// Cutover is set on a revision that moved ports to or from the addresses of another
+	// proxy.
+	Cutover *Cutover `json:"cutover,omitempty"`
 	// State is how the revision stands now.
 	State State `json:"state"`
 	// Documents are all documents, not only those that were changed.
@@ -79,6 +83,22 @@ type Revision struct {
 	Node string `json:"node,omitempty"`
 	// Saved is when the revision was written last, by the engine's clock. Reading sets it.
 	Saved time.Time `json:"-"`
+}
+
+// Cutover describes ports that a revision moved to the addresses of the proxy that headgate
+// replaces, or back.
+type Cutover struct {
+	// Moves are the ports with their addresses before and after.
+	Moves []Move `json:"moves"`
+	// Returns is the number of the revision whose moves this one undoes, 0 for none.
+	Returns int `json:"returns,omitempty"`
+}
+
+// Move is a port that got a different address.
+type Move struct {
+	Port string         `json:"port"`
+	From netip.AddrPort `json:"from"`
+	To   netip.AddrPort `json:"to"`
 }
 
 // Name returns the number with eight digits, as files and pages write it.

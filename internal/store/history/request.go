@@ -20,6 +20,9 @@ type Request struct {
 	// Changes are the objects that are not the same as in the revision before; see
 	// Revision.
 	Changes []string
+	// Cutover is kept in the revision; nil for a change that moves no ports from or to
+	// another proxy.
+	Cutover *Cutover
 	// Within is for how long the change waits to be confirmed. 0 means that it is
 	// confirmed by being saved.
 	Within time.Duration

@@ -131,6 +131,7 @@ func (h *History) planLocked(q Request) (*save, error) {
 	}
 	v.revision.Number = number + 1
 	v.revision.When, v.revision.Who, v.revision.Why, v.revision.Via = q.When.UTC(), q.Who, q.Why, q.Via
+	v.revision.Cutover = q.Cutover
 	if v.revision.Changes = q.Changes; len(q.Changes) > MaxChanges {
 		v.revision.Changes = []string{Everything}
 	}

@@ -1,52 +1,32 @@
-import { Button, TextInput } from '@mantine/core'
+import { Button, Switch, TextInput } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { useState } from 'react'
 import { failed, sentence } from '@/api/problem'
-import { canEdit, isAdmin, me, objects, status, type AnyObject, type Proxy } from '@/api/queries'
-import { apply, configTag, plan, type Edit } from '@/edit/basket'
-import { written } from '@/edit/object'
+import { canEdit, isAdmin, me, objects, status, type Proxy } from '@/api/queries'
+import { configTag } from '@/edit/basket'
 import { PlanDrawer } from '@/edit/PlanDrawer'
 import { Card, Detail, Failure, Loading, PageHeader, StateBadge } from '@/ui/basics'
 import { meaningOf, type Meaning } from '@/theme/states'
 import { orders } from '../certificates/orders'
 import { t } from '@/text'
+import { clock, moment } from '@/ui/time'
 import { comparison, meaningOfPercent } from '../compare/comparison'
-import { proposed, reversed, type Move } from './moves'
+import { goBack, lastCutover, planned, plannedReturn, proposed, start, type Cutover, type Move } from './moves'
 
 const words = t.cutover
-const key = 'headgate.moved'
-
-/** What moved last from this tab, for the way back. */
-const kept = {
-  get: (): Move[] => {
-    try {
-      return JSON.parse(sessionStorage.getItem(key) ?? '[]') as Move[]
-    } catch {
-      return []
-    }
-  },
-  set: (m: Move[]) => {
-    try {
-      sessionStorage.setItem(key, JSON.stringify(m))
-    } catch {
-      // the history has it
-    }
-  },
-}
-
 /** The move of the ports as one change: what must be so before, the plan, and the way back. */
 export default function CutoverPage() {
   const ports = useQuery(objects('ports'))
   const { data: who } = useQuery(me)
   const { data: all } = useQuery(status)
   const [typed, setTyped] = useState<Record<string, string>>({})
-  const [shown, setShown] = useState<Move[]>()
+  const { data: last } = useQuery(lastCutover)
+  const [shown, setShown] = useState<Move[] | 'back'>()
   if (failed(ports)) return <Failure error={ports.error} again={() => void ports.refetch()} />
   if (!ports.data) return <Loading />
   const moves = proposed(ports.data).map((m) => ({ ...m, to: typed[m.name] ?? m.to }))
   const moving = moves.filter((m) => m.to !== m.from)
-  const before = kept.get().filter((m) => ports.data.some((p) => p.name === m.name && p.address === m.to))
   const may = canEdit(who?.role)
   return (
     <>
@@ -59,8 +39,8 @@ export default function CutoverPage() {
               <Button disabled={moving.length === 0 || !!all?.pending} onClick={() => setShown(moving)}>
                 {words.plan}
               </Button>
-              {before.length > 0 && !all?.pending && (
-                <Button variant="default" onClick={() => setShown(reversed(before))}>
+              {last?.state === 'confirmed' && !all?.pending && (
+                <Button variant="default" onClick={() => setShown('back')}>
                   {words.back}
                 </Button>
               )}
@@ -116,18 +96,27 @@ export default function CutoverPage() {
             ))}
           </ul>
         </Card>
-        <Before moves={moving} ports={ports.data} may={may} admin={isAdmin(who?.role)} />
+        {last && <Last cutover={last} />}
+        <Before moves={moving} may={may} admin={isAdmin(who?.role)} />
       </Detail>
-      {shown && <MoveDrawer moves={shown} ports={ports.data} close={() => setShown(undefined)} />}
+      {shown === 'back' && <ReturnDrawer close={() => setShown(undefined)} />}
+      {Array.isArray(shown) && <MoveDrawer moves={shown} close={() => setShown(undefined)} />}
     </>
   )
 }
 
 /** What should be so before the ports move, as far as it is known. */
-function Before({ moves, ports, may, admin }: { moves: Move[]; ports: AnyObject[]; may: boolean; admin: boolean }) {
+function Before({ moves, may, admin }: { moves: Move[]; may: boolean; admin: boolean }) {
   const compared = useQuery({ ...comparison, enabled: admin }).data
   // The plan of the move opens the addresses and lets go of them: it knows who holds them.
-  const free = useQuery({ queryKey: ['cutover', moves], queryFn: () => plan(editsOf(moves, ports)), enabled: may && moves.length > 0, retry: false, refetchInterval: 5_000, gcTime: 0 })
+  const free = useQuery({
+    queryKey: ['cutover', 'plan', moves],
+    queryFn: async () => planned(moves, await configTag()),
+    enabled: may && moves.length > 0,
+    retry: false,
+    refetchInterval: 5_000,
+    gcTime: 0,
+  })
   const { data: all } = useQuery(status)
   const { data: list } = useQuery(orders)
   const { data: proxies } = useQuery(objects<Proxy>('proxies'))
@@ -213,13 +202,41 @@ function Before({ moves, ports, may, admin }: { moves: Move[]; ports: AnyObject[
   )
 }
 
-const editsOf = (moves: Move[], ports: AnyObject[]): Edit[] =>
-  moves.map((m) => {
-    const base = ports.find((p) => p.name === m.name)!
-    return { kind: 'ports', name: m.name, op: 'set', base, value: { ...written('ports', base), address: m.to } }
-  })
+/** The state of the last cutover: what moved, what its watch has counted, and what still holds the addresses. */
+function Last({ cutover: c }: { cutover: Cutover }) {
+  const state = words.state[c.state as keyof typeof words.state]
+  const w = c.watch
+  const gone = c.state === 'reverted' || c.state === 'returned'
+  return (
+    <Card title={words.last}>
+      <p style={{ marginTop: 0 }}>
+        <StateBadge state={c.state} meaning={c.state === 'confirmed' ? 'good' : c.state === 'pending' ? 'warn' : 'info'}>
+          {state}
+        </StateBadge>{' '}
+        {words.by(c.who ?? '', moment(c.when))}
+      </p>
+      <ul className="rows">
+        {c.moves.map((m) => (
+          <li key={m.port}>
+            <strong>
+              <bdi>{m.port}</bdi>
+            </strong>{' '}
+            <span className="mono">
+              {m.from} → {m.to}
+            </span>
+          </li>
+        ))}
+      </ul>
+      {w && <p className="small">{words.counted(w.responses, w.errors_5xx, w.healthy, w.healthy_before)}</p>}
+      {w && !w.result && <p className="small">{words.watching(clock(w.until, false))}</p>}
+      {w?.reason && <p className="small">{w.reason}</p>}
+      {gone && <p className="small">{c.held.length ? words.held(c.held.join(', ')) : words.released}</p>}
+    </Card>
+  )
+}
 
-function MoveDrawer({ moves, ports, close }: { moves: Move[]; ports: AnyObject[]; close: () => void }) {
+function MoveDrawer({ moves, close }: { moves: Move[]; close: () => void }) {
+  const [watch, setWatch] = useState(false)
   return (
     <PlanDrawer
       id={`cutover ${JSON.stringify(moves)}`}
@@ -228,13 +245,30 @@ function MoveDrawer({ moves, ports, close }: { moves: Move[]; ports: AnyObject[]
       nothing={words.nothing}
       within="2m"
       close={close}
-      plan={async () => ({ etag: await configTag(), change: await plan(editsOf(moves, ports)) })}
-      apply={async (etag, options) => {
-        const change = await apply(editsOf(moves, ports), etag, options)
-        kept.set(moves)
-        return change
+      plan={async () => {
+        const etag = await configTag()
+        return { etag, change: await planned(moves, etag) }
       }}
-      done={() => words.done}
+      apply={(etag, options) => start(moves, etag, { ...options, watch })}
+      done={() => (watch ? words.doneWatched : words.done)}
+    >
+      <Switch label={words.watch} description={words.watchHelp} checked={watch} onChange={(e) => setWatch(e.currentTarget.checked)} />
+    </PlanDrawer>
+  )
+}
+
+function ReturnDrawer({ close }: { close: () => void }) {
+  return (
+    <PlanDrawer
+      id="cutover back"
+      title={words.back}
+      lead={words.returnLead}
+      nothing={words.nothing}
+      confirmable={false}
+      close={close}
+      plan={async () => ({ etag: await configTag(), change: await plannedReturn() })}
+      apply={(_, options) => goBack(options.why)}
+      done={() => words.returned}
     />
   )
 }

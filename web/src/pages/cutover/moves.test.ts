@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { numberOf, proposed, reversed } from './moves'
+import { numberOf, proposed } from './moves'
 
 const ports = [
   { name: 'web', address: '0.0.0.0:8080', protocol: 'http' },
@@ -15,8 +15,5 @@ it('moves test ports to the real ones, and leaves others', () => {
     ['quic', ':443'],
     ['other', '127.0.0.1:9000'],
   ])
-})
-it('finds the way back', () => {
-  expect(reversed(proposed(ports))[0]).toEqual({ name: 'web', from: '0.0.0.0:80', to: '0.0.0.0:8080', protocol: 'http' })
 })
 it('reads numbers', () => expect([numberOf('[::1]:443'), numberOf(':80'), numberOf('x'), numberOf(undefined)]).toEqual(['443', '80', '', '']))

@@ -1,4 +1,8 @@
-import type { AnyObject } from '@/api/queries'
+import { queryOptions } from '@tanstack/react-query'
+import { call } from '@/api/client'
+import { Problem } from '@/api/problem'
+import type { AnyObject, Change, Whole } from '@/api/queries'
+import type { components } from '@/api/schema'
 
 /** Where the usual test ports go. */
 const real: Record<string, string> = { '8080': '80', '8443': '443' }
@@ -20,5 +24,43 @@ export function proposed(ports: AnyObject[]): Move[] {
   })
 }
 
-/** The way back from a move. */
-export const reversed = (moves: Move[]): Move[] => moves.map((m) => ({ ...m, from: m.to, to: m.from }))
+type S = components['schemas']
+export type Cutover = Whole<Omit<S['cutoverBody'], 'watch' | 'change' | 'who'>> & { who?: string; watch?: Whole<Omit<S['Watching'], 'result' | 'reason'>> & { result?: string; reason?: string } }
+type Limits = S['WatchLimits']
+
+/** The last cutover; null is that there was none. */
+export const lastCutover = queryOptions({
+  queryKey: ['cutover'],
+  queryFn: async (): Promise<Cutover | null> => {
+    try {
+      return (await call<Cutover>('GET', '/cutover')).value
+    } catch (e) {
+      if (e instanceof Problem && e.status === 404) return null
+      throw e
+    }
+  },
+  refetchInterval: (q) => (q.state.data?.state === 'pending' || q.state.data?.held?.length ? 1_000 : 10_000),
+})
+
+/** The limits of a watched cutover, as those of the command line. */
+const limits: Limits = { max_errors_percent: 5, min_healthy_percent: 50 }
+
+type Options = { why?: string; within?: string; watch?: boolean }
+
+const send = async (method: 'POST' | 'DELETE', query: Record<string, string | boolean | undefined>, ifMatch?: string, body?: object) =>
+  (await call<Cutover & { change: Change }>(method, '/cutover', { query, ifMatch, body })).value
+
+const moved = (moves: Move[]) => moves.map((m) => ({ port: m.name, to: m.to }))
+
+/** What a cutover would change. */
+export const planned = async (moves: Move[], etag: string) => (await send('POST', { dry_run: true }, etag, { moves: moved(moves) })).change
+
+/** Moves ports. With a time limit for confirmation, headgate can watch the result. */
+export const start = async (moves: Move[], etag: string, o: Options) =>
+  (await send('POST', { why: o.why, confirm_within: o.within }, etag, { moves: moved(moves), watch: o.watch && o.within ? limits : undefined })).change
+
+/** What moving the ports of the last cutover back would change. */
+export const plannedReturn = async () => (await send('DELETE', { dry_run: true })).change
+
+/** Moves the ports of the last cutover back. */
+export const goBack = async (why?: string) => (await send('DELETE', { why })).change
