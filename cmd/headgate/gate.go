@@ -13,7 +13,7 @@ import (
 
 func newGate() *cobra.Command {
 	cmd := group("gate", "Manage access to applications behind a gate", `gate manages what lets clients pass a gate without the sign-in page.`+reachHelp)
-	cmd.AddCommand(newGateToken(), newGateLink())
+	cmd.AddCommand(newGateToken(), newGateLink(), newGateOpen(), newGateClose(), newGateList())
 	return cmd
 }
 

@@ -31,6 +31,42 @@ func (p *Proxy) Gated() bool {
 	return slices.ContainsFunc(p.Routes, func(r *Route) bool { return p.gateOf(r) != nil })
 }
 
+// GateNames returns the names of the active proxies with a gate.
+func (c *Config) GateNames() []string {
+	out := []string{}
+	for _, name := range sortedNames(c.Proxies) {
+		if p := c.Proxies[name]; p.Active && p.Gated() {
+			out = append(out, name)
+		}
+	}
+	return out
+}
+
+// Allowed returns the entries of all gates of a proxy.
+func (c *Config) Allowed(name string) (out []string) {
+	p := c.Proxies[name]
+	if p == nil {
+		return nil
+	}
+	for _, r := range p.Routes {
+		if g := p.gateOf(r); g != nil {
+			out = append(out, g.Allow...)
+		}
+	}
+	return out
+}
+
+// GatedHosts returns the hosts of the active proxies with a gate, as they are written, in
+// lower case.
+func (c *Config) GatedHosts() (out []string) {
+	for _, name := range c.GateNames() {
+		for _, host := range c.Proxies[name].VirtualHosts {
+			out = append(out, strings.ToLower(host))
+		}
+	}
+	return out
+}
+
 // gateOf returns the gate of a route, nil for none. The sign-in page never has one.
 func (p *Proxy) gateOf(r *Route) *Gate {
 	g := r.Gate

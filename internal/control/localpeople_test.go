@@ -1,6 +1,8 @@
 package control
 
 import (
+	"crypto/sha256"
+	"encoding/base64"
 	"html"
 	"net/http"
 	"net/url"
@@ -126,7 +128,7 @@ func TestPeopleKeptByHeadgateSignIn(t *testing.T) {
 
 	other := g.browser()
 	page := other.follow(g.at("chiefs", "/page?x=1"))
-	page.want(t, 200, "Sign in to open chiefs.example.com.", `autocomplete="current-password"`, `autocomplete="one-time-code"`, "Continue with company", "!<script")
+	page.want(t, 200, "Sign in to open chiefs.example.com.", `autocomplete="current-password"`, `autocomplete="one-time-code"`, "Continue with company")
 	for _, wrong := range [][3]string{{"ann", passphrase, "123456"}, {"ann", "wrong " + passphrase, ann.recovery[0]}, {"eve", passphrase, "123456"}} {
 		r := other.send("/password", page.fields("login", wrong[0], "password", wrong[1], "code", wrong[2]))
 		r.want(t, 403, "The name, the password or the code is wrong.", `value="`+wrong[0]+`"`, "!"+passphrase, "Sign in to open chiefs.example.com.")
@@ -253,4 +255,65 @@ func TestChangesOfAPersonCountInRunningSessions(t *testing.T) {
 	g.reconfigure(strings.NewReplacer())
 	bob.get(g.at("wiki", "/")).want(t, 302)
 	bob.follow(g.at("wiki", "/")).want(t, 200, "Continue with company", "!current-password")
+}
+
+// The start page has the applications that a person may open, and no others.
+func TestTheStartPageHasThePersonsApplications(t *testing.T) {
+	g := startLocal(t)
+	b := g.browser()
+	b.accept("ann", g.invite("ann", people.Details{Email: "ann@example.com"}))
+	b.follow(g.at("login", "/")).want(t, 200, `href="`+g.at("wiki", "/")+`"`, "!"+g.at("chiefs", "/"), "!"+g.at("open", "/"), "Add a passkey")
+	bob := g.browser()
+	bob.accept("bob", g.invite("bob", people.Details{}))
+	bob.follow(g.at("login", "/")).want(t, 200, `href="`+g.at("chiefs", "/")+`"`, "!"+g.at("wiki", "/"))
+}
+
+// The pages with passkeys have one script, which the policy names by its digest, and work
+// without it.
+func TestPagesForPasskeysHaveAStrictPolicy(t *testing.T) {
+	g := startLocal(t)
+	b := g.browser()
+	for _, page := range []reply{b.follow(g.at("login", "/")), b.get(g.invite("ann", people.Details{}))} {
+		m := regexp.MustCompile(`(?s)<script>(.*?)</script>`).FindAllStringSubmatch(page.text, -1)
+		if len(m) != 1 {
+			t.Fatalf("%d scripts", len(m))
+		}
+		sum := sha256.Sum256([]byte(m[0][1]))
+		policy := page.Header.Get("Content-Security-Policy")
+		if !strings.Contains(policy, "default-src 'none'") || !strings.Contains(policy, "script-src 'sha256-"+base64.StdEncoding.EncodeToString(sum[:])+"'") || strings.Contains(policy, "unsafe") {
+			t.Errorf("policy %q", policy)
+		}
+		if !strings.Contains(page.text, `hidden data-options`) && !strings.Contains(page.text, ` hidden`) {
+			t.Error("without scripts the form for passkeys is shown")
+		}
+	}
+	// An answer without a question, and one for another page, sign nobody in.
+	page := b.follow(g.at("login", "/"))
+	for _, form := range []url.Values{{}, {"question": {"x"}, "answer": {"{}"}}, {"question": {page.fields().Get("question")}, "answer": {"{}"}}} {
+		b.send("/passkey", form).want(t, 403, "failed")
+		b.send("/invite/passkey", form).want(t, 403)
+		if r := b.send("/passkey/add", form); r.StatusCode != 303 || r.Header.Get("Location") != "/" {
+			t.Errorf("a passkey without a session: %d", r.StatusCode)
+		}
+	}
+	b.do("POST", g.at("login", "/passkey"), "", "Origin", "https://evil.example").want(t, 403, "another page")
+}
+
+// For the day on which a provider is down, an operator lets everyone in for a while.
+func TestAnOperatorOpensAGate(t *testing.T) {
+	g := startLocal(t)
+	b := g.browser()
+	b.get(g.at("chiefs", "/")).want(t, 302)
+	if _, err := g.c.Gate().Open("chiefs.example.com", time.Hour, "op", "the provider is down", nil, false); err != nil {
+		t.Fatal(err)
+	}
+	b.do("GET", g.at("chiefs", "/x"), "", "Remote-User", "ann").want(t, 200, "GET /x\n", "!Remote-User")
+	b.get(g.at("wiki", "/")).want(t, 302)                        // others stay closed
+	b.get("http://chiefs.example.com:"+g.plain+"/").want(t, 302) // and plain http goes to https
+	g.house = g.house.again()
+	b.get(g.at("chiefs", "/")).want(t, 200)
+	if found, err := g.c.Gate().CloseOpening("chiefs.example.com", "op", nil, false); !found || err != nil {
+		t.Fatal(found, err)
+	}
+	b.get(g.at("chiefs", "/")).want(t, 302)
 }

@@ -92,6 +92,9 @@ type Sites interface {
 	// Site returns the application that has a host, port and path of an https URL, and
 	// whether there is one with a gate.
 	Site(host string, port int, path string) (Site, bool)
+	// Applications returns the applications with a gate at exact hosts, by host, as clients
+	// reach them that came to the sign-in page.
+	Applications() []Site
 	// SignInHost returns the host of the sign-in page, "" without one, and the numbers of
 	// the ports that have it, by the names of the ports; "" has the usual one.
 	SignInHost() (host string, ports map[string]int)
@@ -106,6 +109,7 @@ type Engine struct {
 	use      atomic.Pointer[inUse]
 	sealer   sealer
 	people   *people.People
+	openings openings
 
 	failures     bucket.Table
 	failurePace  bucket.Policy
@@ -156,6 +160,8 @@ func New(o Options) *Engine {
 	e.stop = stop
 	after := e.restore(ctx)
 	e.people.Start(e.personChanged)
+	opened := e.restoreOpenings(ctx)
+	e.running.Go(func() { e.followOpenings(ctx, opened) })
 	e.running.Go(func() { e.keep(ctx) })
 	e.running.Go(func() { e.follow(ctx, after) })
 	return e

@@ -21,6 +21,14 @@ func (e *Engine) People() *people.People { return e.people }
 // Local reports whether people kept by headgate can sign in.
 func (e *Engine) Local() bool { return e.use.Load().config.Local }
 
+// Applications returns the applications with a gate, by host.
+func (e *Engine) Applications() []Site {
+	if u := e.use.Load(); u.sites != nil {
+		return u.sites.Applications()
+	}
+	return nil
+}
+
 // localPerson returns a person kept by headgate.
 func localPerson(l *people.Listed) *Person {
 	p := &Person{ID: people.Provider + "/" + l.Name, Provider: people.Provider, User: l.Name, Name: l.FullName, Email: l.Email, Groups: l.Groups}

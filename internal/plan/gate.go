@@ -75,6 +75,35 @@ func (p *Plan) Site(host string, port int, path string) (people.Site, bool) {
 	return people.Site{}, false
 }
 
+// Applications implements gate.Sites: for each exact host with a gate, its first page.
+func (p *Plan) Applications() (out []people.Site) {
+	for _, name := range p.config.GateNames() {
+		proxy := p.config.Proxies[name]
+		hosts, err := proxy.Hosts()
+		if err != nil {
+			continue
+		}
+		number := 0
+		for _, port := range p.ports {
+			if n := int(port.Address().Port()); onPort(proxy, port) && port.Secure() && (number == 0 || n == config.UsualHTTPS) {
+				number = n
+			}
+		}
+		if number == 0 {
+			number = config.UsualHTTPS // something in front terminates TLS
+		}
+		for _, h := range hosts {
+			if h.Class == config.HostExact {
+				if site, ok := p.Site(h.Name, number, "/"); ok {
+					out = append(out, site)
+				}
+			}
+		}
+	}
+	slices.SortFunc(out, func(a, b people.Site) int { return strings.Compare(a.Host, b.Host) })
+	return out
+}
+
 // reachedBy returns the ports that clients of https may reach under a number: those that
 // have it; for the usual one also those that something in front forwards to.
 func (p *Plan) reachedBy(number int) []*Port {

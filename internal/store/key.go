@@ -79,6 +79,9 @@ const (
 	// PrefixGateCode is followed by the SHA-256 of a code that leads from the sign-in host
 	// to an application's host once.
 	PrefixGateCode = "gate/code/"
+	// PrefixGateOpen is followed by the host of an application whose gate is open for everyone
+	// for a while.
+	PrefixGateOpen = "gate/open/"
 	// PrefixPerson is followed by what package gate/people keeps: people who sign in at
 	// applications with a password or a passkey, and their invitations.
 	PrefixPerson = "person/"

@@ -119,6 +119,7 @@ func TestEveryRowAnswersEveryStatusItDocuments(t *testing.T) {
 	s.objects()
 	s.operators()
 	s.sessions()
+	s.people()
 	s.certificates()
 	s.runtime()
 	s.configuration()

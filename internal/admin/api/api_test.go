@@ -25,6 +25,7 @@ import (
 	"headgate/internal/control"
 	"headgate/internal/discovery/discoverytest"
 	"headgate/internal/event"
+	"headgate/internal/gate/people"
 	"headgate/internal/notice"
 	"headgate/internal/operator"
 	"headgate/internal/schema"
@@ -93,6 +94,9 @@ func startWith(t testing.TB, text string) *house {
 		if _, err := h.ops.CreateUser(t.Context(), root, operator.NewUser{Name: name, Role: role, Password: good}, false); err != nil {
 			t.Fatal(err)
 		}
+	}
+	if _, err := h.c.Gate().People().Create(t.Context(), asPeople(root), "main", people.Details{}, false); err != nil {
+		t.Fatal(err)
 	}
 	for name, tk := range map[string]operator.Token{
 		"admin": {Role: operator.Admin}, "editor": {Role: operator.Editor}, "viewer": {Role: operator.Viewer},

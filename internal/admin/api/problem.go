@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"time"
 
+	"headgate/internal/gate/people"
 	"headgate/internal/operator"
 	"headgate/internal/setting/shown"
 	"headgate/internal/store"
@@ -129,9 +130,16 @@ func refuseParameter(code, name, detail, remedy string) *problem {
 // problemOf returns the problem for an error, and whether it is an internal error.
 func problemOf(err error) (p *problem, internal bool) {
 	var refused *operator.Error
+	var person *people.Error
 	switch {
 	case errors.As(err, &p):
 		return p, false
+	case errors.As(err, &person):
+		p = refuse(person.Code, "", person.Detail, person.Remedy)
+		if person.Field != "" {
+			p.Pointer = "/" + person.Field
+		}
+		return p, p.Status == http.StatusInternalServerError
 	case errors.As(err, &refused):
 		p = refuse(refused.Code, "", refused.Detail, refused.Remedy)
 		if refused.Field != "" {

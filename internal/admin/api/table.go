@@ -51,6 +51,7 @@ func (a *API) whole() []row {
 		a.cutoverRows(),
 		a.importRows(),
 		a.banRows(),
+		a.peopleRows(),
 		a.gateTokenRows(),
 		a.gateLinkRows(),
 		a.queueRows(notice.Webhooks, areaWebhooks, "webhook"),

@@ -103,14 +103,15 @@ func (v *visit) invitationPage(p people.Person, link, secret, sealed string) pag
 	}
 	return page.View{
 		Title: page.Fill(t.Welcome, name), Lines: []string{t.WelcomeText},
-		Forms: []page.Form{{
+		Passkeys: true,
+		Forms: append(v.invitePasskey(link), page.Form{
 			Action: invitePath, Fields: []page.Field{{Name: "link", Value: link}, {Name: "totp", Value: sealed}}, Button: t.Save,
 			Inputs: []page.Input{
 				{Name: "login", Label: t.Login, Value: p.Name, Autocomplete: "username", Fixed: true},
 				{Name: "password", Type: "password", Label: t.NewPassword, Hint: t.PasswordHint, Autocomplete: "new-password"},
 			},
 			Secret: secret, URI: v.engine.AuthenticatorURI(issuer, p.Name, secret),
-		}},
+		}),
 	}
 }
 

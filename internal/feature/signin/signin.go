@@ -38,10 +38,10 @@ const (
 )
 
 // posts are the paths that forms are sent to.
-var posts = []string{signOutPath, continuePath, passwordPath, invitePath}
+var posts = []string{signOutPath, continuePath, passwordPath, invitePath, passkeyPath, invitePasskeyPath, addPasskeyPath, removePasskeyPath}
 
 // maxForm is the longest body of a form, in bytes.
-const maxForm = 8 << 10
+const maxForm = 16 << 10
 
 // Respond answers.
 func (s *source) Respond(ex *exchange.Exchange) *exchange.Answer {
@@ -143,7 +143,7 @@ func (v *visit) home() *exchange.Answer {
 	case s == nil:
 		return v.ways(site, back)
 	case !known:
-		return v.view(page.View{Title: v.texts.StartTitle, Lines: []string{page.Fill(v.texts.SignedInAs, s.Person().Title())}, Forms: []page.Form{{Action: signOutPath, Button: v.texts.SignOut, Plain: true}}})
+		return v.startPage(s)
 	case !site.Allow.Has(s.Person()):
 		v.ex.User = s.Person().User
 		return v.view(page.View{
@@ -158,6 +158,22 @@ func (v *visit) home() *exchange.Answer {
 		})
 	}
 	return v.sendToSite(s, site, back, false)
+}
+
+// startPage shows what a person who has signed in may open.
+func (v *visit) startPage(s *gate.Session) *exchange.Answer {
+	p := page.View{Title: v.texts.StartTitle, Lines: []string{page.Fill(v.texts.SignedInAs, s.Person().Title())}}
+	for _, site := range v.engine.Applications() {
+		if site.Allow.Has(s.Person()) {
+			p.Sites = append(p.Sites, page.Link{URL: site.Origin + "/", Label: site.Host})
+		}
+	}
+	if len(p.Sites) == 0 {
+		p.Lines = append(p.Lines, v.texts.NoSites)
+	}
+	v.ownPasskeys(&p, s)
+	p.Forms = append(p.Forms, page.Form{Action: signOutPath, Button: v.texts.SignOut, Plain: true})
+	return v.view(p)
 }
 
 // sendToSite sends the browser of a session to an application. After a form it is a page that
@@ -194,7 +210,8 @@ func (v *visit) waysIn(site gate.Site, back gate.Return, login string) page.View
 		p.Links = append(p.Links, page.Link{URL: startPath + url.PathEscape(one.Name) + again(back), Label: page.Fill(v.texts.With, one.Label)})
 	}
 	if v.engine.Local() {
-		p.Forms = []page.Form{v.passwordForm(login, back)}
+		p.Passkeys = true
+		p.Forms = append(v.askPasskey(back), v.passwordForm(login, back))
 		p.Links, p.Below = nil, p.Links
 	} else if len(p.Links) == 0 {
 		p.Error = v.texts.NoWay
@@ -280,6 +297,12 @@ func (v *visit) post(path string) *exchange.Answer {
 		return v.password(form)
 	case invitePath:
 		return v.accept(form)
+	case passkeyPath:
+		return v.passkey(form)
+	case invitePasskeyPath:
+		return v.acceptPasskey(form)
+	case addPasskeyPath, removePasskeyPath:
+		return v.changePasskeys(path, form, s)
 	}
 	back := v.back()
 	site, known := v.engine.Find(back)

@@ -25,6 +25,15 @@ type Local struct {
 	RecoveryText      string
 	MySites           string
 	NoSites           string
+	PasskeySignIn     string
+	PasskeyFailed     string
+	PasskeyRefused    string
+	NewPasskey        string
+	AddPasskey        string
+	Passkeys          string
+	PasskeyOf         string
+	RemovePasskey     string
+	OrPassword        string
 }
 
 var localEN = Local{
@@ -51,6 +60,15 @@ var localEN = Local{
 	RecoveryText:      "Keep these codes in a safe place. Each of them replaces the code of the authenticator once, for example when your phone is lost. They are not shown again.",
 	MySites:           "Your applications",
 	NoSites:           "There is no application that you may open.",
+	PasskeySignIn:     "Sign in with a passkey",
+	PasskeyFailed:     "The passkey could not be used. Try again, or choose another way.",
+	PasskeyRefused:    "The passkey was not accepted. It may have been removed, or it belongs to another address.",
+	NewPasskey:        "Use a passkey",
+	AddPasskey:        "Add a passkey",
+	Passkeys:          "Passkeys",
+	PasskeyOf:         "Added on %s",
+	RemovePasskey:     "Remove passkey added on %s",
+	OrPassword:        "Or choose a password and an authenticator.",
 }
 
 var localDE = Local{
@@ -77,6 +95,15 @@ var localDE = Local{
 	RecoveryText:      "Bewahren Sie diese Codes sicher auf. Jeder ersetzt einmal den Code der Authenticator-App, etwa wenn Ihr Telefon verloren ist. Sie werden nicht noch einmal angezeigt.",
 	MySites:           "Ihre Anwendungen",
 	NoSites:           "Es gibt keine Anwendung, die Sie öffnen dürfen.",
+	PasskeySignIn:     "Mit einem Passkey anmelden",
+	PasskeyFailed:     "Der Passkey konnte nicht verwendet werden. Versuchen Sie es erneut oder wählen Sie einen anderen Weg.",
+	PasskeyRefused:    "Der Passkey wurde nicht angenommen. Er wurde vielleicht entfernt oder gehört zu einer anderen Adresse.",
+	NewPasskey:        "Einen Passkey verwenden",
+	AddPasskey:        "Passkey hinzufügen",
+	Passkeys:          "Passkeys",
+	PasskeyOf:         "Hinzugefügt am %s",
+	RemovePasskey:     "Passkey vom %s entfernen",
+	OrPassword:        "Oder wählen Sie ein Passwort und eine Authenticator-App.",
 }
 
 var localFR = Local{
@@ -103,6 +130,15 @@ var localFR = Local{
 	RecoveryText:      "Conservez ces codes en lieu sûr. Chacun remplace une fois le code de l’application, par exemple si vous perdez votre téléphone. Ils ne seront plus affichés.",
 	MySites:           "Vos applications",
 	NoSites:           "Il n’y a aucune application que vous puissiez ouvrir.",
+	PasskeySignIn:     "Se connecter avec une clé d’accès",
+	PasskeyFailed:     "La clé d’accès n’a pas pu être utilisée. Réessayez ou choisissez un autre moyen.",
+	PasskeyRefused:    "La clé d’accès n’a pas été acceptée. Elle a peut-être été supprimée ou appartient à une autre adresse.",
+	NewPasskey:        "Utiliser une clé d’accès",
+	AddPasskey:        "Ajouter une clé d’accès",
+	Passkeys:          "Clés d’accès",
+	PasskeyOf:         "Ajoutée le %s",
+	RemovePasskey:     "Supprimer la clé d’accès du %s",
+	OrPassword:        "Ou choisissez un mot de passe et une application d’authentification.",
 }
 
 var localES = Local{
@@ -129,4 +165,13 @@ var localES = Local{
 	RecoveryText:      "Guarde estos códigos en un lugar seguro. Cada uno sustituye una vez al código del autenticador, por ejemplo si pierde el teléfono. No se volverán a mostrar.",
 	MySites:           "Sus aplicaciones",
 	NoSites:           "No hay ninguna aplicación que pueda abrir.",
+	PasskeySignIn:     "Iniciar sesión con una llave de acceso",
+	PasskeyFailed:     "No se pudo usar la llave de acceso. Inténtelo de nuevo o elija otra forma.",
+	PasskeyRefused:    "No se aceptó la llave de acceso. Quizá se eliminó o pertenece a otra dirección.",
+	NewPasskey:        "Usar una llave de acceso",
+	AddPasskey:        "Añadir una llave de acceso",
+	Passkeys:          "Llaves de acceso",
+	PasskeyOf:         "Añadida el %s",
+	RemovePasskey:     "Eliminar la llave de acceso del %s",
+	OrPassword:        "O elija una contraseña y un autenticador.",
 }

@@ -35,6 +35,8 @@ type View struct {
 	Below []Link
 	// Sites are the applications that a person may open.
 	Sites []Link
+	// Passkeys is whether the page has the script for passkeys.
+	Passkeys bool
 	// Codes are shown to be written down.
 	Codes []string
 	// Refresh is an address that the browser goes to at once, "" for none.
@@ -52,6 +54,9 @@ type Form struct {
 	Action string
 	// Fields are hidden.
 	Fields []Field
+	// Ask is what the browser does for a passkey when the form is sent: get or create; "" for
+	// other forms. Options are for the browser, as JSON. Without scripts the form is hidden.
+	Ask, Options string
 	// Inputs are to be filled in.
 	Inputs []Input
 	// Secret is that of a new authenticator, and URI what its QR code has; "" for none.
@@ -86,10 +91,14 @@ var source string
 //go:embed page.css
 var style string
 
+//go:embed passkey.js
+var script string
+
 // parsed is the template, which is parsed once.
 var parsed = sync.OnceValue(func() *template.Template {
 	return template.Must(template.New("page").Funcs(template.FuncMap{
-		"style": func() template.CSS { return template.CSS(style) },
+		"style":  func() template.CSS { return template.CSS(style) },
+		"script": func() template.JS { return template.JS(script) },
 		// Addresses are made by headgate and checked where they came in.
 		"trusted": func(u string) template.URL { return template.URL(u) },
 		"qr":      qrCode,
@@ -98,10 +107,12 @@ var parsed = sync.OnceValue(func() *template.Template {
 })
 
 // policies are the values of Content-Security-Policy.
-var policies = sync.OnceValue(func() (p struct{ page, framed string }) {
+var policies = sync.OnceValue(func() (p struct{ page, framed, passkeys string }) {
 	sum := sha256.Sum256([]byte(style))
 	p.framed = "default-src 'none'; style-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'; form-action 'self'; base-uri 'none'"
 	p.page = p.framed + "; frame-ancestors 'none'"
+	sum = sha256.Sum256([]byte(script))
+	p.passkeys = p.page + "; script-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
 	return p
 })
 
@@ -122,6 +133,9 @@ func (v *View) Answer(reason exchange.Reason, framed bool, fields ...header.Fiel
 		status = 200
 	}
 	policy := policies().page
+	if v.Passkeys {
+		policy = policies().passkeys
+	}
 	if framed {
 		policy = policies().framed
 	}

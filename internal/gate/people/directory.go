@@ -29,8 +29,8 @@ type Listed struct {
 	Disabled bool
 	// Generation changes with everything that ends the sessions of the person.
 	Generation int
-	// Passkeys is how many passkeys the person has.
-	Passkeys int
+	// Hosts are the sign-in hosts of the person's passkeys, one for each.
+	Hosts []string
 
 	revision store.Revision
 }
@@ -53,21 +53,29 @@ func (p *People) Listed(name string) *Listed {
 	return p.directory.all[name]
 }
 
-// Passkeys returns how many passkeys all people have.
-func (p *People) Passkeys() int {
+// PasskeyHosts returns how many passkeys people have, by the sign-in host of the passkeys.
+func (p *People) PasskeyHosts() map[string]int {
 	p.directory.mu.RLock()
 	defer p.directory.mu.RUnlock()
-	n := 0
+	all := map[string]int{}
 	for _, l := range p.directory.all {
-		n += l.Passkeys
+		for _, host := range l.Hosts {
+			all[host]++
+		}
 	}
-	return n
+	return all
 }
+
+// Count returns how many people there are.
+func (p *People) Count() int { return p.directory.count() }
 
 // learn notes an account as it is in the store now.
 func (p *People) learn(a *account, r store.Revision) {
 	next := &Listed{
-		Name: a.Name, FullName: a.FullName, Email: a.Email, Groups: a.Groups, Disabled: a.Disabled, Generation: a.Generation, Passkeys: len(a.Keys), revision: r,
+		Name: a.Name, FullName: a.FullName, Email: a.Email, Groups: a.Groups, Disabled: a.Disabled, Generation: a.Generation, revision: r,
+	}
+	for i := range a.Keys {
+		next.Hosts = append(next.Hosts, a.Keys[i].Host)
 	}
 	p.directory.mu.Lock()
 	was := p.directory.all[a.Name]

@@ -155,7 +155,6 @@ const (
 	keyHandle     = store.PrefixPerson + "handle/"     // user handle of passkeys: the name
 	keyInvitation = store.PrefixPerson + "invitation/" // digest of the link
 	keyUsed       = store.PrefixPerson + "used/"       // digest of a challenge that was answered
-	keyParty      = store.PrefixPerson + "party"       // the host that passkeys are bound to
 )
 
 // Any as the revision that a person must have is any but none.

@@ -1,0 +1,309 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+)
+
+// gatePerson is a person who is kept by headgate, as the API has it.
+type gatePerson struct {
+	Name     string    `json:"name"`
+	FullName string    `json:"full_name,omitempty"`
+	Email    string    `json:"email,omitempty"`
+	Groups   []string  `json:"groups,omitempty"`
+	Disabled bool      `json:"disabled"`
+	Password bool      `json:"password"`
+	Passkeys []any     `json:"passkeys,omitempty"`
+	Sessions int       `json:"sessions"`
+	SignedIn time.Time `json:"signed_in,omitzero"`
+	Invited  time.Time `json:"invited,omitzero"`
+}
+
+// invitationLink is a link for a person, as the API has it.
+type invitationLink struct {
+	Link    string    `json:"link,omitempty"`
+	Path    string    `json:"path,omitempty"`
+	Expires time.Time `json:"expires"`
+}
+
+func newPerson() *cobra.Command {
+	cmd := group("person", "Manage the people who sign in at applications", `person lists, adds, invites, resets and removes the people whom headgate keeps itself (sign_in.local),
+and shows and ends sessions of all people at applications. People choose their passkey or password with an
+invitation link. Operators of headgate are others: see "headgate user".`+reachHelp)
+	cmd.Example = `  headgate person add ann --email ann@example.com --group family
+  headgate person invite ann
+  headgate person sessions`
+	cmd.AddCommand(newPersonList(), newPersonAdd(), newPersonInvite(), newPersonReset(), newPersonRemove(), newPersonSessions(), newPersonEnd())
+	return cmd
+}
+
+func personPath(name string) string { return "/people/" + url.PathEscape(name) }
+
+func newPersonList() *cobra.Command {
+	cmd := &cobra.Command{Use: "list", Short: "List the people who are kept by headgate", Long: "list shows all people who are kept by headgate, by name." + reachHelp,
+		Example: "  headgate person list -o json", Args: noArguments}
+	r, output := addReach(cmd), addOutput(cmd)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		return r.withRemote(func(ctx context.Context, to *remote) error {
+			all, err := askList[gatePerson](ctx, to, "/people")
+			if err != nil {
+				return err
+			}
+			if output.value == "json" {
+				return writeJSON(cmd, all.raw)
+			}
+			t := newTable(cmd.OutOrStdout(), "NAME", "FULL NAME", "E-MAIL", "GROUPS", "STATE", "PASSKEYS", "SESSIONS", "SIGNED IN")
+			for _, p := range all.items {
+				t.row(p.Name, orNone(p.FullName), orNone(p.Email), orNone(strings.Join(p.Groups, ",")), p.state(), strconv.Itoa(len(p.Passkeys)), strconv.Itoa(p.Sessions), moment(p.SignedIn))
+			}
+			return t.end()
+		})
+	}
+	return cmd
+}
+
+func (p *gatePerson) state() string {
+	switch {
+	case p.Disabled:
+		return "disabled"
+	case !p.Invited.IsZero():
+		return "invited"
+	case !p.Password && len(p.Passkeys) == 0:
+		return "no credentials"
+	}
+	return "enabled"
+}
+
+func newPersonAdd() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "add NAME", Short: "Add a person and print the invitation link",
+		Long: `add adds a person and prints a link with which the person chooses a passkey, or a password and an
+authenticator. The link works once.` + reachHelp,
+		Example: "  headgate person add ann --full-name 'Ann Example' --email ann@example.com --group family",
+		Args:    oneName("person"),
+	}
+	r, output := addReach(cmd), addOutput(cmd)
+	fullName := cmd.Flags().String("full-name", "", "`NAME` for people to read")
+	email := cmd.Flags().String("email", "", "e-mail `ADDRESS`")
+	groups := cmd.Flags().StringArray("group", nil, "`GROUP` of the person; may be repeated")
+	span := addInvitationAge(cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		age, err := invitationAge(*span)
+		if err != nil {
+			return err
+		}
+		return r.withRemote(func(ctx context.Context, to *remote) error {
+			var p gatePerson
+			in := map[string]any{"name": args[0], "full_name": *fullName, "email": *email, "groups": *groups, "disabled": false}
+			if err := to.call(ctx, http.MethodPost, "/people", in, &p); err != nil {
+				return err
+			}
+			return invite(ctx, cmd, to, output, args[0], "invitation", age, "person %s added; the invitation link works until %s:\n%s")
+		})
+	}
+	return cmd
+}
+
+func addInvitationAge(cmd *cobra.Command) *string {
+	return cmd.Flags().String("for", "72h", "`DURATION` for which the link can be used, like 24h or 7d")
+}
+
+func invitationAge(text string) (time.Duration, error) {
+	d, err := longDuration(text)
+	if err != nil || d <= 0 {
+		return 0, usage("invalid duration %q, want one like 24h or 7d", text)
+	}
+	return d, nil
+}
+
+// invite makes a link for a person and prints it.
+func invite(ctx context.Context, cmd *cobra.Command, to *remote, output *choice, name, how string, age time.Duration, format string) error {
+	var link invitationLink
+	if err := to.call(ctx, http.MethodPost, personPath(name)+"/"+how, map[string]string{"for": age.String()}, &link); err != nil {
+		return err
+	}
+	return done(cmd, output, link, format, name, link.Expires.Local().Format(time.DateTime), cmp.Or(link.Link, link.Path+" at the sign-in page, which is not configured yet"))
+}
+
+func newPersonInvite() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "invite NAME", Short: "Print an invitation link for a person",
+		Long: `invite prints a link with which a person chooses a passkey, or a password and an authenticator. The
+link works once, and an earlier link of the person no longer works.` + reachHelp,
+		Example: "  headgate person invite ann --for 24h",
+		Args:    oneName("person"),
+	}
+	return withInvitation(cmd, "invitation", "the invitation link of %s works until %s:\n%s")
+}
+
+func newPersonReset() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "reset NAME", Short: "Reset a person who has lost a phone or a password",
+		Long: `reset removes the password, the authenticator and the passkeys of a person, ends all sessions of the
+person, and prints an invitation link to choose new credentials.` + reachHelp,
+		Example: "  headgate person reset ann",
+		Args:    oneName("person"),
+	}
+	return withInvitation(cmd, "reset", "the credentials of %s are removed; the link for new ones works until %s:\n%s")
+}
+
+func withInvitation(cmd *cobra.Command, how, format string) *cobra.Command {
+	r, output := addReach(cmd), addOutput(cmd)
+	span := addInvitationAge(cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		age, err := invitationAge(*span)
+		if err != nil {
+			return err
+		}
+		return r.withRemote(func(ctx context.Context, to *remote) error {
+			return invite(ctx, cmd, to, output, args[0], how, age, format)
+		})
+	}
+	return cmd
+}
+
+func newPersonRemove() *cobra.Command {
+	cmd := &cobra.Command{Use: "remove NAME", Short: "Remove a person", Long: "remove removes a person and ends all sessions of the person." + reachHelp,
+		Example: "  headgate person remove bob", Args: oneName("person")}
+	r, output := addReach(cmd), addOutput(cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		return r.withRemote(func(ctx context.Context, to *remote) error {
+			if err := to.call(ctx, http.MethodDelete, personPath(args[0]), nil, nil); err != nil {
+				return err
+			}
+			return done(cmd, output, map[string]string{"removed": args[0]}, "person %s removed", args[0])
+		})
+	}
+	return cmd
+}
+
+// gateSession is a session of a person at applications, as the API has it.
+type gateSession struct {
+	ID      string    `json:"id"`
+	Person  string    `json:"person"`
+	Title   string    `json:"title"`
+	Address string    `json:"address,omitempty"`
+	Created time.Time `json:"created"`
+	Seen    time.Time `json:"seen"`
+	Expires time.Time `json:"expires"`
+	Hosts   []string  `json:"hosts"`
+}
+
+func newPersonSessions() *cobra.Command {
+	cmd := &cobra.Command{Use: "sessions", Short: "List the sessions of people at applications", Long: "sessions shows who is signed in at applications, the newest sign-in first, from providers too." + reachHelp,
+		Example: "  headgate person sessions", Args: noArguments}
+	r, output := addReach(cmd), addOutput(cmd)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		return r.withRemote(func(ctx context.Context, to *remote) error {
+			all, err := askList[gateSession](ctx, to, "/gate/sessions")
+			if err != nil {
+				return err
+			}
+			if output.value == "json" {
+				return writeJSON(cmd, all.raw)
+			}
+			t := newTable(cmd.OutOrStdout(), "SESSION", "PERSON", "NAME", "ADDRESS", "SIGNED IN", "SEEN", "APPLICATIONS")
+			for _, s := range all.items {
+				t.row(s.ID, s.Person, orNone(s.Title), orNone(s.Address), moment(s.Created), ago(s.Seen), orNone(strings.Join(s.Hosts, ",")))
+			}
+			return t.end()
+		})
+	}
+	return cmd
+}
+
+func newPersonEnd() *cobra.Command {
+	cmd := &cobra.Command{Use: "end SESSION", Short: "End a session of a person", Long: `end ends a session with those of all its applications. WebSockets and other long exchanges are cut.
+"headgate person sessions" lists the sessions.` + reachHelp,
+		Example: "  headgate person end 3f9a0c52d1e87b46", Args: oneName("session")}
+	r, output := addReach(cmd), addOutput(cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		return r.withRemote(func(ctx context.Context, to *remote) error {
+			if err := to.call(ctx, http.MethodDelete, "/gate/sessions/"+url.PathEscape(args[0]), nil, nil); err != nil {
+				return err
+			}
+			return done(cmd, output, map[string]string{"ended": args[0]}, "session %s ended", args[0])
+		})
+	}
+	return cmd
+}
+
+// gateOpening is a gate that is open, as the API has it.
+type gateOpening struct {
+	Host  string    `json:"host"`
+	Until time.Time `json:"until"`
+	Who   string    `json:"who"`
+	Why   string    `json:"why,omitempty"`
+}
+
+func newGateOpen() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "open HOST", Short: "Open the gate of a host for everyone for a while",
+		Long: `open lets everyone who reaches headgate enter the applications of a host without signing in, for at
+most 24h. Servers learn nothing about people without a session. It is in the audit log.` + reachHelp,
+		Example: "  headgate gate open wiki.example.com --for 10m --why 'the provider is down'",
+		Args:    oneName("host"),
+	}
+	r, output := addReach(cmd), addOutput(cmd)
+	span := cmd.Flags().String("for", "", "`DURATION`, like 10m; at most 24h")
+	why := cmd.Flags().String("why", "", "`TEXT` that the audit has")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		d, err := longDuration(*span)
+		if err != nil || d <= 0 {
+			return usage("--for needs a duration like 10m")
+		}
+		return r.withRemote(func(ctx context.Context, to *remote) error {
+			var o gateOpening
+			if err := to.call(ctx, http.MethodPost, "/gate/openings", map[string]string{"host": args[0], "for": d.String(), "why": *why}, &o); err != nil {
+				return err
+			}
+			return done(cmd, output, o, "the gate of %s is open for everyone until %s", o.Host, o.Until.Local().Format(time.DateTime))
+		})
+	}
+	return cmd
+}
+
+func newGateClose() *cobra.Command {
+	cmd := &cobra.Command{Use: "close HOST", Short: "Close the gate of a host again", Long: "close ends what \"headgate gate open\" has started." + reachHelp,
+		Example: "  headgate gate close wiki.example.com", Args: oneName("host")}
+	r, output := addReach(cmd), addOutput(cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		return r.withRemote(func(ctx context.Context, to *remote) error {
+			if err := to.call(ctx, http.MethodDelete, "/gate/openings/"+url.PathEscape(args[0]), nil, nil); err != nil {
+				return err
+			}
+			return done(cmd, output, map[string]string{"closed": args[0]}, "the gate of %s is closed", args[0])
+		})
+	}
+	return cmd
+}
+
+func newGateList() *cobra.Command {
+	cmd := &cobra.Command{Use: "list", Short: "List the gates that are open", Long: "list shows the hosts whose gate is open for everyone, until when, and who opened it." + reachHelp,
+		Example: "  headgate gate list", Args: noArguments}
+	r, output := addReach(cmd), addOutput(cmd)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		return r.withRemote(func(ctx context.Context, to *remote) error {
+			all, err := askList[gateOpening](ctx, to, "/gate/openings")
+			if err != nil {
+				return err
+			}
+			if output.value == "json" {
+				return writeJSON(cmd, all.raw)
+			}
+			t := newTable(cmd.OutOrStdout(), "HOST", "UNTIL", "WHO", "WHY")
+			for _, o := range all.items {
+				t.row(o.Host, moment(o.Until), o.Who, orNone(o.Why))
+			}
+			return t.end()
+		})
+	}
+	return cmd
+}

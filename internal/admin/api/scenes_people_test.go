@@ -1,0 +1,110 @@
+package api
+
+import (
+	"net/netip"
+	"strings"
+	"testing"
+	"time"
+
+	"headgate/internal/gate"
+	"headgate/internal/testhouse"
+)
+
+// people are those who sign in at applications, and their sessions.
+func (s *scene) people() {
+	ann := `{"name":"ann","email":"ann@example.com","groups":["family"]}`
+	s.does(200, "GET", "/gate", "")
+	s.does(201, "POST", "/people", ann)
+	s.does(409, "POST", "/people", ann)
+	s.does(400, "POST", "/people", `{"name":"bob","groups":["company/staff"]}`)
+	s.does(200, "GET", "/people", "")
+	w, _ := s.does(200, "GET", "/people/ann", "")
+	s.does(404, "GET", "/people/none", "")
+	s.does(200, "PUT", "/people/ann", ann, always)
+	s.does(412, "PUT", "/people/ann", ann, "If-Match: "+w.Header().Get("ETag"))
+	s.does(404, "PUT", "/people/none", strings.Replace(ann, "ann", "none", 1), always)
+	s.does(200, "PATCH", "/people/ann", `{"full_name":"Ann"}`, always)
+	s.does(404, "PATCH", "/people/none", "{}", always)
+	s.does(201, "POST", "/people", `{"name":"bob","email":"bob@example.com"}`)
+	s.does(409, "PATCH", "/people/bob", `{"email":"ann@example.com"}`, always)
+	s.does(409, "PUT", "/people/bob", `{"name":"bob","email":"ann@example.com"}`, always)
+	s.does(200, "GET", "/gate/groups", "")
+	_, first := s.does(201, "POST", "/people/ann/invitation", "{}")
+	if _, has := first["link"]; has || !strings.HasPrefix(first["path"].(string), "/invite?link=") {
+		s.h.t.Errorf("an invitation without a sign-in page: %v", first)
+	}
+	s.does(400, "POST", "/people/ann/invitation", `{"for":"1000h"}`)
+	s.does(404, "POST", "/people/none/invitation", "{}")
+	s.does(204, "DELETE", "/people/ann/invitation", "")
+	s.does(404, "DELETE", "/people/none/invitation", "")
+	s.does(404, "POST", "/people/none/reset", "{}")
+
+	s.gate()
+	_, made := s.does(201, "POST", "/people/ann/reset", `{"for":"1h"}`)
+	link, _ := made["link"].(string)
+	secret, isLink := strings.CutPrefix(link, "https://login.example.com/invite?link=")
+	if !isLink {
+		s.h.t.Fatalf("a reset: %v", made)
+	}
+	in := s.h.accept(secret)
+	s.does(200, "GET", "/gate/sessions", "")
+	s.does(404, "DELETE", "/gate/sessions/none", "")
+	s.does(204, "DELETE", "/gate/sessions/"+in.Session.ID(), "")
+	if !in.Session.Ended() {
+		s.h.t.Error("the session goes on")
+	}
+	s.does(200, "GET", "/gate/openings", "")
+	s.does(404, "POST", "/gate/openings", `{"host":"other.example.com","for":"10m"}`)
+	s.does(400, "POST", "/gate/openings", `{"host":"gated.example.com","for":"100h"}`)
+	s.does(201, "POST", "/gate/openings", `{"host":"Gated.Example.Com","for":"10m","why":"the provider is down"}`)
+	s.does(204, "DELETE", "/gate/openings/gated.example.com", "")
+	s.does(404, "DELETE", "/gate/openings/gated.example.com", "")
+	s.does(204, "DELETE", "/people/bob", "", always)
+	s.does(404, "DELETE", "/people/bob", "", always)
+	s.does(204, "DELETE", "/proxies/gated", "", always)
+	s.does(204, "DELETE", "/proxies/login", "", always)
+	s.does(204, "DELETE", "/settings/sign_in", "", always)
+}
+
+// gate configures a sign-in page and an application behind a gate.
+func (s *scene) gate() {
+	const front = `"client_ip":{"trusted":["127.0.0.1"]}`
+	s.does(200, "PUT", "/settings/sign_in", `{"local":true}`, always)
+	s.does(201, "POST", "/proxies", `{"name":"login","virtual_hosts":["login.example.com"],`+front+`,"routes":[{"path":"/","sign_in":{}}]}`, always)
+	s.does(201, "POST", "/proxies", `{"name":"gated","virtual_hosts":["gated.example.com"],`+front+`,"gate":{"allow":["group:family"]},"routes":[{"fixed_response":{"status":204}}]}`, always)
+}
+
+// accept uses an invitation as the sign-in page does.
+func (h *house) accept(link string) *gate.Entered {
+	h.t.Helper()
+	engine := h.api.Control.Gate()
+	_, secret, sealed, err := engine.Invited(link)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	in, err := engine.Accept(&gate.Client{Address: netip.MustParseAddr("192.0.2.7"), Cookies: &gate.Cookies{}}, link, good, sealed, testhouse.TOTP(h.t, secret, time.Now()), "")
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return in
+}
+
+// Reading and changing people are rights of their own.
+func TestPeopleNeedAScopeOfTheirOwn(t *testing.T) {
+	h := start(t)
+	for _, c := range []struct {
+		role, scopes string
+		read, write  int
+	}{
+		{"admin", "", 200, 201}, {"admin", `"access"`, 200, 201}, {"admin", `"access:read"`, 200, 403}, {"admin", `"operators"`, 403, 403}, {"editor", "", 200, 403}, {"editor", `"access"`, 200, 201}, {"viewer", "", 200, 403},
+	} {
+		name := "t" + strings.NewReplacer(`"`, "", ":", "-", ",", "").Replace(c.role+c.scopes)
+		rs, out := h.call("POST", "/tokens", `{"name":"`+name+`","role":"`+c.role+`","scopes":[`+c.scopes+`]}`, "as: admin")
+		h.expect("the token", rs, out, 201, "")
+		h.tokens[name] = out["token"].(string)
+		rs, out = h.call("GET", "/people", "", "as: "+name)
+		h.expect(name+" lists", rs, out, c.read, map[int]string{403: "forbidden"}[c.read])
+		rs, out = h.call("POST", "/people", `{"name":"`+name+`"}`, "as: "+name)
+		h.expect(name+" adds", rs, out, c.write, map[int]string{403: "forbidden"}[c.write])
+	}
+}

@@ -1,0 +1,174 @@
+package gate
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"headgate/internal/clock"
+	"headgate/internal/store"
+)
+
+// Opening is a gate that is open for everyone for a while, because an operator said so.
+type Opening struct {
+	// Host is the host of the application.
+	Host string `json:"host"`
+	// Until is when the gate closes by itself.
+	Until time.Time `json:"until"`
+	// Who opened it, and Why.
+	Who string `json:"who"`
+	Why string `json:"why,omitempty"`
+}
+
+// MaxOpening is how long a gate can be open at most.
+const MaxOpening = 24 * time.Hour
+
+// openings are the gates that are open. Requests without a session read all.
+type openings struct {
+	mu  sync.Mutex // of changes
+	all atomic.Pointer[map[string]Opening]
+}
+
+func (o *openings) set(host string, one *Opening) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	next := map[string]Opening{}
+	if now := o.all.Load(); now != nil {
+		for h, other := range *now {
+			if time.Now().Before(other.Until) {
+				next[h] = other
+			}
+		}
+	}
+	delete(next, host)
+	if one != nil {
+		next[host] = *one
+	}
+	if len(next) == 0 {
+		o.all.Store(nil)
+		return
+	}
+	o.all.Store(&next)
+}
+
+// IsOpen reports whether an operator has opened the gate of a host.
+func (e *Engine) IsOpen(host string) bool {
+	all := e.openings.all.Load()
+	if all == nil {
+		return false
+	}
+	o, ok := (*all)[host]
+	return ok && time.Now().Before(o.Until)
+}
+
+// Openings returns the gates that are open, by host.
+func (e *Engine) Openings() (out []Opening) {
+	if all := e.openings.all.Load(); all != nil {
+		for _, o := range *all {
+			if time.Now().Before(o.Until) {
+				out = append(out, o)
+			}
+		}
+	}
+	slices.SortFunc(out, func(a, b Opening) int { return cmp.Compare(a.Host, b.Host) })
+	return out
+}
+
+// audit makes the record of a change; nil for none.
+type audit = func(action, object, why string, before, after any) store.Record
+
+func recordOf(a audit, action, host, why string, before, after any) []store.Record {
+	if a == nil {
+		return nil
+	}
+	return []store.Record{a(action, "host "+host, why, before, after)}
+}
+
+// Open opens the gate of a host for everyone for a while, on all nodes. With dry it only
+// returns what it would be.
+func (e *Engine) Open(host string, d time.Duration, who, why string, a audit, dry bool) (Opening, error) {
+	o := Opening{Host: host, Until: time.Now().UTC().Add(d).Truncate(time.Second), Who: who, Why: why}
+	if dry {
+		return o, nil
+	}
+	value, err := json.Marshal(o)
+	if err != nil {
+		return o, err
+	}
+	_, err = e.commit(store.Change{
+		Put: []store.Entry{{Key: store.PrefixGateOpen + host, Value: value, TTL: d}}, Append: recordOf(a, "gate.open", host, why, nil, o), Who: who, Why: why,
+	})
+	if err == nil {
+		e.openings.set(host, &o)
+	}
+	return o, err
+}
+
+// CloseOpening closes the gate of a host again, and reports whether it was open.
+func (e *Engine) CloseOpening(host, who string, a audit, dry bool) (bool, error) {
+	if !e.IsOpen(host) || dry {
+		return e.IsOpen(host), nil
+	}
+	_, err := e.commit(store.Change{Delete: []string{store.PrefixGateOpen + host}, Append: recordOf(a, "gate.close", host, "", nil, nil), Who: who})
+	if err == nil {
+		e.openings.set(host, nil)
+	}
+	return true, err
+}
+
+// restoreOpenings reads the openings of the store.
+func (e *Engine) restoreOpenings(ctx context.Context) store.Position {
+	ctx, stop := context.WithTimeout(ctx, storeTimeout)
+	defer stop()
+	entries, at, err := e.o.Store.Snapshot(ctx, store.PrefixGateOpen)
+	if err != nil {
+		e.o.Log.Error("gates that are open cannot be read", "error", err)
+		return store.Position{}
+	}
+	there := map[string]bool{}
+	for i := range entries {
+		e.acceptOpening(&entries[i])
+		there[strings.TrimPrefix(entries[i].Key, store.PrefixGateOpen)] = true
+	}
+	for _, o := range e.Openings() {
+		if !there[o.Host] {
+			e.openings.set(o.Host, nil)
+		}
+	}
+	return at
+}
+
+func (e *Engine) acceptOpening(entry *store.Entry) {
+	var o Opening
+	if json.Unmarshal(entry.Value, &o) == nil && o.Host == strings.TrimPrefix(entry.Key, store.PrefixGateOpen) {
+		e.openings.set(o.Host, &o)
+	}
+}
+
+// followOpenings takes what other nodes write.
+func (e *Engine) followOpenings(ctx context.Context, after store.Position) {
+	for ctx.Err() == nil {
+		for batch, err := range e.o.Store.Watch(ctx, store.PrefixGateOpen, after) {
+			if err != nil {
+				if errors.Is(err, store.ErrTooOld) || errors.Is(err, store.ErrRewound) {
+					after = e.restoreOpenings(ctx)
+				}
+				break
+			}
+			after = batch.Position
+			for i := range batch.Put {
+				e.acceptOpening(&batch.Put[i])
+			}
+			for _, key := range batch.Delete {
+				e.openings.set(strings.TrimPrefix(key, store.PrefixGateOpen), nil)
+			}
+		}
+		clock.Sleep(ctx, followAgain)
+	}
+}
