@@ -59,10 +59,14 @@ func Inherit(l Link, version string) (*Inheritance, error) {
 		case kindFiles:
 			err = h.keepFiles(m.Names, files)
 		case kindState:
-			if size += len(m.Data); size > maxState || len(h.mu.state) > maxParts {
-				err = errors.New("the state that was handed over is too large")
+			var piece []byte
+			if piece, err = readPiece(m, files, maxState-size); err != nil {
+				break
 			}
-			h.mu.state[m.Part] = append(h.mu.state[m.Part], m.Data...)
+			if size += len(piece); len(h.mu.state) > maxParts {
+				err = errors.New("the state that was handed over has too many parts")
+			}
+			h.mu.state[m.Part] = append(h.mu.state[m.Part], piece...)
 		case kindBegin:
 			h.Old = Offer{Version: m.Version, Generation: m.Generation, PID: m.PID}
 			if err = compatible(m); err == nil {
@@ -189,23 +193,21 @@ func (h *Inheritance) follow() {
 	var part []byte // what has come of the one that is being received
 	for {
 		m, files, err := h.link.Receive()
-		for _, f := range files {
-			f.Close()
-		}
 		if err != nil {
 			h.mu.Lock()
 			close(h.mu.ended)
 			h.mu.Unlock()
 			return
 		}
+		piece, err := readPiece(m, files, maxLate-len(part))
 		switch m.Kind {
 		case kindProgress:
 			h.mu.Lock()
 			h.mu.progress.Connections = m.Connections
 			h.mu.Unlock()
 		case kindState:
-			if part = append(part, m.Data...); len(part) > maxLate {
-				part = part[:0] // its end has no beginning then, and cannot be read
+			if part = append(part, piece...); err != nil {
+				part = part[:0] // what is left of it cannot be read
 			}
 			if !m.More {
 				h.received(m.Part, part)

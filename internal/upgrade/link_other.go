@@ -2,7 +2,10 @@
 
 package upgrade
 
-import "errors"
+import (
+	"errors"
+	"os"
+)
 
 // Supported says that this system cannot replace a process without closing sockets.
 const Supported = false
@@ -21,3 +24,5 @@ func Connect() (Link, error) { return nil, errUnsupported }
 
 // Start returns an error.
 func Start(string) (Process, Link, error) { return nil, nil, errUnsupported }
+
+func memoryFile([]byte) (*os.File, error) { return nil, errUnsupported }

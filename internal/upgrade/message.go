@@ -2,6 +2,7 @@ package upgrade
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 )
@@ -48,6 +49,9 @@ type Message struct {
 	Part string `json:"part,omitempty"`
 	Data []byte `json:"data,omitempty"`
 	More bool   `json:"more,omitempty"`
+	// Size is how many bytes of a part are in the file that comes with the message, which
+	// then has no Data.
+	Size int `json:"size,omitempty"`
 	// Reason says why a process cannot serve.
 	Reason string `json:"reason,omitempty"`
 	// Connections is how many connections the old process still has.
@@ -112,8 +116,15 @@ func compatible(m *Message) error {
 	return nil
 }
 
-// sendPart sends a part of the state in pieces.
+// sendPart sends a part of the state: a large one in a file in memory, so that the time it
+// takes does not depend on how often both processes get a processor, otherwise in messages.
 func sendPart(l Link, p Part) error {
+	if len(p.Data) > maxPiece {
+		if f, err := memoryFile(p.Data); err == nil {
+			defer f.Close()
+			return l.Send(&Message{Kind: kindState, Part: p.Name, Size: len(p.Data)}, []*os.File{f})
+		}
+	}
 	for data, more := p.Data, true; more; {
 		piece := data[:min(len(data), maxPiece)]
 		data = data[len(piece):]
@@ -125,7 +136,32 @@ func sendPart(l Link, p Part) error {
 	return nil
 }
 
-// sendHandover sends files in batches, then the state in pieces, then begin.
+// readPiece returns the piece of a part that came with a message, of at most limit bytes. It
+// closes the files of the message.
+func readPiece(m *Message, files []*os.File, limit int) ([]byte, error) {
+	defer closeAll(files)
+	switch {
+	case m.Size < 0 || max(m.Size, len(m.Data)) > limit:
+		return nil, errors.New("the state that was handed over is too large")
+	case m.Size == 0:
+		return m.Data, nil
+	case len(files) != 1:
+		return nil, fmt.Errorf("the part %q of the state came without its file; the limit of open files may be too low", m.Part)
+	}
+	data := make([]byte, m.Size)
+	if _, err := files[0].ReadAt(data, 0); err != nil {
+		return nil, fmt.Errorf("read the part %q of the state: %w", m.Part, err)
+	}
+	return data, nil
+}
+
+func closeAll(files []*os.File) {
+	for _, f := range files {
+		f.Close()
+	}
+}
+
+// sendHandover sends files in batches, then the parts of the state, then begin.
 func sendHandover(l Link, o Offer, h *Handover) error {
 	for rest := h.Files; len(rest) > 0; {
 		batch := rest[:min(len(rest), maxFiles)]

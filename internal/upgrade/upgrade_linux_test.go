@@ -189,7 +189,10 @@ func TestRefusedFreezeEndsTheNewProcess(t *testing.T) {
 // TestReasonArrivesWhileTheStateIsSent has the new process fail at the first message and
 // end, while the old one is still sending: the operator reads the reason all the same.
 func TestReasonArrivesWhileTheStateIsSent(t *testing.T) {
-	s := &service{t: t, h: &Handover{State: []Part{{"large", make([]byte, 8<<20)}}}} // more than fits into the socket
+	s := &service{t: t, h: &Handover{}}
+	for i := range 300 { // more than fits into the socket
+		s.h.State = append(s.h.State, Part{fmt.Sprint(i), make([]byte, maxPiece)})
+	}
 	o := &Old{Service: s, Log: slog.New(slog.DiscardHandler), Timeout: time.Minute, Start: func() (Process, Link, error) {
 		ours, theirs, err := NewLinks()
 		if err != nil {
@@ -250,6 +253,50 @@ func TestEverythingArrives(t *testing.T) {
 		t.Errorf("left: %v", left)
 	}
 	f.end()
+}
+
+// TestPiecesThatAreNotAsAnnounced are refused, and no descriptor of them stays open.
+func TestPiecesThatAreNotAsAnnounced(t *testing.T) {
+	short, err := memoryFile([]byte("short"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer short.Close()
+	for _, c := range []struct {
+		name  string
+		m     Message
+		files []*os.File
+		want  string
+	}{
+		{"a file that is too short", Message{Size: 6}, []*os.File{short}, "EOF"},
+		{"no file", Message{Size: 6}, nil, "without its file"},
+		{"two files", Message{Size: 5}, []*os.File{short, short}, "without its file"},
+		{"too large", Message{Size: 101}, []*os.File{short}, "too large"},
+		{"below zero", Message{Size: -1}, []*os.File{short}, "too large"},
+		{"too much data", Message{Data: make([]byte, 101)}, nil, "too large"},
+	} {
+		a, b, err := NewLinks()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := a.Send(&c.m, c.files); err != nil {
+			t.Fatal(err)
+		}
+		m, files, err := b.Receive()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if data, err := readPiece(m, files, 100); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: got %q, %v, want %q", c.name, data, err, c.want)
+		}
+		for _, f := range files {
+			if f.Close() == nil {
+				t.Errorf("%s: a descriptor was left open", c.name)
+			}
+		}
+		a.Close()
+		b.Close()
+	}
 }
 
 func TestStateIsReadByName(t *testing.T) {
