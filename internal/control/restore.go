@@ -134,25 +134,27 @@ func (a *Archive) Undo(ctx context.Context) error {
 	return a.commit(ctx, nil, gone)
 }
 
-// Finish replaces the users and tokens by those of the archive, and ends all sessions. An
-// archive without users keeps the existing ones, since otherwise anyone could become the
-// first user. Waits is the name of the revision, if it waits to be confirmed: if it is
-// reverted, users and tokens are, too.
+// Finish replaces users, people and tokens by those of the archive, and ends their sessions.
+// An archive without users keeps the existing users and API tokens, since otherwise anyone
+// could become the first user. Waits is the name of the revision, if it waits to be
+// confirmed: if it is reverted, what was replaced is, too.
 func (a *Archive) Finish(ctx context.Context, waits string) error {
-	users, err := a.from.List(ctx, store.PrefixUser, "", 1)
-	if err != nil || len(users) == 0 {
+	prefixes := restoredWhole
+	if users, err := a.from.List(ctx, store.PrefixUser, "", 1); err != nil {
 		return err
+	} else if len(users) == 0 {
+		prefixes = []string{store.PrefixPerson, store.PrefixGateToken}
 	}
 	var put []store.Entry
-	for _, prefix := range restoredWhole {
-		wanted, _, err := a.from.Snapshot(ctx, prefix)
+	for _, prefix := range prefixes {
+		archived, _, err := a.from.Snapshot(ctx, prefix)
 		if err != nil {
 			return err
 		}
-		put = append(put, wanted...)
+		put = append(put, archived...)
 	}
 	if waits == "" {
-		return a.replaceWhole(ctx, put)
+		return a.replaceWhole(ctx, prefixes, put)
 	}
 	defer a.control.finishRestore() // it may have been reverted
 	a.control.restoring.Lock()
@@ -164,14 +166,14 @@ func (a *Archive) Finish(ctx context.Context, waits string) error {
 	if err != nil {
 		return err
 	}
-	return a.replaceWhole(ctx, put)
+	return a.replaceWhole(ctx, prefixes, put)
 }
 
-// replaceWhole puts users and tokens in the place of those that are here, and ends all
-// sessions.
-func (a *Archive) replaceWhole(ctx context.Context, put []store.Entry) error {
+// replaceWhole replaces what is under prefixes, and ends the sessions of those who are
+// replaced.
+func (a *Archive) replaceWhole(ctx context.Context, prefixes []string, put []store.Entry) error {
 	var gone []string
-	for _, prefix := range restoredWhole {
+	for _, prefix := range prefixes {
 		have, _, err := a.control.state.Snapshot(ctx, prefix)
 		if err != nil {
 			return err
@@ -181,13 +183,15 @@ func (a *Archive) replaceWhole(ctx context.Context, put []store.Entry) error {
 				gone = append(gone, e.Key)
 			}
 		}
-	}
-	sessions, _, err := a.control.state.Snapshot(ctx, store.PrefixSession)
-	if err != nil {
-		return err
-	}
-	for _, e := range sessions {
-		gone = append(gone, e.Key)
+		for _, sessions := range sessionsOf[prefix] {
+			all, _, err := a.control.state.Snapshot(ctx, sessions)
+			if err != nil {
+				return err
+			}
+			for _, e := range all {
+				gone = append(gone, e.Key)
+			}
+		}
 	}
 	return a.commit(ctx, put, gone)
 }

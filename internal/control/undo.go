@@ -25,8 +25,16 @@ type keptBefore struct {
 	Expires time.Time `json:"expires,omitzero"`
 }
 
-// restoredWhole are what a restore replaces whole.
-var restoredWhole = []string{store.PrefixUser, store.PrefixToken}
+// restoredWhole are what a restore replaces whole: operators, people who sign in at
+// applications, and the tokens of both. Their sessions end.
+var restoredWhole = []string{store.PrefixUser, store.PrefixToken, store.PrefixPerson, store.PrefixGateToken}
+
+// sessionsOf are the prefixes of the sessions that end when what is under a prefix is
+// replaced.
+var sessionsOf = map[string][]string{
+	store.PrefixUser:   {store.PrefixSession},
+	store.PrefixPerson: {store.PrefixGateSession, store.PrefixGateCode},
+}
 
 // errTooManyUsers is the error of a restore that would have to keep more than fits.
 var errTooManyUsers = errors.New("there are too many users and tokens here to wait for a confirmation; restore without it")
@@ -102,7 +110,7 @@ func (c *Control) settleRevision(ctx context.Context, b *before) error {
 		for _, e := range b.Entries {
 			put = append(put, store.Entry{Key: e.Key, Value: e.Value, Expires: e.Expires})
 		}
-		if err := (&Archive{control: c}).replaceWhole(ctx, put); err != nil {
+		if err := (&Archive{control: c}).replaceWhole(ctx, restoredWhole, put); err != nil {
 			return err
 		}
 		c.log.Warn("users and tokens are those of before the restore, which was not confirmed; all sessions have ended", "revision", fmt.Sprintf("%08d", b.Revision))

@@ -37,7 +37,7 @@ func TestARoomIsOneFolderOneFieldOneLine(t *testing.T) {
 	changed := map[string]int{
 		"internal/config/features.go": insert(t, root, "internal/config/features.go",
 			line, "\t\"headgate/internal/feature/headers\"\n",
-			"\t// Greeting greets servers and clients.\n\tGreeting *greeting.Config `json:\"greeting,omitempty\"`\n", "\t// ClientIP says"),
+			"\t// Greeting greets servers and clients.\n\tGreeting *greeting.Config `json:\"greeting,omitempty\"`\n", "\t// ClientIP configures"),
 		"internal/plan/rooms.go": insert(t, root, "internal/plan/rooms.go",
 			line, "\t\"headgate/internal/feature/headers\"\n",
 			"\t\tfeature(\"greeting\", memoized, func(f *config.Features) *greeting.Config { return f.Greeting }, greeting.Compile),\n", "\t\t{name: \"sticky_cookie\""),
