@@ -115,7 +115,7 @@ proxies:
 	g := start(t, config(fmt.Sprintf("web: {address: %q, protocol: http}, websecure: {address: %q, protocol: https}", free(t), free(t))))
 	blocked := g.until("shop.example.com", "blocked")
 	g.until("blog.example.com", "blocked") // else its first look may be under way when an order is asked for
-	if blocked.Trouble.Code != "port_not_open" || !strings.Contains(blocked.Trouble.Hint, "by itself") {
+	if blocked.Trouble.Code != "port_not_open" || !strings.Contains(blocked.Trouble.Hint, "continues when the port opens") {
 		t.Errorf("got %+v", blocked.Trouble)
 	}
 	if n := authority.Orders(); n != 0 {

@@ -136,6 +136,7 @@ func TestEveryRowIsAttacked(t *testing.T) {
 	}
 	h.tokens["narrow"] = a.must(201, "POST", "/tokens", `{"name":"narrow","role":"admin","scopes":["nothing"]}`, "").body["token"].(string)
 	a.must(201, "POST", "/users", `{"name":"shop","role":"viewer","password":"correct horse battery"}`, "")
+	a.must(201, "POST", "/people", `{"name":"shop"}`, "")
 	before, err := os.ReadFile(g.file)
 	if err != nil {
 		t.Fatal(err)

@@ -115,8 +115,8 @@ func (c *cutoverRun) follow(ctx context.Context, done cutoverState) error {
 		switch {
 		case now.Revision != done.Revision, now.Watch == nil && now.State == cutover.Pending:
 			return fmt.Errorf("revision %08d is no longer watched; run headgate confirm to keep it, otherwise it is reverted by %s", done.Revision, done.Until.Local().Format(time.DateTime))
-		case now.State == cutover.Pending && now.Watch.Result == "":
-			continue
+		case now.Watch != nil && now.Watch.Result == "":
+			continue // it ends soon after a decision
 		}
 		return c.finish(ctx, &now)
 	}
