@@ -70,7 +70,7 @@ func TestAnOrderBeforeThePortSwapIsBlockedAndGoesOnByItself(t *testing.T) {
 	u := a.manager(newStore())
 	u.setWanted(a.entry(), []string{"shop.example.com"})
 	r := u.state("shop.example.com", Blocked)
-	if r.Trouble.Code != "port_not_open" || !strings.Contains(r.Trouble.Hint, "by itself") {
+	if r.Trouble.Code != "port_not_open" || !strings.Contains(r.Trouble.Hint, "continues when the port opens") {
 		t.Errorf("got %+v", r.Trouble)
 	}
 	if n := a.Orders(); n != 0 {

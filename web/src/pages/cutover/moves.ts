@@ -25,8 +25,8 @@ export function proposed(ports: AnyObject[]): Move[] {
 }
 
 type S = components['schemas']
-export type Cutover = Whole<Omit<S['cutoverBody'], 'watch' | 'change' | 'who'>> & { who?: string; watch?: Whole<Omit<S['Watching'], 'result' | 'reason'>> & { result?: string; reason?: string } }
-type Limits = S['WatchLimits']
+export type Cutover = Whole<Omit<S['cutoverBody'], 'watch' | 'change' | 'who'>> & { who?: string; watch?: Whole<Omit<S['Watch'], 'result' | 'reason'>> & { result?: string; reason?: string } }
+type Limits = S['cutoverWatch']
 
 /** The last cutover; null is that there was none. */
 export const lastCutover = queryOptions({
