@@ -48,7 +48,12 @@ const kinds: { kind: string; page: string; card: string; fill: () => Promise<voi
         .fill(`127.0.0.1:${await freePort()}`)),
   },
   { kind: 'acme', page: '/certificates', card: 'ACME accounts', fill: async () => void (await dialog().getByLabel('Email').fill('ops@example.com')) },
-  { kind: 'policies', page: '/settings', card: 'Policies', fill: async () => void (await dialog().getByText('Limits Rate limit').click(), await dialog().getByLabel('Request body limit').fill('5MB')) },
+  {
+    kind: 'policies',
+    page: '/settings',
+    card: 'Policies',
+    fill: async () => void (await dialog().getByText('Limits Rate limit').click(), await dialog().getByLabel('Request body limit').fill('5MB')),
+  },
   {
     kind: 'webhooks',
     page: '/webhooks',
