@@ -237,7 +237,7 @@ func TestTheStatusBeforeTheStart(t *testing.T) {
 	h := prepare(t, "version: 1\n")
 	defer h.c.close()
 	got, err := json.Marshal(h.c.Status())
-	if want := `{"state":"starting","revision":"","ports":[],"proxies":[],"sources":[]}`; err != nil || string(got) != want {
+	if want := fmt.Sprintf(`{"state":"starting","revision":"","process":{"version":"","pid":%d,"generation":1,"in_progress":false},"ports":[],"proxies":[],"sources":[]}`, os.Getpid()); err != nil || string(got) != want {
 		t.Errorf("got %s and %v, want %s", got, err, want)
 	}
 }
