@@ -238,7 +238,7 @@ func TestChangesOfAPersonCountInRunningSessions(t *testing.T) {
 		t.Fatal(err)
 	}
 	b.get(g.at("chiefs", "/")).want(t, 302)
-	ann = b.accept("ann", g.at("login", "/invite?link="+link))
+	b.accept("ann", g.at("login", "/invite?link="+link))
 	b.follow(g.at("chiefs", "/")).want(t, 200)
 	if err := all.Remove(ctx, theOperator, "ann", people.Any, false); err != nil {
 		t.Fatal(err)

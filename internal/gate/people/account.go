@@ -183,8 +183,6 @@ func (d Details) check() (Details, error) {
 	return d, nil
 }
 
-func (a *account) details() Details { return Details{a.FullName, a.Email, a.Groups, a.Disabled} }
-
 func (a *account) set(d Details) {
 	a.FullName, a.Email, a.Groups, a.Disabled = d.FullName, d.Email, d.Groups, d.Disabled
 }
