@@ -160,8 +160,6 @@ func New(o Options) *Engine {
 	e.stop = stop
 	after := e.restore(ctx)
 	e.people.Start(e.personChanged)
-	opened := e.restoreOpenings(ctx)
-	e.running.Go(func() { e.followOpenings(ctx, opened) })
 	e.running.Go(func() { e.keep(ctx) })
 	e.running.Go(func() { e.follow(ctx, after) })
 	return e

@@ -2,16 +2,13 @@ package gate
 
 import (
 	"cmp"
-	"context"
 	"encoding/json"
-	"errors"
 	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
-	"headgate/internal/clock"
 	"headgate/internal/store"
 )
 
@@ -122,53 +119,10 @@ func (e *Engine) CloseOpening(host, who string, a audit, dry bool) (bool, error)
 	return true, err
 }
 
-// restoreOpenings reads the openings of the store.
-func (e *Engine) restoreOpenings(ctx context.Context) store.Position {
-	ctx, stop := context.WithTimeout(ctx, storeTimeout)
-	defer stop()
-	entries, at, err := e.o.Store.Snapshot(ctx, store.PrefixGateOpen)
-	if err != nil {
-		e.o.Log.Error("gates that are open cannot be read", "error", err)
-		return store.Position{}
-	}
-	there := map[string]bool{}
-	for i := range entries {
-		e.acceptOpening(&entries[i])
-		there[strings.TrimPrefix(entries[i].Key, store.PrefixGateOpen)] = true
-	}
-	for _, o := range e.Openings() {
-		if !there[o.Host] {
-			e.openings.set(o.Host, nil)
-		}
-	}
-	return at
-}
-
+// acceptOpening reads an entry of the store: what this node wrote itself, or another.
 func (e *Engine) acceptOpening(entry *store.Entry) {
 	var o Opening
 	if json.Unmarshal(entry.Value, &o) == nil && o.Host == strings.TrimPrefix(entry.Key, store.PrefixGateOpen) {
 		e.openings.set(o.Host, &o)
-	}
-}
-
-// followOpenings takes what other nodes write.
-func (e *Engine) followOpenings(ctx context.Context, after store.Position) {
-	for ctx.Err() == nil {
-		for batch, err := range e.o.Store.Watch(ctx, store.PrefixGateOpen, after) {
-			if err != nil {
-				if errors.Is(err, store.ErrTooOld) || errors.Is(err, store.ErrRewound) {
-					after = e.restoreOpenings(ctx)
-				}
-				break
-			}
-			after = batch.Position
-			for i := range batch.Put {
-				e.acceptOpening(&batch.Put[i])
-			}
-			for _, key := range batch.Delete {
-				e.openings.set(strings.TrimPrefix(key, store.PrefixGateOpen), nil)
-			}
-		}
-		clock.Sleep(ctx, followAgain)
 	}
 }

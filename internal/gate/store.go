@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"headgate/internal/clock"
@@ -35,14 +36,12 @@ func (e *Engine) keep(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 			e.writeSeen(context.WithoutCancel(ctx))
-			e.writeTokens(context.WithoutCancel(ctx))
 			return
 		case <-tick.C:
 			e.tidy()
 			e.tidyTokens(time.Now())
 			e.tidyLinks(time.Now())
 			e.writeSeen(ctx)
-			e.writeTokens(ctx)
 		}
 	}
 }
@@ -60,80 +59,52 @@ func (e *Engine) tidy() {
 	}
 }
 
-// writeSeen writes the last uses of sessions. Those that cannot be written are tried again
-// with their next use.
+// writeSeen writes the last uses of sessions and tokens.
 func (e *Engine) writeSeen(ctx context.Context) {
 	idle := e.use.Load().idle
-	var batch []store.Entry
-	var of []*Session
-	write := func() bool {
-		ctx, stop := context.WithTimeout(ctx, storeTimeout)
-		defer stop()
-		change := store.Change{Put: batch, Who: "headgate", Why: "sessions used"}
-		for _, s := range of {
-			// One that was ended on another node must not come back.
-			change.If = append(change.If, store.Condition{Key: keyOf(s.key), Revision: store.Revision(s.revision.Load())})
-		}
-		revision, err := e.o.Store.Commit(ctx, change)
-		for _, s := range of {
-			s.dirty.Store(false)
-			if err == nil {
-				s.revision.Store(uint64(revision))
-			}
-		}
-		batch, of = nil, nil
-		if err != nil && !errors.Is(err, context.Canceled) {
-			e.o.Log.Debug("when sessions were used is not saved", "error", err)
-		}
-		return err == nil
-	}
-	for _, s := range e.sessions.all() {
-		if !s.dirty.Load() || s.ended.Load() {
-			continue
-		}
-		batch, of = append(batch, s.entry(idle)), append(of, s)
-		if len(batch) == store.MaxOperations/2 && !write() {
-			return
-		}
-	}
-	if len(batch) > 0 {
-		write()
-	}
+	writeUses(ctx, e, "sessions", e.sessions.all(), func(s *Session) lastUse { return lastUse{&s.dirty, &s.ended, &s.revision} }, func(s *Session) store.Entry { return s.entry(idle) })
+	writeUses(ctx, e, "tokens", e.tokens.all(), func(t *Token) lastUse { return lastUse{&t.dirty, &t.ended, &t.revision} }, (*Token).entry)
 }
 
-// writeTokens writes the last uses of tokens, like writeSeen those of sessions.
-func (e *Engine) writeTokens(ctx context.Context) {
-	var used []*Token
-	for _, t := range e.tokens.all() {
-		if t.dirty.Load() && !t.ended.Load() {
-			used = append(used, t)
-		}
-	}
+// lastUse is what a session and a token have about their last use.
+type lastUse struct {
+	dirty    *atomic.Bool // it is to be written
+	ended    *atomic.Bool
+	revision *atomic.Uint64
+}
+
+// writeUses writes those of all that were used. What cannot be written is tried again with its
+// next use; the rest, when this is called again.
+func writeUses[T any](ctx context.Context, e *Engine, what string, all []T, useOf func(T) lastUse, entryOf func(T) store.Entry) {
+	used := slices.DeleteFunc(all, func(one T) bool {
+		u := useOf(one)
+		return !u.dirty.Load() || u.ended.Load()
+	})
 	for some := range slices.Chunk(used, store.MaxOperations/2) {
-		change := store.Change{Who: "headgate", Why: "tokens used"}
-		for _, t := range some {
-			entry := t.entry()
-			// One that was revoked on another node must not come back.
-			change.If = append(change.If, store.Condition{Key: entry.Key, Revision: store.Revision(t.revision.Load())})
+		change := store.Change{Who: "headgate", Why: what + " used"}
+		for _, one := range some {
+			entry := entryOf(one)
+			// One that was ended on another node must not come back.
+			change.If = append(change.If, store.Condition{Key: entry.Key, Revision: store.Revision(useOf(one).revision.Load())})
 			change.Put = append(change.Put, entry)
-			t.dirty.Store(false)
+			useOf(one).dirty.Store(false)
 		}
 		ctx, stop := context.WithTimeout(ctx, storeTimeout)
 		revision, err := e.o.Store.Commit(ctx, change)
 		stop()
 		if err != nil {
 			if !errors.Is(err, context.Canceled) {
-				e.o.Log.Debug("when tokens were used is not saved", "error", err)
+				e.o.Log.Debug("last uses are not saved", "of", what, "error", err)
 			}
-			continue
+			return
 		}
-		for _, t := range some {
-			t.revision.Store(uint64(revision))
+		for _, one := range some {
+			useOf(one).revision.Store(uint64(revision))
 		}
 	}
 }
 
-// restore reads the sessions and tokens of the store. It returns the position from which on
+// restore reads what the store has: sessions, tokens, links and openings. It returns the position from which on
 // changes are followed.
 func (e *Engine) restore(ctx context.Context) store.Position {
 	ctx, stop := context.WithTimeout(ctx, storeTimeout)
@@ -164,6 +135,11 @@ func (e *Engine) restore(ctx context.Context) store.Position {
 			e.forgetLink(key)
 		}
 	}
+	for _, o := range e.Openings() {
+		if !known[store.PrefixGateOpen+o.Host] {
+			e.openings.set(o.Host, nil)
+		}
+	}
 	return at
 }
 
@@ -180,6 +156,8 @@ func (e *Engine) acceptAll(entries []store.Entry) {
 				e.acceptToken(entry)
 			case strings.HasPrefix(entry.Key, store.PrefixGateLink), strings.HasPrefix(entry.Key, store.PrefixGateVisit):
 				e.acceptLink(entry)
+			case strings.HasPrefix(entry.Key, store.PrefixGateOpen):
+				e.acceptOpening(entry)
 			}
 		}
 	}
@@ -250,6 +228,8 @@ func (e *Engine) apply(batch *store.Batch) {
 			}
 		} else if strings.HasPrefix(key, store.PrefixGateLink) || strings.HasPrefix(key, store.PrefixGateVisit) {
 			e.forgetLink(key)
+		} else if host, ok := strings.CutPrefix(key, store.PrefixGateOpen); ok {
+			e.openings.set(host, nil)
 		} else if text, ok := strings.CutPrefix(key, store.PrefixGateSession); ok {
 			if d, ok := parseDigest(text); ok {
 				e.forget(d)
