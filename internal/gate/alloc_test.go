@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"headgate/internal/clock"
+	"headgate/internal/credential"
 	"headgate/internal/gate/provider"
 	"headgate/internal/setting/unit"
 	"headgate/internal/store/memory"
@@ -28,12 +29,12 @@ func opened(t testing.TB) *Engine {
 func (e *Engine) signed(host string) string {
 	now := time.Now()
 	s := &Session{
-		Issuer: "https://id.example.com", Address: "192.0.2.1", Agent: "Mozilla/5.0", Created: now, Expires: now.Add(time.Hour), key: digestOf(provider.NewSecret()),
+		Issuer: "https://id.example.com", Address: "192.0.2.1", Agent: "Mozilla/5.0", Created: now, Expires: now.Add(time.Hour), key: digestOf(credential.NewSecret()),
 	}
 	s.setPerson((&Person{ID: "company/42", Provider: "company", User: "ann@example.com", Email: "ann@example.com", Groups: []string{"company/staff"}}).ready())
 	s.clocks(now)
 	e.sessions.add(s)
-	secret := provider.NewSecret()
+	secret := credential.NewSecret()
 	e.sessions.addHost(s, digestOf(secret), host)
 	return secret
 }

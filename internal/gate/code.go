@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"headgate/internal/gate/provider"
+	"headgate/internal/credential"
 	"headgate/internal/store"
 )
 
@@ -91,7 +91,7 @@ func (e *Engine) Code(s *Session, site Site, nonce string) (string, error) {
 	if nonce == "" {
 		return site.Origin + site.Path, nil // the application's host makes one, and sends it back
 	}
-	secret := provider.NewSecret()
+	secret := credential.NewSecret()
 	value, err := json.Marshal(keptCode{Session: s.key.String(), Origin: site.Origin, Nonce: nonce, Path: site.Path, Until: time.Now().Add(codeAge)})
 	if err != nil {
 		return "", err
@@ -146,7 +146,7 @@ func (e *Engine) Redeem(code, origin, host, nonce string) (secret, to string, er
 		return "", "", err
 	}
 	var k keptCode
-	if json.Unmarshal(entry.Value, &k) != nil || !time.Now().Before(k.Until) || k.Origin != origin || !provider.SameSecret(k.Nonce, nonceOf(nonce)) {
+	if json.Unmarshal(entry.Value, &k) != nil || !time.Now().Before(k.Until) || k.Origin != origin || !credential.SameSecret(k.Nonce, nonceOf(nonce)) {
 		return "", "", ErrExpired
 	}
 	d, ok := parseDigest(k.Session)
@@ -169,7 +169,7 @@ func (e *Engine) Redeem(code, origin, host, nonce string) (secret, to string, er
 func NonceFor(c *Cookies) (nonce, setCookie string) {
 	value := c.Nonce
 	if !IsSecret(value) || c.Repeated {
-		value = provider.NewSecret()
+		value = credential.NewSecret()
 		setCookie = SetCookie(CookieNonce, value, PendingAge)
 	}
 	return nonceOf(value), setCookie

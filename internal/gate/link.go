@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"headgate/internal/clock"
-	"headgate/internal/gate/provider"
+	"headgate/internal/credential"
 	"headgate/internal/store"
 )
 
@@ -113,7 +113,7 @@ func (e *Engine) CreateLink(address string, l Link, dry bool) (*Link, string, er
 	if full {
 		return nil, "", fmt.Errorf("%d share links: %w", maxLinks, ErrTooMany)
 	}
-	secret := provider.NewSecret()
+	secret := credential.NewSecret()
 	d := digestOf(secret)
 	l.ID, l.Origin, l.Host, l.Path = d.String()[:16], site.Origin, site.Host, path
 	l.Created, l.Expires = time.Now().UTC().Truncate(time.Second), l.Expires.UTC()
@@ -175,7 +175,7 @@ func (e *Engine) OpenLink(secret, origin string) (cookie, to string, err error) 
 		if json.Unmarshal(entry.Value, &l) != nil || l.Origin != origin || !time.Now().Before(l.Expires) {
 			return "", "", ErrExpired
 		}
-		value := provider.NewSecret()
+		value := credential.NewSecret()
 		v := newVisit(l, digestOf(value))
 		change := store.Change{If: []store.Condition{{Key: linkKey(d), Revision: entry.Revision}}, Put: []store.Entry{l.entry(visitKey(v.key))}, Who: "headgate", Why: "opened a share link"}
 		left := l

@@ -2,8 +2,6 @@ package gate
 
 import (
 	"context"
-	"encoding/base64"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -12,7 +10,6 @@ import (
 
 	"headgate/internal/credential"
 	"headgate/internal/gate/people"
-	"headgate/internal/gate/provider"
 )
 
 // People are those kept by headgate.
@@ -230,37 +227,10 @@ func (e *Engine) knownOf(cookie string) (k known) {
 // knownCookie returns the value of Set-Cookie for a browser in which a person has signed in.
 func (e *Engine) knownCookie(k known, l *people.Listed) string {
 	k = slices.DeleteFunc(slices.Clone(k), func(p knownPerson) bool { return p.Name == l.Name })
-	k = append(known{{l.Name, l.Generation, provider.NewSecret()}}, k...)
+	k = append(known{{l.Name, l.Generation, credential.NewSecret()}}, k...)
 	sealed, err := e.sealText(CookieKnown, k[:min(len(k), maxKnown)])
 	if err != nil {
 		return ""
 	}
 	return SetCookie(CookieKnown, sealed, knownAge)
-}
-
-// sealText seals a value for a browser to keep. It can be opened for the same purpose only.
-func (e *Engine) sealText(purpose string, v any) (string, error) {
-	aead, err := e.aead()
-	if err != nil {
-		return "", err
-	}
-	text, err := json.Marshal(v)
-	if err != nil {
-		return "", err
-	}
-	return base64.RawURLEncoding.EncodeToString(aead.Seal(nil, nil, text, []byte(purpose))), nil
-}
-
-// openText reads what sealText has sealed.
-func (e *Engine) openText(purpose, sealed string, v any) bool {
-	aead, err := e.aead()
-	if err != nil {
-		return false
-	}
-	data, err := base64.RawURLEncoding.DecodeString(sealed)
-	if err != nil {
-		return false
-	}
-	text, err := aead.Open(nil, nil, data, []byte(purpose))
-	return err == nil && json.Unmarshal(text, v) == nil
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"headgate/internal/clock"
+	"headgate/internal/credential"
 	"headgate/internal/exchange"
 	"headgate/internal/gate/provider"
 	"headgate/internal/setting/unit"
@@ -106,7 +107,7 @@ func TestACodeIsRedeemedOnceOnAllNodes(t *testing.T) {
 		t.Fatal(err)
 	}
 	until(t, "the other node does not know the session", func() bool { return b.sessions.find(s.key).session != nil })
-	nonce := provider.NewSecret()
+	nonce := credential.NewSecret()
 	for range 20 {
 		to, err := a.Code(s, Site{Origin: "https://wiki.example.com", Host: "wiki.example.com", Path: "/"}, nonceOf(nonce))
 		if err != nil {

@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"headgate/internal/credential"
 	"headgate/internal/gate/provider"
 	"headgate/internal/store"
 )
@@ -67,22 +68,42 @@ func (e *Engine) aead() (cipher.AEAD, error) {
 	return e.sealer.aead, nil
 }
 
+// sealText seals a value for a browser to keep. It can be opened for the same purpose only.
+func (e *Engine) sealText(purpose string, v any) (string, error) {
+	aead, err := e.aead()
+	if err != nil {
+		return "", err
+	}
+	text, err := json.Marshal(v)
+	if err != nil {
+		return "", err
+	}
+	return base64.RawURLEncoding.EncodeToString(aead.Seal(nil, nil, text, []byte(purpose))), nil
+}
+
+// openText reads what sealText has sealed.
+func (e *Engine) openText(purpose, sealed string, v any) bool {
+	aead, err := e.aead()
+	if err != nil {
+		return false
+	}
+	data, err := base64.RawURLEncoding.DecodeString(sealed)
+	if err != nil {
+		return false
+	}
+	text, err := aead.Open(nil, nil, data, []byte(purpose))
+	return err == nil && json.Unmarshal(text, v) == nil
+}
+
 // pendingName returns the name of the cookie of a sign-in with a state. Several tabs can
 // sign in beside each other.
 func pendingName(state string) string { return CookiePending + state[:min(len(state), 8)] }
 
 // seal returns the cookie of a sign-in.
 func (e *Engine) seal(w waiting) (Cookie, error) {
-	aead, err := e.aead()
-	if err != nil {
-		return Cookie{}, err
-	}
-	text, err := json.Marshal(w)
-	if err != nil {
-		return Cookie{}, err
-	}
 	name := pendingName(w.Pending.State)
-	return Cookie{name, base64.RawURLEncoding.EncodeToString(aead.Seal(nil, nil, text, []byte(name)))}, nil
+	sealed, err := e.sealText(name, w)
+	return Cookie{name, sealed}, err
 }
 
 // unseal returns the sign-in with a state among a browser's, and the name of its cookie, ""
@@ -97,19 +118,12 @@ func (e *Engine) unseal(cookies []Cookie, state string) (w waiting, used string,
 			continue
 		}
 		used = name
-		aead, err := e.aead()
-		if err != nil {
+		if _, err := e.aead(); err != nil {
 			return w, "", err
 		}
-		sealed, err := base64.RawURLEncoding.DecodeString(c.Value)
-		if err != nil {
-			continue
+		if e.openText(name, c.Value, &w) && time.Now().Before(w.Until) && credential.SameSecret(w.Pending.State, state) {
+			return w, used, nil
 		}
-		text, err := aead.Open(nil, nil, sealed, []byte(name))
-		if err != nil || json.Unmarshal(text, &w) != nil || !time.Now().Before(w.Until) || !provider.SameSecret(w.Pending.State, state) {
-			continue
-		}
-		return w, used, nil
 	}
 	return waiting{}, used, ErrExpired
 }

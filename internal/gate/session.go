@@ -13,8 +13,8 @@ import (
 	"time"
 
 	"headgate/internal/clock"
+	"headgate/internal/credential"
 	"headgate/internal/gate/people"
-	"headgate/internal/gate/provider"
 	"headgate/internal/store"
 )
 
@@ -288,7 +288,7 @@ func keyOf(d digest) string { return store.PrefixGateSession + d.String() }
 
 // createSession makes a session, and ends the one that the browser had.
 func (e *Engine) createSession(p *Person, issuer string, c *Client, old string) (string, *Session, error) {
-	secret, at, u := provider.NewSecret(), time.Now().UTC().Truncate(time.Second), e.use.Load()
+	secret, at, u := credential.NewSecret(), time.Now().UTC().Truncate(time.Second), e.use.Load()
 	s := &Session{Issuer: issuer, Address: c.Address.String(), Agent: agentOf(c.Agent), Created: at, Expires: at.Add(u.age), key: digestOf(secret)}
 	s.setPerson(p)
 	s.clocks(at)
@@ -373,7 +373,7 @@ func (e *Engine) enter(s *Session, host string) (string, error) {
 	if full {
 		return "", fmt.Errorf("%w: the session has too many hosts", ErrUnavailable)
 	}
-	secret := provider.NewSecret()
+	secret := credential.NewSecret()
 	key := digestOf(secret)
 	value, err := json.Marshal(keptSession{Parent: s.key.String(), Host: host, Created: time.Now().UTC().Truncate(time.Second)})
 	if err != nil {

@@ -15,8 +15,8 @@ import (
 	"time"
 
 	"headgate/internal/clock"
+	"headgate/internal/credential"
 	"headgate/internal/gate/people"
-	"headgate/internal/gate/provider"
 	"headgate/internal/proto/uri"
 	"headgate/internal/store"
 )
@@ -290,7 +290,7 @@ func (e *Engine) CreateToken(n NewToken, dry bool) (*Token, string, error) {
 	if err := e.check(t, &n); err != nil {
 		return nil, "", err
 	}
-	secret := provider.NewSecret()
+	secret := credential.NewSecret()
 	t.key = digestOf(secret)
 	t.ready()
 	switch {

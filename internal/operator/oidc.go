@@ -16,6 +16,7 @@ import (
 	"github.com/coreos/go-oidc/v3/oidc"
 	"golang.org/x/oauth2"
 
+	"headgate/internal/credential"
 	"headgate/internal/event"
 	"headgate/internal/server/safedial"
 	"headgate/internal/setting/shown"
@@ -73,7 +74,7 @@ func (c *OIDC) grants() string {
 	if c == nil {
 		return ""
 	}
-	return digest(fmt.Sprintf("%q %q %q %q", c.Issuer, c.ClientID, c.NameClaim, c.Roles))
+	return credential.Digest(fmt.Sprintf("%q %q %q %q", c.Issuer, c.ClientID, c.NameClaim, c.Roles))
 }
 
 // provider is the sign-in provider of the moment.
@@ -194,7 +195,7 @@ func (o *Operators) BeginOIDC(ctx context.Context, from Identity) (OIDCStart, er
 	if err != nil {
 		return OIDCStart{}, err
 	}
-	state, p := secret(), pending{nonce: secret(), verifier: oauth2.GenerateVerifier(), browser: secret(), from: networkOf(from.Address), until: time.Now().Add(oidcPending)}
+	state, p := credential.NewSecret(), pending{nonce: credential.NewSecret(), verifier: oauth2.GenerateVerifier(), browser: credential.NewSecret(), from: networkOf(from.Address), until: time.Now().Add(oidcPending)}
 	if !o.oidc.remember(f.config, state, p) {
 		return OIDCStart{}, &Error{Code: CodeOverloaded, Detail: "too many people are signing in", Remedy: "try again", RetryAfter: time.Second}
 	}
@@ -248,7 +249,7 @@ func (p *provider) pop(state, browser string) (pending, bool) {
 	defer p.mu.Unlock()
 	who, ok := p.mu.pending[state]
 	delete(p.mu.pending, state)
-	right := subtle.ConstantTimeCompare([]byte(digest(browser)), []byte(digest(who.browser))) == 1
+	right := subtle.ConstantTimeCompare([]byte(credential.Digest(browser)), []byte(credential.Digest(who.browser))) == 1
 	return who, ok && right && time.Now().Before(who.until)
 }
 

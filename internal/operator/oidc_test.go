@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/oauth2-proxy/mockoidc"
+
+	"headgate/internal/credential"
 )
 
 // person is somebody whom the provider knows.
@@ -99,7 +101,7 @@ func TestOIDCRefusals(t *testing.T) {
 	m.QueueUser(person("ann", "ops"))
 	_, in = startSignIn(t, o)
 	stolen := in
-	stolen.Browser = secret()
+	stolen.Browser = credential.NewSecret()
 	if _, err := o.FinishOIDC(t.Context(), here, stolen); code(err) != CodeSignedOut {
 		t.Errorf("in another browser: %v", err)
 	}

@@ -11,10 +11,6 @@ package operator
 
 import (
 	"context"
-	"crypto/rand"
-	"crypto/sha256"
-	"encoding/base64"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -207,19 +203,6 @@ func entry(key string, value any) store.Entry {
 		panic("operator: " + err.Error()) // plain structs of texts and times
 	}
 	return store.Entry{Key: key, Value: data}
-}
-
-// secret returns 32 random bytes as text.
-func secret() string {
-	var b [32]byte
-	rand.Read(b[:]) // never fails: crypto/rand ends the process instead
-	return base64.RawURLEncoding.EncodeToString(b[:])
-}
-
-// digest returns what is kept of a secret of many random bits.
-func digest(secret string) string {
-	sum := sha256.Sum256([]byte(secret))
-	return hex.EncodeToString(sum[:])
 }
 
 // now returns the time as it is kept.

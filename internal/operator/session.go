@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"headgate/internal/credential"
 	"headgate/internal/store"
 )
 
@@ -67,20 +68,20 @@ func sessionID(key string) string { return strings.TrimPrefix(key, store.PrefixS
 // createSession makes a session, and ends the one that the same browser had: whatever cookie
 // it came with is worth nothing afterwards.
 func (o *Operators) createSession(ctx context.Context, by Identity, s session, agent, oldCookie string, also store.Change) (Credentials, error) {
-	c := Credentials{Cookie: secret(), Header: secret()}
-	key := store.PrefixSession + digest(c.Cookie)
+	c := Credentials{Cookie: credential.NewSecret(), Header: credential.NewSecret()}
+	key := store.PrefixSession + credential.Digest(c.Cookie)
 	at := now()
 	if len(agent) > maxAgent {
 		agent = agent[:maxAgent]
 	}
 	s.ID, s.Address, s.Agent = sessionID(key), addressText(by.Address), strings.ToValidUTF8(agent, "")
 	s.Created, s.Seen, s.Expires = at, at, at.Add(sessionAge)
-	s.Header = digest(c.Header)
+	s.Header = credential.Digest(c.Header)
 	e := entry(key, s)
 	e.TTL = sessionIdle
 	also.Put = append(also.Put, e)
 	if oldCookie != "" {
-		also.Delete = append(also.Delete, store.PrefixSession+digest(oldCookie))
+		also.Delete = append(also.Delete, store.PrefixSession+credential.Digest(oldCookie))
 	}
 	also.Append = append(also.Append, by.Audit("session.sign_in", "user "+s.User, "", nil, s.Session))
 	also.Who = by.Name
@@ -98,12 +99,12 @@ func (o *Operators) BySession(ctx context.Context, cookie, header string, from n
 	if cookie == "" || len(cookie) > 128 || len(header) > 128 {
 		return Identity{}, errCredentials()
 	}
-	key := store.PrefixSession + digest(cookie)
+	key := store.PrefixSession + credential.Digest(cookie)
 	s, r, err := o.session(ctx, key)
 	if err != nil {
 		return Identity{}, err
 	}
-	if subtle.ConstantTimeCompare([]byte(digest(header)), []byte(s.Header)) != 1 {
+	if subtle.ConstantTimeCompare([]byte(credential.Digest(header)), []byte(s.Header)) != 1 {
 		return Identity{}, errCredentials()
 	}
 	o.noteSeen(ctx, key, s, r)
@@ -181,7 +182,7 @@ func (o *Operators) Sessions(ctx context.Context, name string) ([]Session, error
 
 // SignOut ends the session with a cookie. One that is not there is no error.
 func (o *Operators) SignOut(ctx context.Context, by Identity, cookie string) error {
-	return o.endSession(ctx, by, store.PrefixSession+digest(cookie), "session.sign_out")
+	return o.endSession(ctx, by, store.PrefixSession+credential.Digest(cookie), "session.sign_out")
 }
 
 // RevokeSession ends the session with an id of a user, or of anybody for "". With dry it

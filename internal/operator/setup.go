@@ -7,6 +7,7 @@ import (
 	"os"
 	"time"
 
+	"headgate/internal/credential"
 	"headgate/internal/event"
 	"headgate/internal/file"
 	"headgate/internal/store"
@@ -35,8 +36,8 @@ func (o *Operators) NeedsSetup(ctx context.Context) (bool, error) {
 // admin within a day. An earlier one is worth nothing afterwards. It is written to the
 // set-up file, too, readable by its owner only.
 func (o *Operators) NewSetup(ctx context.Context) (string, error) {
-	text := secret()
-	e := entry(setupKey, setupLink{Digest: digest(text), Expires: now().Add(setupAge)})
+	text := credential.NewSecret()
+	e := entry(setupKey, setupLink{Digest: credential.Digest(text), Expires: now().Add(setupAge)})
 	e.TTL = setupAge
 	by := Identity{Name: "headgate"}
 	_, err := o.commit(ctx, store.Change{Put: []store.Entry{e}, Append: []store.Record{by.Audit("setup.link", "", "", nil, nil)}}, "set-up link")
@@ -62,7 +63,7 @@ func (o *Operators) SetUp(ctx context.Context, from Identity, text string, in Si
 	if e, ok := err.(*Error); err != nil && (!ok || e.Code != CodeNotFound) {
 		return Credentials{}, err
 	}
-	if subtle.ConstantTimeCompare([]byte(digest(text)), []byte(link.Digest)) != 1 || !time.Now().Before(link.Expires) {
+	if subtle.ConstantTimeCompare([]byte(credential.Digest(text)), []byte(link.Digest)) != 1 || !time.Now().Before(link.Expires) {
 		return Credentials{}, o.noSetup(from)
 	}
 	if needed, err := o.NeedsSetup(ctx); err != nil || !needed {

@@ -3,11 +3,11 @@ package operator
 import (
 	"context"
 	"net/netip"
-	"runtime"
 	"time"
 
 	"headgate/internal/bucket"
 	"headgate/internal/clock"
+	"headgate/internal/credential"
 )
 
 // How often somebody may try to sign in. Both bounds count every attempt, also one that
@@ -17,7 +17,6 @@ const (
 	addressAttempts = 10
 	userAttempts    = 30
 	attemptsPeriod  = 5 * time.Minute
-	checkPatience   = 3 * time.Second
 )
 
 // throttle bounds attempts by address and by user, and how many passwords are checked at
@@ -28,7 +27,7 @@ type throttle struct {
 	addresses, users, told   bucket.Table
 	addressesSeed, usersSeed bucket.Seed
 	known                    *known
-	checks, reserved         chan struct{} // places for everybody, and for those who are known
+	checks                   *credential.Checks
 }
 
 func newThrottle() *throttle {
@@ -38,7 +37,7 @@ func newThrottle() *throttle {
 		telling:       bucket.New(60, time.Minute, 0),
 		addressesSeed: bucket.NewSeed(), usersSeed: bucket.NewSeed(),
 		known:  newKnown(),
-		checks: make(chan struct{}, max(1, runtime.GOMAXPROCS(0)/2)), reserved: make(chan struct{}, 1),
+		checks: credential.NewChecks(),
 	}
 }
 
@@ -87,25 +86,13 @@ func throttled(wait time.Duration) error {
 }
 
 // check runs f when there is a place for it; the error says that there is none. isKnown
-// says that it is for somebody who is known.
+// means that the user is known at the address.
 func (t *throttle) check(ctx context.Context, isKnown bool, f func()) error {
-	timer := time.NewTimer(checkPatience)
-	defer timer.Stop()
-	var reserved chan struct{}
-	if isKnown {
-		reserved = t.reserved
+	release, ok := t.checks.Acquire(ctx, isKnown)
+	if !ok {
+		return &Error{Code: CodeOverloaded, Detail: "too many passwords are being checked", Remedy: "try again", RetryAfter: time.Second}
 	}
-	select {
-	case reserved <- struct{}{}:
-		defer func() { <-reserved }()
-		f()
-		return nil
-	case t.checks <- struct{}{}:
-		defer func() { <-t.checks }()
-		f()
-		return nil
-	case <-timer.C:
-	case <-ctx.Done():
-	}
-	return &Error{Code: CodeOverloaded, Detail: "too many passwords are being checked", Remedy: "try again", RetryAfter: time.Second}
+	defer release()
+	f()
+	return nil
 }

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"headgate/internal/credential"
 	"headgate/internal/event"
 	"headgate/internal/store"
 )
@@ -141,7 +142,7 @@ func (o *Operators) CreateToken(ctx context.Context, by Identity, t Token, dry b
 	var random [24]byte
 	rand.Read(random[:])
 	text := TokenPrefix + t.Name + "_" + hex.EncodeToString(random[:])
-	kept := token{Token: t, Digest: digest(text)}
+	kept := token{Token: t, Digest: credential.Digest(text)}
 	e := entry(key, kept)
 	e.TTL = store.TTL(now(), t.Expires)
 	r, err := o.commit(ctx, store.Change{
@@ -227,7 +228,7 @@ func (o *Operators) ByToken(ctx context.Context, text string, from netip.Addr) (
 	if err != nil {
 		return Identity{}, err
 	}
-	right := subtle.ConstantTimeCompare([]byte(digest(text)), []byte(t.Digest)) == 1
+	right := subtle.ConstantTimeCompare([]byte(credential.Digest(text)), []byte(t.Digest)) == 1
 	if !right || !t.Expires.IsZero() && !time.Now().Before(t.Expires) {
 		o.refused(event.Auth{Token: tokenName(t, name), Address: addressText(from), Method: "token", Reason: "credentials"})
 		return Identity{}, errCredentials()

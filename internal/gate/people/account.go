@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"headgate/internal/credential"
 	"headgate/internal/store"
 )
 
@@ -206,7 +207,7 @@ func (p *People) Create(ctx context.Context, by By, name string, d Details, dry 
 		return Person{}, err
 	}
 	// Sessions of an earlier person of this name are of another generation.
-	a := &account{Name: name, Created: now(), Generation: 1 + rand.IntN(1<<30), Handle: secret()}
+	a := &account{Name: name, Created: now(), Generation: 1 + rand.IntN(1<<30), Handle: credential.NewSecret()}
 	a.set(d)
 	c := store.Change{
 		If: []store.Condition{{Key: keyAccount + name}}, Put: []store.Entry{entry(keyHandle+a.Handle, name)},

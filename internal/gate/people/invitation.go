@@ -51,8 +51,8 @@ func (p *People) invite(ctx context.Context, by By, name string, age time.Durati
 		a.Generation++
 		action = "person.reset"
 	}
-	link, old := secret(), a.Invitation
-	a.Invitation, a.Invited = digest(link), now().Add(age)
+	link, old := credential.NewSecret(), a.Invitation
+	a.Invitation, a.Invited = credential.Digest(link), now().Add(age)
 	if dry {
 		return "", a.Invited, nil
 	}
@@ -99,7 +99,7 @@ func (p *People) Invited(ctx context.Context, link string) (Person, error) {
 // invited returns the account of a link, with the revisions of both.
 func (p *People) invited(ctx context.Context, link string) (*account, store.Revision, store.Revision, error) {
 	var in invitation
-	at, err := p.get(ctx, keyInvitation+digest(link), &in)
+	at, err := p.get(ctx, keyInvitation+credential.Digest(link), &in)
 	if errors.Is(err, store.ErrNotFound) {
 		return nil, 0, 0, ErrLink
 	}
@@ -113,7 +113,7 @@ func (p *People) invited(ctx context.Context, link string) (*account, store.Revi
 	if err != nil {
 		return nil, 0, 0, err
 	}
-	if a.Invitation != digest(link) || a.Generation != in.Generation || a.Disabled || !time.Now().Before(in.Expires) {
+	if a.Invitation != credential.Digest(link) || a.Generation != in.Generation || a.Disabled || !time.Now().Before(in.Expires) {
 		return nil, 0, 0, ErrLink
 	}
 	return a, r, at, nil
@@ -158,7 +158,7 @@ func (p *People) Accept(ctx context.Context, link, password, totp, code string, 
 func (p *People) accepted(ctx context.Context, a *account, r, at store.Revision, link, action string, before Person, from netip.Addr) (*SignedIn, error) {
 	a.Generation++
 	a.SignedIn, a.Invitation, a.Invited = now(), "", time.Time{}
-	key := keyInvitation + digest(link)
+	key := keyInvitation + credential.Digest(link)
 	_, err := p.put(ctx, a, store.Change{
 		If: []store.Condition{{Key: keyAccount + a.Name, Revision: r}, {Key: key, Revision: at}}, Delete: []string{key},
 		Append: p.own(a.Name, from).record(action, a.Name, before, a.shown(0)), Who: Provider + "/" + a.Name,

@@ -13,6 +13,7 @@ import (
 	"github.com/go-webauthn/webauthn/protocol"
 	"github.com/go-webauthn/webauthn/webauthn"
 
+	"headgate/internal/credential"
 	"headgate/internal/store"
 )
 
@@ -145,7 +146,7 @@ func (p *People) Passkey(ctx context.Context, s Site, session webauthn.SessionDa
 }
 
 // usedKey is where it is kept that a challenge was answered: each is accepted once.
-func usedKey(s webauthn.SessionData) string { return keyUsed + digest(s.Challenge) }
+func usedKey(s webauthn.SessionData) string { return keyUsed + credential.Digest(s.Challenge) }
 
 func used(s webauthn.SessionData) store.Entry {
 	e := entry(usedKey(s), true)
@@ -254,7 +255,7 @@ func (a *account) addKey(s Site, session webauthn.SessionData, answer []byte) er
 		return &Error{Code: CodeExists, Detail: "the person has the passkey already"}
 	}
 	c.Attestation = webauthn.CredentialAttestation{} // it was not asked for
-	a.Keys = append(a.Keys, key{Passkey{ID: digest(id)[:16], Host: s.Host, Synced: c.Flags.BackupEligible, Created: now()}, *c})
+	a.Keys = append(a.Keys, key{Passkey{ID: credential.Digest(id)[:16], Host: s.Host, Synced: c.Flags.BackupEligible, Created: now()}, *c})
 	return nil
 }
 

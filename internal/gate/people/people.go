@@ -13,16 +13,11 @@ package people
 
 import (
 	"context"
-	"crypto/rand"
-	"crypto/sha256"
-	"encoding/base64"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
 	"net/netip"
-	"runtime"
 	"strings"
 	"sync"
 	"time"
@@ -109,7 +104,7 @@ type People struct {
 
 	matches func(hash, password string) bool // credential.Matches
 
-	checks, reserved chan struct{} // places for passwords of everyone, and of known browsers
+	checks *credential.Checks
 
 	stop    context.CancelFunc
 	running sync.WaitGroup
@@ -122,7 +117,7 @@ func New(o Options) *People {
 	}
 	p := &People{
 		o: o, limits: newLimits(), matches: credential.Matches,
-		checks: make(chan struct{}, max(1, runtime.GOMAXPROCS(0)/2)), reserved: make(chan struct{}, 1),
+		checks: credential.NewChecks(),
 	}
 	p.directory.all = map[string]*Listed{}
 	p.decoy = credential.NewTOTP()
@@ -200,19 +195,6 @@ func entry(key string, value any) store.Entry {
 		panic("people: " + err.Error()) // plain structs of texts and times
 	}
 	return store.Entry{Key: key, Value: data}
-}
-
-// secret returns 256 random bits as text.
-func secret() string {
-	var b [32]byte
-	rand.Read(b[:]) // never fails: crypto/rand ends the process instead
-	return base64.RawURLEncoding.EncodeToString(b[:])
-}
-
-// digest returns what is kept of a secret.
-func digest(secret string) string {
-	sum := sha256.Sum256([]byte(secret))
-	return hex.EncodeToString(sum[:])
 }
 
 // now returns the time as it is kept.

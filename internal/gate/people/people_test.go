@@ -13,6 +13,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"headgate/internal/credential"
 	"headgate/internal/store"
 	"headgate/internal/store/memory"
 	"headgate/internal/testhouse"
@@ -272,7 +273,7 @@ func TestGuessesAtOnceAreBounded(t *testing.T) {
 		all.Go(func() { h.try("ann", "x", "123456", "", "") })
 	}
 	all.Wait()
-	if limit := accountFailures + cap(h.checks) - 1; h.hashes > limit {
+	if limit := accountFailures + h.checks.Open() - 1; h.hashes > limit {
 		t.Errorf("%d passwords were checked, want at most %d", h.hashes, limit)
 	}
 }
@@ -365,7 +366,7 @@ func TestInvitationsExpire(t *testing.T) {
 		t.Fatal(err)
 	}
 	in := invitation{"ann", a.Generation, now().Add(-time.Second)}
-	if _, err := h.commit(ctx, store.Change{If: []store.Condition{{Key: keyAccount + "ann", Revision: r}}, Put: []store.Entry{entry(keyInvitation+digest(link), in)}}); err != nil {
+	if _, err := h.commit(ctx, store.Change{If: []store.Condition{{Key: keyAccount + "ann", Revision: r}}, Put: []store.Entry{entry(keyInvitation+credential.Digest(link), in)}}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := h.Invited(ctx, link); err != ErrLink {

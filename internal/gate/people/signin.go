@@ -125,27 +125,14 @@ func (a *account) code(text string, at time.Time) (method string, ok bool) {
 	return "", false
 }
 
-// placeTimeout is how long a sign-in waits for a place.
-const placeTimeout = 3 * time.Second
-
-// place waits for a place to check a password, which takes 19 MiB and a processor for a
-// while. Known browsers have one of their own. The func that it returns gives it back.
+// place waits for a place to check a password. Known browsers have one of their own. The func
+// that it returns gives it back.
 func (p *People) place(ctx context.Context, known bool) (release func(), err error) {
-	timer := time.NewTimer(placeTimeout)
-	defer timer.Stop()
-	var reserved chan struct{}
-	if known {
-		reserved = p.reserved
+	release, ok := p.checks.Acquire(ctx, known)
+	if !ok {
+		return nil, ErrBusy
 	}
-	select {
-	case reserved <- struct{}{}:
-		return func() { <-p.reserved }, nil
-	case p.checks <- struct{}{}:
-		return func() { <-p.checks }, nil
-	case <-timer.C:
-	case <-ctx.Done():
-	}
-	return nil, ErrBusy
+	return release, nil
 }
 
 // ChangePassword replaces the password of a person who has signed in, with the current one

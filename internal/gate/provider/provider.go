@@ -8,11 +8,7 @@ package provider
 
 import (
 	"context"
-	"crypto/rand"
-	"crypto/sha256"
-	"crypto/subtle"
 	"crypto/x509"
-	"encoding/base64"
 	"errors"
 	"fmt"
 	"net/http"
@@ -25,6 +21,7 @@ import (
 	"github.com/coreos/go-oidc/v3/oidc"
 	"golang.org/x/oauth2"
 
+	"headgate/internal/credential"
 	"headgate/internal/server/safedial"
 )
 
@@ -158,7 +155,7 @@ func (p *Provider) Start(ctx context.Context, redirect string) (string, Pending,
 	if err != nil {
 		return "", Pending{}, err
 	}
-	s := Pending{State: NewSecret(), Nonce: NewSecret(), Verifier: oauth2.GenerateVerifier()}
+	s := Pending{State: credential.NewSecret(), Nonce: credential.NewSecret(), Verifier: oauth2.GenerateVerifier()}
 	return p.oauth(f, redirect).AuthCodeURL(s.State, oidc.Nonce(s.Nonce), oauth2.S256ChallengeOption(s.Verifier)), s, nil
 }
 
@@ -197,7 +194,7 @@ func (p *Provider) checkResponse(f *found, s Pending, response url.Values) (stri
 			return "", fmt.Errorf("read the response: parameter %s is repeated or too long", name)
 		}
 	}
-	if s.State == "" || !SameSecret(response.Get("state"), s.State) {
+	if s.State == "" || !credential.SameSecret(response.Get("state"), s.State) {
 		return "", errors.New("read the response: it belongs to another sign-in")
 	}
 	// Responses of one provider that are sent to the callback of another would have the
@@ -228,7 +225,7 @@ func (p *Provider) claims(ctx context.Context, f *found, token *oauth2.Token, s 
 	if err != nil {
 		return nil, fmt.Errorf("check the id_token: %v", err)
 	}
-	if s.Nonce == "" || !SameSecret(id.Nonce, s.Nonce) {
+	if s.Nonce == "" || !credential.SameSecret(id.Nonce, s.Nonce) {
 		return nil, errors.New("check the id_token: it was made for another sign-in")
 	}
 	claims := map[string]any{}
@@ -362,17 +359,4 @@ func printable(text string, max int) bool {
 // readable reports whether a text is valid UTF-8 without control characters.
 func readable(text string, max int) bool {
 	return len(text) <= max && strings.IndexFunc(text, func(r rune) bool { return r < ' ' || r >= 0x7f && r < 0xa0 || r == '\uFFFD' }) < 0
-}
-
-// NewSecret returns 256 random bits in Base64: 43 characters.
-func NewSecret() string {
-	b := make([]byte, 32)
-	rand.Read(b)
-	return base64.RawURLEncoding.EncodeToString(b)
-}
-
-// SameSecret compares two secrets in a time that does not depend on where they differ.
-func SameSecret(a, b string) bool {
-	x, y := sha256.Sum256([]byte(a)), sha256.Sum256([]byte(b))
-	return subtle.ConstantTimeCompare(x[:], y[:]) == 1
 }
