@@ -28,24 +28,9 @@ func newBanList() *cobra.Command {
 		Long: `list shows the active bans, the latest first: the address, the rule, the reason, the end, and
 the number of rejected requests.` + reachHelp,
 	}
-	r, output := addReach(cmd), addOutput(cmd)
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		return r.withRemote(func(ctx context.Context, to *remote) error {
-			all, err := askList[bans.Shown](ctx, to, "/banned")
-			if err != nil {
-				return err
-			}
-			if output.value == "json" {
-				return writeJSON(cmd, all.raw)
-			}
-			t := newTable(cmd.OutOrStdout(), "CLIENT", "RULE", "SINCE", "UNTIL", "REFUSED", "WHO", "WHY")
-			for _, b := range all.items {
-				t.row(b.Network, orNone(b.Rule), ago(b.Since), b.Until.Local().Format(time.DateTime), strconv.Itoa(b.Refused), orNone(b.Who), orNone(b.Why))
-			}
-			return t.end()
-		})
-	}
-	return cmd
+	return withList(cmd, "/banned", []string{"CLIENT", "RULE", "SINCE", "UNTIL", "REFUSED", "WHO", "WHY"}, func(b *bans.Shown) []string {
+		return []string{b.Network, orNone(b.Rule), ago(b.Since), b.Until.Local().Format(time.DateTime), strconv.Itoa(b.Refused), orNone(b.Who), orNone(b.Why)}
+	})
 }
 
 func newBanAdd() *cobra.Command {

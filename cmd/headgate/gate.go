@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"net/url"
 	"strings"
 	"time"
 
@@ -83,24 +82,9 @@ person that --person names.` + reachHelp,
 
 func newGateTokenList() *cobra.Command {
 	cmd := &cobra.Command{Use: "list", Short: "List the tokens of applications", Long: "list shows all tokens of applications by name, without their text." + reachHelp, Example: "  headgate gate token list", Args: noArguments}
-	r, output := addReach(cmd), addOutput(cmd)
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		return r.withRemote(func(ctx context.Context, to *remote) error {
-			all, err := askList[gateToken](ctx, to, "/gate/tokens")
-			if err != nil {
-				return err
-			}
-			if output.value == "json" {
-				return writeJSON(cmd, all.raw)
-			}
-			t := newTable(cmd.OutOrStdout(), "NAME", "PERSON", "PROXIES", "PATHS", "EXPIRES", "USED", "FROM", "DESCRIPTION")
-			for _, k := range all.items {
-				t.row(k.Name, orNone(k.Person), orNone(strings.Join(k.Proxies, " ")), orNone(strings.Join(k.Paths, " ")), moment(k.Expires), moment(k.Used), orNone(k.UsedFrom), k.Description)
-			}
-			return t.end()
-		})
-	}
-	return cmd
+	return withList(cmd, "/gate/tokens", []string{"NAME", "PERSON", "PROXIES", "PATHS", "EXPIRES", "USED", "FROM", "DESCRIPTION"}, func(k *gateToken) []string {
+		return []string{k.Name, orNone(k.Person), orNone(strings.Join(k.Proxies, " ")), orNone(strings.Join(k.Paths, " ")), moment(k.Expires), moment(k.Used), orNone(k.UsedFrom), k.Description}
+	})
 }
 
 func newGateTokenRevoke() *cobra.Command {
@@ -109,14 +93,5 @@ func newGateTokenRevoke() *cobra.Command {
 		Long:    "revoke ends a token. Connections that use it are closed within two seconds on all machines." + reachHelp,
 		Example: "  headgate gate token revoke phone", Args: oneName("token"),
 	}
-	r, output := addReach(cmd), addOutput(cmd)
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		return r.withRemote(func(ctx context.Context, to *remote) error {
-			if err := to.call(ctx, http.MethodDelete, "/gate/tokens/"+url.PathEscape(args[0]), nil, nil); err != nil {
-				return err
-			}
-			return done(cmd, output, map[string]string{"revoked": args[0]}, "token %s revoked", args[0])
-		})
-	}
-	return cmd
+	return withDelete(cmd, "/gate/tokens/", "revoked", "token %s revoked")
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"net/url"
 	"strconv"
 	"time"
 
@@ -73,28 +72,13 @@ shows a button; the link is used when it is pressed, so previews of messages use
 
 func newGateLinkList() *cobra.Command {
 	cmd := &cobra.Command{Use: "list", Short: "List share links", Long: "list shows all share links, without their secrets." + reachHelp, Example: "  headgate gate link list", Args: noArguments}
-	r, output := addReach(cmd), addOutput(cmd)
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		return r.withRemote(func(ctx context.Context, to *remote) error {
-			all, err := askList[gateLink](ctx, to, "/gate/links")
-			if err != nil {
-				return err
-			}
-			if output.value == "json" {
-				return writeJSON(cmd, all.raw)
-			}
-			t := newTable(cmd.OutOrStdout(), "ID", "URL", "USES LEFT", "VISITS", "EXPIRES", "DESCRIPTION")
-			for _, l := range all.items {
-				left := "any"
-				if l.Used || l.Uses > 0 {
-					left = strconv.Itoa(l.Uses)
-				}
-				t.row(l.ID, l.URL, left, strconv.Itoa(l.Visits), moment(l.Expires), l.Description)
-			}
-			return t.end()
-		})
-	}
-	return cmd
+	return withList(cmd, "/gate/links", []string{"ID", "URL", "USES LEFT", "VISITS", "EXPIRES", "DESCRIPTION"}, func(l *gateLink) []string {
+		left := "any"
+		if l.Used || l.Uses > 0 {
+			left = strconv.Itoa(l.Uses)
+		}
+		return []string{l.ID, l.URL, left, strconv.Itoa(l.Visits), moment(l.Expires), l.Description}
+	})
 }
 
 func newGateLinkRevoke() *cobra.Command {
@@ -103,14 +87,5 @@ func newGateLinkRevoke() *cobra.Command {
 		Long:    "revoke ends a share link, also for the browsers that have opened it." + reachHelp,
 		Example: "  headgate gate link revoke 3f9a1c0b7d2e4f68", Args: oneName("link"),
 	}
-	r, output := addReach(cmd), addOutput(cmd)
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		return r.withRemote(func(ctx context.Context, to *remote) error {
-			if err := to.call(ctx, http.MethodDelete, "/gate/links/"+url.PathEscape(args[0]), nil, nil); err != nil {
-				return err
-			}
-			return done(cmd, output, map[string]string{"revoked": args[0]}, "link %s revoked", args[0])
-		})
-	}
-	return cmd
+	return withDelete(cmd, "/gate/links/", "revoked", "link %s revoked")
 }

@@ -49,24 +49,9 @@ func personPath(name string) string { return "/people/" + url.PathEscape(name) }
 func newPersonList() *cobra.Command {
 	cmd := &cobra.Command{Use: "list", Short: "List the people who are kept by headgate", Long: "list shows all people who are kept by headgate, by name." + reachHelp,
 		Example: "  headgate person list -o json", Args: noArguments}
-	r, output := addReach(cmd), addOutput(cmd)
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		return r.withRemote(func(ctx context.Context, to *remote) error {
-			all, err := askList[gatePerson](ctx, to, "/people")
-			if err != nil {
-				return err
-			}
-			if output.value == "json" {
-				return writeJSON(cmd, all.raw)
-			}
-			t := newTable(cmd.OutOrStdout(), "NAME", "FULL NAME", "E-MAIL", "GROUPS", "STATE", "PASSKEYS", "SESSIONS", "SIGNED IN")
-			for _, p := range all.items {
-				t.row(p.Name, orNone(p.FullName), orNone(p.Email), orNone(strings.Join(p.Groups, ",")), p.state(), strconv.Itoa(len(p.Passkeys)), strconv.Itoa(p.Sessions), moment(p.SignedIn))
-			}
-			return t.end()
-		})
-	}
-	return cmd
+	return withList(cmd, "/people", []string{"NAME", "FULL NAME", "E-MAIL", "GROUPS", "STATE", "PASSKEYS", "SESSIONS", "SIGNED IN"}, func(p *gatePerson) []string {
+		return []string{p.Name, orNone(p.FullName), orNone(p.Email), orNone(strings.Join(p.Groups, ",")), p.state(), strconv.Itoa(len(p.Passkeys)), strconv.Itoa(p.Sessions), moment(p.SignedIn)}
+	})
 }
 
 func (p *gatePerson) state() string {
@@ -172,16 +157,7 @@ func withInvitation(cmd *cobra.Command, how, format string) *cobra.Command {
 func newPersonRemove() *cobra.Command {
 	cmd := &cobra.Command{Use: "remove NAME", Short: "Remove a person", Long: "remove removes a person and ends all sessions of the person." + reachHelp,
 		Example: "  headgate person remove bob", Args: oneName("person")}
-	r, output := addReach(cmd), addOutput(cmd)
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		return r.withRemote(func(ctx context.Context, to *remote) error {
-			if err := to.call(ctx, http.MethodDelete, personPath(args[0]), nil, nil); err != nil {
-				return err
-			}
-			return done(cmd, output, map[string]string{"removed": args[0]}, "person %s removed", args[0])
-		})
-	}
-	return cmd
+	return withDelete(cmd, "/people/", "removed", "person %s removed")
 }
 
 // gateSession is a session of a person at applications, as the API has it.
@@ -199,40 +175,16 @@ type gateSession struct {
 func newPersonSessions() *cobra.Command {
 	cmd := &cobra.Command{Use: "sessions", Short: "List the sessions of people at applications", Long: "sessions shows who is signed in at applications, the newest sign-in first, from providers too." + reachHelp,
 		Example: "  headgate person sessions", Args: noArguments}
-	r, output := addReach(cmd), addOutput(cmd)
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		return r.withRemote(func(ctx context.Context, to *remote) error {
-			all, err := askList[gateSession](ctx, to, "/gate/sessions")
-			if err != nil {
-				return err
-			}
-			if output.value == "json" {
-				return writeJSON(cmd, all.raw)
-			}
-			t := newTable(cmd.OutOrStdout(), "SESSION", "PERSON", "NAME", "ADDRESS", "SIGNED IN", "SEEN", "APPLICATIONS")
-			for _, s := range all.items {
-				t.row(s.ID, s.Person, orNone(s.Title), orNone(s.Address), moment(s.Created), ago(s.Seen), orNone(strings.Join(s.Hosts, ",")))
-			}
-			return t.end()
-		})
-	}
-	return cmd
+	return withList(cmd, "/gate/sessions", []string{"SESSION", "PERSON", "NAME", "ADDRESS", "SIGNED IN", "SEEN", "APPLICATIONS"}, func(s *gateSession) []string {
+		return []string{s.ID, s.Person, orNone(s.Title), orNone(s.Address), moment(s.Created), ago(s.Seen), orNone(strings.Join(s.Hosts, ","))}
+	})
 }
 
 func newPersonEnd() *cobra.Command {
 	cmd := &cobra.Command{Use: "end SESSION", Short: "End a session of a person", Long: `end ends a session with those of all its applications. WebSockets and other long exchanges are cut.
 "headgate person sessions" lists the sessions.` + reachHelp,
 		Example: "  headgate person end 3f9a0c52d1e87b46", Args: oneName("session")}
-	r, output := addReach(cmd), addOutput(cmd)
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		return r.withRemote(func(ctx context.Context, to *remote) error {
-			if err := to.call(ctx, http.MethodDelete, "/gate/sessions/"+url.PathEscape(args[0]), nil, nil); err != nil {
-				return err
-			}
-			return done(cmd, output, map[string]string{"ended": args[0]}, "session %s ended", args[0])
-		})
-	}
-	return cmd
+	return withDelete(cmd, "/gate/sessions/", "ended", "session %s ended")
 }
 
 // gateOpening is a gate that is open, as the API has it.
@@ -273,37 +225,13 @@ most 24h. Servers learn nothing about people without a session. It is in the aud
 func newGateClose() *cobra.Command {
 	cmd := &cobra.Command{Use: "close HOST", Short: "Close the gate of a host again", Long: "close ends what \"headgate gate open\" has started." + reachHelp,
 		Example: "  headgate gate close wiki.example.com", Args: oneName("host")}
-	r, output := addReach(cmd), addOutput(cmd)
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		return r.withRemote(func(ctx context.Context, to *remote) error {
-			if err := to.call(ctx, http.MethodDelete, "/gate/openings/"+url.PathEscape(args[0]), nil, nil); err != nil {
-				return err
-			}
-			return done(cmd, output, map[string]string{"closed": args[0]}, "the gate of %s is closed", args[0])
-		})
-	}
-	return cmd
+	return withDelete(cmd, "/gate/openings/", "closed", "the gate of %s is closed")
 }
 
 func newGateList() *cobra.Command {
 	cmd := &cobra.Command{Use: "list", Short: "List the gates that are open", Long: "list shows the hosts whose gate is open for everyone, until when, and who opened it." + reachHelp,
 		Example: "  headgate gate list", Args: noArguments}
-	r, output := addReach(cmd), addOutput(cmd)
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		return r.withRemote(func(ctx context.Context, to *remote) error {
-			all, err := askList[gateOpening](ctx, to, "/gate/openings")
-			if err != nil {
-				return err
-			}
-			if output.value == "json" {
-				return writeJSON(cmd, all.raw)
-			}
-			t := newTable(cmd.OutOrStdout(), "HOST", "UNTIL", "WHO", "WHY")
-			for _, o := range all.items {
-				t.row(o.Host, moment(o.Until), o.Who, orNone(o.Why))
-			}
-			return t.end()
-		})
-	}
-	return cmd
+	return withList(cmd, "/gate/openings", []string{"HOST", "UNTIL", "WHO", "WHY"}, func(o *gateOpening) []string {
+		return []string{o.Host, moment(o.Until), o.Who, orNone(o.Why)}
+	})
 }
