@@ -158,7 +158,11 @@ func (a *API) startCutover(c *call, in *cutoverInput) (any, error) {
 	if a.Control == nil {
 		return nil, refuse("unavailable", "", "no configuration is active yet", "")
 	}
-	before := cutover.Measure(a.Control)
+	watched := in.Watch != nil && !c.dryRun
+	var before cutover.Before
+	if watched {
+		before = cutover.Measure(a.Control)
+	}
 	moved := &history.Cutover{}
 	e := &edit{call: c, action: "cutover.start", why: "cutover", cutover: moved}
 	e.make = func(docs config.Documents, now *config.Config) (config.Documents, error) {
@@ -179,7 +183,7 @@ func (a *API) startCutover(c *call, in *cutoverInput) (any, error) {
 	if c.dryRun {
 		return cutoverBody{State: "planned", Moves: movedPorts(moved.Moves), Held: []string{}, Change: &change}, nil
 	}
-	if in.Watch != nil && !change.Until.IsZero() {
+	if watched && !change.Until.IsZero() {
 		a.cutovers.replace(cutover.Start(a.Control, &watchDecisions{a, c.who, c.cause()}, ev.Revision, change.Until, limits, before))
 	} else {
 		a.cutovers.replace(nil)

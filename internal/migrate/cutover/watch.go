@@ -72,8 +72,10 @@ func Measure(c *control.Control) Before {
 }
 
 func healthyServers(c *control.Control) (n int) {
-	for _, p := range c.Status().Proxies {
-		n += p.Healthy
+	if p := c.Plan(); p != nil {
+		for _, s := range p.Proxies("") {
+			n += s.Healthy
+		}
 	}
 	return n
 }
