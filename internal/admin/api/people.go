@@ -101,16 +101,22 @@ func showPerson(p people.Person, sessions map[string]int) personBody {
 	return b
 }
 
-// keptPeople returns the people who are kept by headgate, and how many sessions each has by id.
-func (a *API) keptPeople() (*people.People, map[string]int, error) {
-	if _, err := a.running(); err != nil {
-		return nil, nil, err
+// keptPeople returns the people who are kept by headgate.
+func (a *API) keptPeople() (*people.People, error) {
+	engine, err := a.gate()
+	if err != nil {
+		return nil, err
 	}
+	return engine.People(), nil
+}
+
+// sessionCounts returns how many sessions each person has, by the id of the person.
+func (a *API) sessionCounts() map[string]int {
 	count := map[string]int{}
 	for _, s := range a.Control.Gate().Sessions() {
 		count[s.Person().ID]++
 	}
-	return a.Control.Gate().People(), count, nil
+	return count
 }
 
 // asPeople returns an operator as the one who changes people.
@@ -121,7 +127,7 @@ func (b *personBody) details() people.Details {
 }
 
 func (a *API) people(c *call) (any, error) {
-	kept, sessions, err := a.keptPeople()
+	kept, err := a.keptPeople()
 	if err != nil {
 		return nil, err
 	}
@@ -129,7 +135,7 @@ func (a *API) people(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	entries := make([]listed, 0, len(all))
+	entries, sessions := make([]listed, 0, len(all)), a.sessionCounts()
 	for _, p := range all {
 		entries = append(entries, listed{name: p.Name, text: p.FullName + " " + p.Email + " " + strings.Join(p.Groups, " "), value: showPerson(p, sessions),
 			keys: map[string]string{"name": p.Name, "email": p.Email, "created": p.Created.Format(time.RFC3339), "signed_in": p.SignedIn.Format(time.RFC3339)}})
@@ -138,7 +144,7 @@ func (a *API) people(c *call) (any, error) {
 }
 
 func (a *API) person(c *call) (any, error) {
-	kept, sessions, err := a.keptPeople()
+	kept, err := a.keptPeople()
 	if err != nil {
 		return nil, err
 	}
@@ -146,11 +152,11 @@ func (a *API) person(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return showPerson(p, sessions), nil
+	return showPerson(p, a.sessionCounts()), nil
 }
 
 func (a *API) addPerson(c *call, in *personBody) (any, error) {
-	kept, sessions, err := a.keptPeople()
+	kept, err := a.keptPeople()
 	if err != nil {
 		return nil, err
 	}
@@ -159,11 +165,11 @@ func (a *API) addPerson(c *call, in *personBody) (any, error) {
 		return nil, err
 	}
 	c.w.Header().Set("Location", Prefix+"/people/"+p.Name)
-	return showPerson(p, sessions), nil
+	return showPerson(p, a.sessionCounts()), nil
 }
 
 func (a *API) putPerson(c *call, in *personBody) (any, error) {
-	kept, sessions, err := a.keptPeople()
+	kept, err := a.keptPeople()
 	if err != nil {
 		return nil, err
 	}
@@ -174,11 +180,11 @@ func (a *API) putPerson(c *call, in *personBody) (any, error) {
 	if err != nil {
 		return nil, c.late(err, a.person)
 	}
-	return showPerson(p, sessions), nil
+	return showPerson(p, a.sessionCounts()), nil
 }
 
 func (a *API) removePerson(c *call) (any, error) {
-	kept, _, err := a.keptPeople()
+	kept, err := a.keptPeople()
 	if err != nil {
 		return nil, err
 	}
@@ -215,7 +221,7 @@ func (a *API) resetPerson(c *call, in *inviteInput) (any, error) {
 type inviting func(*people.People, context.Context, people.By, string, time.Duration, bool) (string, time.Time, error)
 
 func (a *API) invite(c *call, in *inviteInput, do inviting) (any, error) {
-	kept, _, err := a.keptPeople()
+	kept, err := a.keptPeople()
 	if err != nil {
 		return nil, err
 	}
@@ -238,7 +244,7 @@ func (a *API) invite(c *call, in *inviteInput, do inviting) (any, error) {
 }
 
 func (a *API) withdrawInvitation(c *call) (any, error) {
-	kept, _, err := a.keptPeople()
+	kept, err := a.keptPeople()
 	if err != nil {
 		return nil, err
 	}
@@ -256,7 +262,7 @@ type groupBody struct {
 }
 
 func (a *API) peopleGroups(c *call) (any, error) {
-	kept, _, err := a.keptPeople()
+	kept, err := a.keptPeople()
 	if err != nil {
 		return nil, err
 	}
@@ -333,11 +339,12 @@ func showPersonSession(s *gate.Session) personSession {
 }
 
 func (a *API) personSessions(c *call) (any, error) {
-	if _, err := a.running(); err != nil {
+	engine, err := a.gate()
+	if err != nil {
 		return nil, err
 	}
 	var entries []listed
-	for _, s := range a.Control.Gate().Sessions() {
+	for _, s := range engine.Sessions() {
 		b := showPersonSession(s)
 		entries = append(entries, listed{name: b.ID, text: b.Person + " " + b.Title + " " + b.Address + " " + strings.Join(b.Hosts, " "), value: b,
 			keys: map[string]string{"created": b.Created.Format(time.RFC3339), "seen": b.Seen.Format(time.RFC3339), "person": b.Person}})
@@ -346,17 +353,18 @@ func (a *API) personSessions(c *call) (any, error) {
 }
 
 func (a *API) endPersonSession(c *call) (any, error) {
-	if _, err := a.running(); err != nil {
+	engine, err := a.gate()
+	if err != nil {
 		return nil, err
 	}
-	s := a.Control.Gate().Session(c.name())
+	s := engine.Session(c.name())
 	if s == nil {
 		return nil, refuse("not_found", "", "there is no such session", "GET /gate/sessions lists them")
 	}
 	if c.dryRun {
 		return nil, nil
 	}
-	if err := a.Control.Gate().SignOut(s, c.who.Name); err != nil {
+	if err := engine.SignOut(s, c.who.Name); err != nil {
 		return nil, refuse("unavailable", "", "the session cannot be ended: "+err.Error(), "try again")
 	}
 	c.note("person.session_end", "person "+s.Person().ID, "")
@@ -424,18 +432,20 @@ type openingInput struct {
 }
 
 func (a *API) openings(c *call) (any, error) {
-	if _, err := a.running(); err != nil {
+	engine, err := a.gate()
+	if err != nil {
 		return nil, err
 	}
 	var entries []listed
-	for _, o := range a.Control.Gate().Openings() {
+	for _, o := range engine.Openings() {
 		entries = append(entries, listed{name: o.Host, text: o.Who + " " + o.Why, value: o, keys: map[string]string{"host": o.Host}})
 	}
 	return c.list(entries)
 }
 
 func (a *API) openGate(c *call, in *openingInput) (any, error) {
-	if _, err := a.running(); err != nil {
+	engine, err := a.gate()
+	if err != nil {
 		return nil, err
 	}
 	d, err := time.ParseDuration(in.For)
@@ -446,7 +456,7 @@ func (a *API) openGate(c *call, in *openingInput) (any, error) {
 	if !a.gatedHost(host) {
 		return nil, refuse("not_found", "", "no proxy with a gate has the host "+host, "GET /gate lists the proxies with a gate")
 	}
-	o, err := a.Control.Gate().Open(host, d, c.who.Name, in.Why, c.who.Audit, c.dryRun)
+	o, err := engine.Open(host, d, c.who.Name, in.Why, c.who.Audit, c.dryRun)
 	if err != nil {
 		return nil, refuse("unavailable", "", "the gate cannot be opened: "+err.Error(), "try again")
 	}
@@ -467,10 +477,11 @@ func (a *API) gatedHost(host string) bool {
 }
 
 func (a *API) closeGate(c *call) (any, error) {
-	if _, err := a.running(); err != nil {
+	engine, err := a.gate()
+	if err != nil {
 		return nil, err
 	}
-	found, err := a.Control.Gate().CloseOpening(c.name(), c.who.Name, c.who.Audit, c.dryRun)
+	found, err := engine.CloseOpening(c.name(), c.who.Name, c.who.Audit, c.dryRun)
 	if err != nil {
 		return nil, refuse("unavailable", "", "the gate cannot be closed: "+err.Error(), "try again")
 	}
