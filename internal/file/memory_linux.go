@@ -1,4 +1,4 @@
-package local
+package file
 
 import (
 	"os"
@@ -6,11 +6,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// memoryFile returns a file that has no name and ends with its last descriptor.
-func memoryFile() (*os.File, error) {
-	fd, err := unix.MemfdCreate("headgate-state", unix.MFD_CLOEXEC)
+// Memory returns a file that has no name and ends with its last descriptor.
+func Memory() (*os.File, error) {
+	fd, err := unix.MemfdCreate("headgate", unix.MFD_CLOEXEC)
 	if err != nil {
 		return nil, os.NewSyscallError("memfd_create", err)
 	}
-	return os.NewFile(uintptr(fd), "state in memory"), nil
+	return os.NewFile(uintptr(fd), "file in memory"), nil
 }

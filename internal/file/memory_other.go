@@ -1,13 +1,13 @@
 //go:build !linux
 
-package local
+package file
 
 import "os"
 
-// memoryFile returns a file that other programs cannot find. If the system allows removing
+// Memory returns a file that other programs cannot find. If the system allows removing
 // open files, it disappears with its last descriptor, else with the temporary ones.
-func memoryFile() (*os.File, error) {
-	f, err := os.CreateTemp("", "headgate-state-*")
+func Memory() (*os.File, error) {
+	f, err := os.CreateTemp("", "headgate-*")
 	if err == nil {
 		os.Remove(f.Name())
 	}

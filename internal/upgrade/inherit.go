@@ -83,9 +83,7 @@ func Inherit(l Link, version string) (*Inheritance, error) {
 
 func (h *Inheritance) keepFiles(names []string, files []*os.File) error {
 	if len(names) != len(files) {
-		for _, f := range files {
-			f.Close()
-		}
+		closeAll(files)
 		return fmt.Errorf("got %d descriptors for %d names; the limit of open files may be too low", len(files), len(names))
 	}
 	for i, name := range names {
@@ -279,9 +277,7 @@ func (s *Successor) Send(p Part) error { return sendPart(s.Link, p) }
 func (s *Successor) Stopped() bool {
 	for {
 		m, files, err := s.Link.Receive()
-		for _, f := range files {
-			f.Close()
-		}
+		closeAll(files)
 		if err != nil {
 			return false
 		}

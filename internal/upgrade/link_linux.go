@@ -83,20 +83,6 @@ func (p *pipe) Send(m *Message, files []*os.File) error {
 	return err
 }
 
-// memoryFile returns a file in memory with data. It ends with its last descriptor.
-func memoryFile(data []byte) (*os.File, error) {
-	fd, err := unix.MemfdCreate("headgate-upgrade", unix.MFD_CLOEXEC)
-	if err != nil {
-		return nil, os.NewSyscallError("memfd_create", err)
-	}
-	f := os.NewFile(uintptr(fd), "state of an upgrade")
-	if _, err := f.Write(data); err != nil {
-		f.Close()
-		return nil, err
-	}
-	return f, nil
-}
-
 // descriptor returns the number of a file's descriptor. File.Fd may set it to blocking,
 // which everybody who shares it would notice.
 func descriptor(f *os.File) (fd int, err error) {
@@ -126,9 +112,7 @@ func (p *pipe) Receive() (*Message, []*os.File, error) {
 		m, ferr = decode(data[:n])
 	}
 	if ferr != nil {
-		for _, f := range files {
-			f.Close()
-		}
+		closeAll(files)
 		return nil, nil, ferr
 	}
 	return m, files, nil

@@ -2,10 +2,7 @@
 
 package upgrade
 
-import (
-	"errors"
-	"os"
-)
+import "errors"
 
 // Supported says that this system cannot replace a process without closing sockets.
 const Supported = false
@@ -24,5 +21,3 @@ func Connect() (Link, error) { return nil, errUnsupported }
 
 // Start returns an error.
 func Start(string) (Process, Link, error) { return nil, nil, errUnsupported }
-
-func memoryFile([]byte) (*os.File, error) { return nil, errUnsupported }

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
+
+	"headgate/internal/file"
 )
 
 // Protocol is the version of the messages that this program sends, ReadableFrom the oldest
@@ -134,6 +136,19 @@ func sendPart(l Link, p Part) error {
 		}
 	}
 	return nil
+}
+
+// memoryFile returns a file in memory with data.
+func memoryFile(data []byte) (*os.File, error) {
+	f, err := file.Memory()
+	if err != nil {
+		return nil, err
+	}
+	if _, err := f.Write(data); err != nil {
+		f.Close()
+		return nil, err
+	}
+	return f, nil
 }
 
 // readPiece returns the piece of a part that came with a message, of at most limit bytes. It

@@ -178,9 +178,7 @@ func (o *Old) handOver(s *Successor, h *Handover) error {
 // expect receives the next message, which must be of a kind.
 func expect(s *Successor, kind string) (*Message, error) {
 	m, files, err := s.Link.Receive()
-	for _, f := range files {
-		f.Close()
-	}
+	closeAll(files)
 	switch {
 	case err != nil:
 		return nil, ended(s, err)
@@ -233,9 +231,7 @@ func broken(err error) bool {
 func lastWords(l Link) string {
 	for range 2 {
 		m, files, err := l.Receive()
-		for _, f := range files {
-			f.Close()
-		}
+		closeAll(files)
 		switch {
 		case err == nil && m.Kind == kindFailed:
 			return m.Reason

@@ -231,7 +231,7 @@ func (s *Store) openMemoryLocked() error {
 }
 
 func memoryDB(data []byte) (db *bbolt.DB, raw *os.File, err error) {
-	f, err := memoryFile()
+	f, err := file.Memory()
 	if err != nil {
 		return nil, nil, err
 	}
