@@ -67,7 +67,7 @@ type Event struct {
 	Provider string
 	// Address is the client's.
 	Address netip.Addr
-	// Method is how somebody signed in who is kept by headgate, "" for others.
+	// Method is how a person who is kept by headgate signed in, "" for others.
 	Method string
 	// Cause is why it failed, in one line.
 	Cause string

@@ -99,10 +99,11 @@ func (e *Engine) CreateLink(address string, l Link, dry bool) (*Link, string, er
 		return nil, "", &Invalid{"url", "a link is for a path, with all queries", "remove ? and what follows it"}
 	case l.Uses < 0 || l.Uses > maxUses:
 		return nil, "", &Invalid{"uses", "invalid number of uses", fmt.Sprintf("write 0 for any number, or up to %d", maxUses)}
-	case len(l.Description) > 1024 || strings.ContainsFunc(l.Description, func(r rune) bool { return r < ' ' }):
-		return nil, "", &Invalid{"description", "the description is too long or contains control characters", "shorten it"}
 	case !l.Expires.After(time.Now()) || time.Until(l.Expires) > MaxLinkAge:
 		return nil, "", &Invalid{"expires", "the time is not in the next 366 days", "write another time"}
+	}
+	if err := checkDescription(l.Description); err != nil {
+		return nil, "", err
 	}
 	if _, err := NormalPath(path); err != nil {
 		return nil, "", &Invalid{"url", err.Error(), "write another path"}

@@ -32,8 +32,8 @@ func localPerson(l *people.Listed) *Person {
 	return p.ready()
 }
 
-// localIssuer is what stands in the place of a provider's URL in sessions of people kept by
-// headgate. Sessions of another generation do not count.
+// localIssuer replaces a provider's URL in sessions of people kept by headgate. Sessions of
+// another generation do not count.
 func localIssuer(l *people.Listed) string { return people.Provider + ":" + strconv.Itoa(l.Generation) }
 
 // knows reports whether a session of a person kept by headgate counts.

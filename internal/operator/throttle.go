@@ -10,7 +10,7 @@ import (
 	"headgate/internal/credential"
 )
 
-// How often somebody may try to sign in. Both bounds count every attempt, also one that
+// How often a client may try to sign in. Both bounds count every attempt, also one that
 // succeeds. That of a user is wider, because others can use it up, and is not for who
 // comes from a known address.
 const (

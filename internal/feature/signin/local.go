@@ -44,7 +44,7 @@ func returnFields(back gate.Return) (fields []page.Field) {
 // maxLogin is how much of a login is shown again, in bytes.
 const maxLogin = 256
 
-// password signs somebody in with a password and a code.
+// password signs a person in with a password and a code.
 func (v *visit) password(form url.Values) *exchange.Answer {
 	back := v.knownBack()
 	login := form.Get("login")

@@ -27,7 +27,7 @@ func (v *visit) askPasskey(back gate.Return) []page.Form {
 	return []page.Form{{Action: passkeyPath, Fields: fields, Ask: "get", Options: q.Options, Button: v.texts.PasskeySignIn}}
 }
 
-// passkey signs somebody in with a passkey.
+// passkey signs a person in with a passkey.
 func (v *visit) passkey(form url.Values) *exchange.Answer {
 	back := v.knownBack()
 	in, err := v.engine.Passkey(gate.ClientOf(v.ex), form.Get("question"), form.Get("answer"), v.cookies.SignIn)

@@ -25,7 +25,7 @@ type Passkey struct {
 	Host string `json:"host"`
 	// Synced is whether the device keeps it with its other devices.
 	Synced bool `json:"synced"`
-	// Created is when it was made, and Used when somebody signed in with it last.
+	// Created is when it was made, and Used when it was used to sign in last.
 	Created time.Time `json:"created"`
 	Used    time.Time `json:"used,omitzero"`
 }

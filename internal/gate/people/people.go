@@ -26,8 +26,7 @@ import (
 	"headgate/internal/store"
 )
 
-// Provider is what stands in the place of a provider's name for people kept by headgate:
-// their ids are local/NAME.
+// Provider replaces a provider's name for people kept by headgate: their ids are local/NAME.
 const Provider = "local"
 
 // Error is why something was refused. The API and the command line show it.

@@ -11,7 +11,7 @@ import (
 	"headgate/internal/store"
 )
 
-// Attempt is what somebody signs in with.
+// Attempt is what a client signs in with.
 type Attempt struct {
 	// Login is the name or the e-mail address.
 	Login string
@@ -84,7 +84,7 @@ func (p *People) SignIn(ctx context.Context, in Attempt) (*SignedIn, error) {
 }
 
 // find returns the account of a login, and the name by which attempts are counted. Where
-// there is none, the account is an empty one that lets nobody in.
+// there is none, the account is an empty one that no password opens.
 func (p *People) find(ctx context.Context, login string) (*account, store.Revision, string, error) {
 	name := strings.ToLower(strings.TrimSpace(login))
 	counted := name
