@@ -14,7 +14,7 @@ type Config struct {
 	File string `json:"file" required:"true" max:"4096" example:"greeting.txt"`
 }
 
-// Off reports whether nobody is greeted.
+// Off reports whether no greeting is added.
 func (c *Config) Off() bool { return !c.Enabled }
 
 // Check tells what is wrong with the settings.
