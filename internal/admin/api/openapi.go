@@ -35,7 +35,7 @@ var placeholder = regexp.MustCompile(`\{([a-z]+)\}`)
 // Document returns the OpenAPI 3.1 document of the table as JSON. Every field needs a
 // comment, and every type a unique name; the error lists those that have none.
 func (a *API) Document(comments *schema.Comments) ([]byte, error) {
-	d := &specification{schemas: bag{}, types: map[string]reflect.Type{}, comments: comments}
+	d := &specification{schemas: bag{}, refusals: bag{}, types: map[string]reflect.Type{}, comments: comments}
 	paths := bag{}
 	for _, r := range a.rows {
 		path, ok := paths[Prefix+r.path].(bag)
@@ -49,14 +49,15 @@ func (a *API) Document(comments *schema.Comments) ([]byte, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
-	enc.SetIndent("", "  ")
+	enc.SetIndent("", "\t")
 	err := enc.Encode(bag{
 		"openapi": "3.1.0",
 		"info":    bag{"title": "headgate", "version": "v1", "description": "The management API of headgate."},
 		"servers": []bag{{"url": "/"}},
 		"paths":   paths,
 		"components": bag{
-			"schemas": d.schemas,
+			"schemas":   d.schemas,
+			"responses": d.refusals,
 			"securitySchemes": bag{
 				"token":   bag{"type": "http", "scheme": "bearer", "description": "A token, which begins with hg_."},
 				"cookie":  bag{"type": "apiKey", "in": "cookie", "name": Cookie},
@@ -71,6 +72,7 @@ func (a *API) Document(comments *schema.Comments) ([]byte, error) {
 // specification collects the schemas that operations refer to.
 type specification struct {
 	schemas  bag
+	refusals bag                     // the responses of refusals, by name
 	types    map[string]reflect.Type // what the schemas are of, by name
 	comments *schema.Comments
 	failed   error // the first field without a comment, or the first name that two types have
@@ -145,9 +147,6 @@ func parameters(r *row) []bag {
 }
 
 func (d *specification) responses(r *row) bag {
-	refused := func(what string) bag {
-		return bag{"description": what, "content": bag{"application/problem+json": bag{"schema": ref("problem")}}}
-	}
 	all := bag{}
 	status := r.status
 	content := bag{}
@@ -182,9 +181,17 @@ func (d *specification) responses(r *row) bag {
 		all["200"] = dry
 	}
 	for _, code := range r.statuses() {
-		all[strconv.Itoa(code)] = refused(http.StatusText(code))
+		all[strconv.Itoa(code)] = d.refusal(code)
 	}
 	return all
+}
+
+// refusal adds the response of a refusal to those that operations share, and refers to it.
+func (d *specification) refusal(status int) bag {
+	text := http.StatusText(status)
+	name := strings.ReplaceAll(text, " ", "")
+	d.refusals[name] = bag{"description": text, "content": bag{"application/problem+json": bag{"schema": ref("problem")}}}
+	return bag{"$ref": "#/components/responses/" + name}
 }
 
 // statuses returns those of the refusals that a row may answer with.
