@@ -88,6 +88,7 @@ func execute(args []string, s stdio) int {
 
 // newRoot returns the command line with all commands.
 func newRoot() *cobra.Command {
+	var version bool
 	root := &cobra.Command{
 		Use:   "headgate",
 		Short: "A reverse proxy: one configuration, live, exact and fast",
@@ -104,25 +105,27 @@ meantime.`,
   headgate validate --config headgate.yaml        check a configuration
   headgate run --config headgate.yaml             serve`,
 		SilenceUsage:               true,
-		Version:                    thisBuild().line(),
 		SuggestionsMinimumDistance: 2,
 		SilenceErrors:              true,
 		Args:                       cobra.ArbitraryArgs,
 		PersistentPreRunE:          func(cmd *cobra.Command, _ []string) error { return setFromEnvironment(cmd.Flags()) },
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				return cmd.Help()
+			switch {
+			case version:
+				_, err := fmt.Fprintln(cmd.OutOrStdout(), thisBuild().line())
+				return err
+			case len(args) > 0:
+				return unknownCommand(cmd, args[0])
 			}
-			return unknownCommand(cmd, args[0])
+			return cmd.Help()
 		},
 	}
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &exitError{exitUsage, err} })
 	root.AddCommand(newRun(openServer), newValidate(), newFormat(), newExplain(), newSchema(), newHashPassword(), newDemo(openServer), newRespond(), newHealth(), newStatus(), newImport(), newCompare(), newDocker(), newDiff(), newVersion(), newManual())
 	root.AddCommand(newUser(), newPerson(), newToken(), newLogsCommand(), newEvents(), newBackup(), newRestore(), newACME(), newCertificate())
 	root.AddCommand(newApply(), newPlan(), newConfirm(), newRevert(), newRollback(), newRevisions(), newPurge(), newPort(), newServer(), newStore(), newNode(), newBan(), newGate(), newLists(), newNotice(), newCutover(), newUpgrade())
-	root.SetVersionTemplate("{{.Version}}\n")
 	root.InitDefaultHelpCmd()
-	root.InitDefaultVersionFlag()
+	root.Flags().BoolVarP(&version, "version", "v", false, "version for headgate")
 	for _, c := range root.Commands() {
 		if c.Name() == "help" {
 			c.Run, c.RunE = nil, func(_ *cobra.Command, args []string) error { return helpOn(root, args) }

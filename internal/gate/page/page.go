@@ -4,11 +4,9 @@
 package page
 
 import (
-	"bytes"
 	"crypto/sha256"
 	_ "embed"
 	"encoding/base64"
-	"html/template"
 	"sync"
 
 	"headgate/internal/exchange"
@@ -85,26 +83,11 @@ type Input struct {
 // Field is a field of a form.
 type Field struct{ Name, Value string }
 
-//go:embed page.html
-var source string
-
 //go:embed page.css
 var style string
 
 //go:embed passkey.js
 var script string
-
-// parsed is the template, which is parsed once.
-var parsed = sync.OnceValue(func() *template.Template {
-	return template.Must(template.New("page").Funcs(template.FuncMap{
-		"style":  func() template.CSS { return template.CSS(style) },
-		"script": func() template.JS { return template.JS(script) },
-		// Addresses are made by headgate and checked where they came in.
-		"trusted": func(u string) template.URL { return template.URL(u) },
-		"qr":      qrCode,
-		"spaced":  spaced,
-	}).Parse(source))
-})
 
 // policies are the values of Content-Security-Policy.
 var policies = sync.OnceValue(func() (p struct{ page, framed, passkeys string }) {
@@ -115,15 +98,6 @@ var policies = sync.OnceValue(func() (p struct{ page, framed, passkeys string })
 	p.passkeys = p.page + "; script-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
 	return p
 })
-
-// HTML returns the page.
-func (v *View) HTML() []byte {
-	var b bytes.Buffer
-	if err := parsed().Execute(&b, v); err != nil {
-		panic("page: " + err.Error()) // the template has nothing that can fail
-	}
-	return b.Bytes()
-}
 
 // Answer returns the page as an answer with the status of a reason, 200 for None. Framed is
 // whether it may be shown in a frame of another page. Fields are added.

@@ -2,10 +2,11 @@ package page
 
 import (
 	"fmt"
-	"html/template"
 	"strings"
 
 	"rsc.io/qr"
+
+	m "headgate/internal/markup"
 )
 
 // quiet is the width of the margin around a QR code, in modules (ISO/IEC 18004).
@@ -13,10 +14,10 @@ const quiet = 4
 
 // qrCode returns the QR code of a text as an SVG image with a name. It is black on white in
 // dark mode, too: many cameras read no other. A text that is too long has none.
-func qrCode(text, name string) (template.HTML, error) {
+func qrCode(text, name string) m.List {
 	c, err := qr.Encode(text, qr.M)
 	if err != nil {
-		return "", nil
+		return nil
 	}
 	var path strings.Builder
 	for y := range c.Size {
@@ -31,8 +32,10 @@ func qrCode(text, name string) (template.HTML, error) {
 		}
 	}
 	size := c.Size + 2*quiet
-	return template.HTML(fmt.Sprintf(`<svg class="qr" role="img" aria-label="%s" viewBox="0 0 %d %d"><path fill="#fff" d="M0 0h%dv%dH0z"/><path d="%s"/></svg>`,
-		template.HTMLEscapeString(name), size, size, size, size, path.String())), nil
+	return m.List{m.El("svg", m.Class("qr"), m.At("role", "img"), m.At("aria-label", name), m.At("viewBox", fmt.Sprintf("0 0 %d %d", size, size)),
+		m.El("path", m.At("fill", "#fff"), m.At("d", fmt.Sprintf("M0 0h%dv%dH0z", size, size))),
+		m.El("path", m.At("d", path.String())),
+	)}
 }
 
 // spaced returns a secret in groups of four characters, as people copy it.

@@ -3,7 +3,6 @@ package compare
 import (
 	"cmp"
 	"fmt"
-	"html/template"
 	"io"
 	"slices"
 	"strings"
@@ -195,32 +194,3 @@ func (r *Report) WriteText(w io.Writer) error {
 // visible takes characters out of a text that a terminal obeys or that turn its order
 // about.
 func visible(s string) string { return shown.Text(s, '\uFFFD') }
-
-// WriteHTML writes the report as a page that needs nothing else.
-func (r *Report) WriteHTML(w io.Writer) error { return page.Execute(w, r) }
-
-var page = template.Must(template.New("compare").Parse(`<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width,initial-scale=1">
-<title>Comparison: {{.Percent}} % alike</title><style>
-:root{color-scheme:light dark;--line:#d5dbe1;--soft:#5b6875;--bad:#b3261e;--warn:#8a5a00}
-@media(prefers-color-scheme:dark){:root{--line:#2c353f;--soft:#98a5b3;--bad:#ff8a80;--warn:#ffc266}}
-body{font:16px/1.5 system-ui,sans-serif;max-width:70rem;margin:3rem auto;padding:0 1.25rem}
-h1{font-size:1.6rem;margin:0}h2{font-size:1.15rem;margin:2.25rem 0 .5rem}
-p,li{color:var(--soft)}table{border-collapse:collapse;width:100%;font-size:.9rem}
-th,td{text-align:left;vertical-align:top;padding:.4rem .75rem .4rem 0;border-top:1px solid var(--line);overflow-wrap:anywhere}
-code{font:13px ui-monospace,monospace}.breaks{color:var(--bad);font-weight:600}.differs{color:var(--warn);font-weight:600}
-</style></head><body><main>
-<h1>{{.Percent}} % alike</h1>
-<p>{{.Ready}} of {{.Requests}} requests are answered alike. Old: {{.Old.HTTP}} {{.Old.HTTPS}}; new: {{.New.HTTP}} {{.New.HTTPS}}. {{.Began.Format "2006-01-02 15:04 MST"}}</p>
-{{range .Notes}}<p>{{.}}</p>{{end}}
-{{range .Proxies}}<h2>{{if .Proxy}}{{.Proxy}}{{else}}No proxy of ours{{end}}: {{.Percent}} %</h2>
-<p>{{.Ready}} of {{.Requests}} requests</p>
-{{if .Reasons}}<table><thead><tr><th scope="col">Weight</th><th scope="col">About</th><th scope="col">What</th><th scope="col">Requests</th></tr></thead><tbody>
-{{range .Reasons}}<tr><td class="{{.Weight}}">{{.Weight}}</td><td>{{.Kind}}</td><td>{{.Text}}<br><code>{{.Example}}</code></td><td>{{.Requests}}</td></tr>
-{{end}}</tbody></table>{{end}}{{end}}
-<h2>Every request with a difference</h2>
-<table><thead><tr><th scope="col">Request</th><th scope="col">Old</th><th scope="col">New</th><th scope="col">Differences</th></tr></thead><tbody>
-{{range .Results}}<tr><td><code>{{.Request.Method}} {{.Request.URL}}</code></td><td>{{.Old.Status}}{{.Old.Error}}</td><td>{{.New.Status}}{{.New.Error}}</td><td>{{range .Differences}}<span class="{{.Weight}}">{{.Text}}</span><br>{{end}}</td></tr>
-{{end}}</tbody></table>
-</main></body></html>
-`))

@@ -8,8 +8,6 @@ package importer
 import (
 	"cmp"
 	"fmt"
-	"html/template"
-	"io"
 	"slices"
 	"strings"
 )
@@ -123,25 +121,3 @@ func (r *Report) Summary() string {
 	return fmt.Sprintf("%d directives: %d the same, %d close, %d ignored, %d not possible",
 		len(r.Entries), r.Counts[Same], r.Counts[Close], r.Counts[Ignored], r.Counts[Impossible])
 }
-
-// page is the report for people. It asks nobody for anything.
-var page = template.Must(template.New("report").Parse(`<!doctype html>
-<html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">
-<title>Import of a {{.Source}} configuration</title>
-<style>
-body { font: 16px/1.5 system-ui, sans-serif; max-width: 70rem; margin: 2rem auto; padding: 0 1rem; color: #1a1a1a; background: #fff }
-table { border-collapse: collapse; width: 100% } td, th { text-align: left; vertical-align: top; padding: .3rem .6rem; border-bottom: 1px solid #ddd }
-code { white-space: pre-wrap; overflow-wrap: anywhere } .not_possible { background: #fde8e8 } .close { background: #fef6dc }
-@media (prefers-color-scheme: dark) { body { color: #eee; background: #161616 } td, th { border-color: #444 } .not_possible { background: #4a1f1f } .close { background: #46391a } }
-</style>
-<h1>Import of a {{.Source}} configuration</h1>
-<p>{{.Summary}}</p>
-{{if .Check}}<h2>Look at these</h2><ul>{{range .Check}}<li>{{.}}</li>{{end}}</ul>{{end}}
-<h2>Every directive</h2>
-<table><thead><tr><th scope="col">Where</th><th scope="col">Directive</th><th scope="col">Verdict</th><th scope="col">Field</th><th scope="col">Why</th></tr></thead>
-<tbody>{{range .Entries}}<tr class="{{.Verdict}}"><td>{{.File}}:{{.Line}}</td><td><code>{{.Directive}}</code></td><td>{{.Verdict}}</td><td>{{range .Became}}<code>{{.}}</code> {{end}}</td><td>{{.Note}}</td></tr>
-{{end}}</tbody></table></html>
-`))
-
-// WriteHTML writes the report as a page.
-func (r *Report) WriteHTML(w io.Writer) error { return page.Execute(w, r) }
