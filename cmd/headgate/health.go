@@ -23,15 +23,27 @@ func newHealth() *cobra.Command {
 		Use:   "health",
 		Short: "Check health",
 		Long: `health queries the health endpoint of a headgate. It exits with 0 if headgate is healthy,
-and with 1 if it is not or does not respond. Container images use it as their health check.` + reachHelp,
+and with 1 if it is not or does not respond. Container images use it as their health check.
+
+With --ready it reports whether this machine should get requests: all its ports listen, and it
+is neither stopping nor drained (see "headgate node drain"). The servers behind it have no
+influence. Load balancers and keepalived use this check.` + reachHelp,
 		Example: `  headgate health
+  headgate health --ready
   headgate health --page readyz --admin 127.0.0.1:9080`,
 		Args: noArguments,
 	}
 	r := addReach(cmd)
 	page := newChoice("healthz", "livez", "readyz")
 	cmd.Flags().Var(page, "page", "health endpoint to query")
+	ready := cmd.Flags().Bool("ready", false, "check whether this machine should get requests; the same as --page readyz")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		if *ready {
+			if cmd.Flags().Changed("page") {
+				return usage("--ready and --page exclude each other")
+			}
+			page.value = "readyz"
+		}
 		ctx, cancel := context.WithTimeout(cmd.Context(), healthTimeout)
 		defer cancel()
 		to, err := r.openHealth(ctx)

@@ -47,7 +47,7 @@ func openServer(o serverOptions) (server, error) {
 	var replace *replacer
 	m := openManagement(o, c, w, func() *replacer { return replace })
 	options := admin.Options{
-		Log: o.log, Instance: newInstance(o), Metrics: c.Metrics(), Ready: c.Ready, Listen: inheritListener(o.inherited, o.activated), Begin: open, API: m.api, Console: console.New(), Hosts: adminHosts(c),
+		Log: o.log, Instance: newInstance(o), Metrics: c.Metrics(), NotReady: c.NotReady, Listen: inheritListener(o.inherited, o.activated), Begin: open, API: m.api, Console: console.New(), Hosts: adminHosts(c),
 		Status: func(proxy string) any {
 			s := c.StatusOf(proxy)
 			if proxy != "" && len(s.Proxies)+len(s.TCPProxies)+len(s.UDPProxies) == 0 {

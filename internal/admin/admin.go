@@ -56,9 +56,9 @@ type Options struct {
 	Log *slog.Logger
 	// Metrics answers /metrics.
 	Metrics http.Handler
-	// Ready reports whether requests are taken: a plan was applied and nothing
-	// is being stopped. It may be called by several goroutines at once.
-	Ready func() bool
+	// NotReady returns why load balancers should send no requests here, "" if they should.
+	// It may be called by several goroutines at once.
+	NotReady func() string
 	// Listen opens an address, beside the listener that serves now and is closed
 	// if the change is committed; that is nil if there is none. Nil opens
 	// addresses that do not overlap with it only.

@@ -32,9 +32,14 @@ func start(t *testing.T) (*Server, *atomic.Bool) {
 	s := New(Options{
 		Log:     slog.New(slog.DiscardHandler),
 		Metrics: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "numbers 1\n") }),
-		Ready:   ready.Load,
-		Status:  func(string) any { return map[string]string{"state": "serving"} },
-		Hosts:   func() []string { return []string{"gate.example.com"} },
+		NotReady: func() string {
+			if ready.Load() {
+				return ""
+			}
+			return "starting"
+		},
+		Status: func(string) any { return map[string]string{"state": "serving"} },
+		Hosts:  func() []string { return []string{"gate.example.com"} },
 	})
 	if err := move(s, anyPort); err != nil {
 		t.Fatal(err)
@@ -104,7 +109,7 @@ func TestPages(t *testing.T) {
 		{"metrics", "GET /metrics HTTP/1.1\r\nHost: localhost", false, 200, "numbers 1\n"},
 		{"healthz while not ready", "GET /healthz HTTP/1.1\r\nHost: 127.0.0.1:9080", false, 200, "ok\n"},
 		{"livez", "GET /livez HTTP/1.1\r\nHost: [::1]:9080", false, 200, "ok\n"},
-		{"readyz before the first plan", "GET /readyz HTTP/1.1\r\nHost: localhost", false, 503, "not ready\n"},
+		{"readyz before the first plan", "GET /readyz HTTP/1.1\r\nHost: localhost", false, 503, "not ready: starting\n"},
 		{"readyz", "GET /readyz HTTP/1.1\r\nHost: localhost", true, 200, "ready\n"},
 		{"status, where nobody can sign in", "GET /status HTTP/1.1\r\nHost: localhost", true, 403, noSignIn},
 		{"metrics through a proxy", "GET /metrics HTTP/1.1\r\nHost: localhost\r\nX-Forwarded-For: 127.0.0.1", true, 403, noSignIn},
@@ -199,11 +204,11 @@ func TestCancelClosesTheNewAddress(t *testing.T) {
 
 func TestARequestMayMoveTheListenerThatItCameBy(t *testing.T) {
 	var s *Server
-	s = New(Options{Log: slog.New(slog.DiscardHandler), Ready: func() bool {
+	s = New(Options{Log: slog.New(slog.DiscardHandler), NotReady: func() string {
 		if err := move(s, netip.MustParseAddrPort(testhouse.Address(t))); err != nil {
 			t.Error(err)
 		}
-		return true
+		return ""
 	}})
 	t.Cleanup(s.Close)
 	if err := move(s, anyPort); err != nil {

@@ -65,7 +65,7 @@ func open(t *testing.T, text string) *house {
 		t.Fatal(err)
 	}
 	h.admin = New(Options{
-		Log: log, Metrics: h.c.Metrics(), Ready: h.c.Ready, Listen: listen.Listener,
+		Log: log, Metrics: h.c.Metrics(), NotReady: h.c.NotReady, Listen: listen.Listener,
 		Status:     func(string) any { return h.c.Status() },
 		FirstRetry: time.Millisecond, LastRetry: 10 * time.Millisecond,
 	})

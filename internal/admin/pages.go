@@ -26,10 +26,9 @@ func pages(o Options) http.Handler {
 		path, about string
 		handler     http.Handler
 	}{
-		{"/healthz", "200 while the process is alive", answer(func() bool { return true }, "ok", "")},
-		{"/livez", "the same", answer(func() bool { return true }, "ok", "")},
-		{"/readyz", "200 while requests are taken, 503 before the first configuration and while stopping",
-			answer(o.Ready, "ready", "not ready")},
+		{"/healthz", "200 while the process is alive", alive("ok")},
+		{"/livez", "the same", alive("ok")},
+		{"/readyz", "200 while all ports listen, 503 otherwise, while stopping and while drained", ready(o.NotReady)},
 	} {
 		table = append(table, page{h.path, h.about, unless(byAddress, h.handler, viewers(o.API, h.handler))})
 	}
@@ -83,14 +82,19 @@ func cleanOnly(next http.Handler, a *api.API) http.Handler {
 	})
 }
 
-// answer returns a page with status and text for a condition.
-func answer(holds func() bool, yes, no string) http.Handler {
+// alive returns a page that answers 200 with a word.
+func alive(word string) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { text(w, http.StatusOK, word+"\n") })
+}
+
+// ready returns a page that answers 503 with the reason while there is one.
+func ready(not func() string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		if !holds() {
-			text(w, http.StatusServiceUnavailable, no+"\n")
+		if why := not(); why != "" {
+			text(w, http.StatusServiceUnavailable, "not ready: "+why+"\n")
 			return
 		}
-		text(w, http.StatusOK, yes+"\n")
+		text(w, http.StatusOK, "ready\n")
 	})
 }
 

@@ -15,7 +15,7 @@ import (
 )
 
 func socketOptions() Options {
-	return Options{Log: slog.New(slog.DiscardHandler), Metrics: http.NotFoundHandler(), Ready: func() bool { return true },
+	return Options{Log: slog.New(slog.DiscardHandler), Metrics: http.NotFoundHandler(), NotReady: func() string { return "" },
 		Instance: &Instance{ID: "one", Config: "/etc/headgate.yaml"}, Peers: api.ConnContext}
 }
 

@@ -102,12 +102,16 @@ func (c *Control) followAll(ctx context.Context) {
 	c.holds.refresh(ctx)
 	c.keys.follow(ctx)
 	c.followPurge(ctx, nil)
+	c.followDrain(ctx)
 }
 
 // followBatch takes what one commit has changed.
 func (c *Control) followBatch(ctx context.Context, b store.Batch) {
 	if touches(b, store.KeyHead, store.KeyConfirm) {
 		c.changed()
+	}
+	if touches(b, store.PrefixNode+c.options.Node) {
+		c.followDrain(ctx)
 	}
 	if touches(b, store.KeyTickets) {
 		c.keys.follow(ctx)

@@ -133,6 +133,7 @@ type Control struct {
 	stopping atomic.Bool
 	frozen   atomic.Bool // the same as mu.frozen
 	replaced atomic.Bool // another process has taken over
+	drained  atomic.Bool // an operator wants no requests here
 	// standing is the source of Status; it is replaced after every change.
 	standing atomic.Pointer[standing]
 
@@ -191,6 +192,9 @@ func New(o Options) (*Control, error) {
 		return nil, err
 	}
 	state, shared := store.Store(files), o.Share != nil
+	if !shared && store.CheckName(store.PrefixNode+o.Node) != nil {
+		o.Node = soleNode // a host name that is no name of a node, where no other machine sees it
+	}
 	if shared {
 		if state, err = o.Share(files); err != nil {
 			files.Close()
@@ -293,10 +297,6 @@ func (c *Control) certificates() []metrics.Certificate {
 	return all
 }
 
-// Ready reports whether requests are taken: a configuration was applied and the
-// process is not stopping.
-func (c *Control) Ready() bool { return c.ready.Load() && !c.stopping.Load() }
-
 // Plan returns the plan that requests are served by, nil before the first.
 func (c *Control) Plan() *plan.Plan { return c.current.Load() }
 
@@ -315,6 +315,7 @@ func (c *Control) Run(ctx context.Context) error {
 	if err := c.takeOverSockets(); err != nil {
 		return err
 	}
+	c.followDrain(context.Background())
 	c.ready.Store(true)
 	if c.options.Ready != nil {
 		c.options.Ready()
@@ -324,6 +325,7 @@ func (c *Control) Run(ctx context.Context) error {
 	beside.Go(func() { c.series.Run(ctx) })
 	beside.Go(func() { c.discover(ctx) })
 	beside.Go(func() { followUploads(ctx, c.state, c.uploads) })
+	beside.Go(func() { c.shedDrained(ctx) })
 	if c.shared {
 		beside.Go(func() { c.followShared(ctx) })
 		beside.Go(func() { c.publishNode(ctx) })

@@ -5,6 +5,8 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
@@ -12,56 +14,114 @@ import (
 	"headgate/internal/store"
 )
 
-// nodeLook is how often a machine looks whether what it has published is still so.
+// nodeLook is how often a machine compares what it has published with its state.
 const nodeLook = time.Second
 
 // nodeEnd is how long an end waits to be published.
 const nodeEnd = 2 * time.Second
 
+// soleNode is the name of a machine that shares nothing and whose host name cannot be used.
+const soleNode = "local"
+
+// maxNodeTexts limits the addresses and problems that a machine publishes.
+const maxNodeTexts = 32
+
 // publishNode publishes what others have to know of this machine, until ctx ends. Then it
 // publishes that.
 func (c *Control) publishNode(ctx context.Context) {
-	var said []byte
+	var published []byte
 	var at time.Time
+	var offset time.Duration
 	for ctx.Err() == nil {
-		value, err := json.Marshal(c.node())
-		if err == nil && (!bytes.Equal(value, said) || time.Since(at) >= store.NodeSeen) {
-			if err = c.putNode(ctx, value); err == nil {
-				said, at = value, time.Now()
+		due := time.Since(at) >= store.NodeSeen
+		if due {
+			offset = c.clockOffset(ctx, offset)
+		}
+		value, before, err := c.nodeEntry(ctx, func(n *store.Node) { n.Offset = offset })
+		if err == nil && (due || !bytes.Equal(value, published)) {
+			if err = c.putNode(ctx, value, before); err == nil {
+				published, at = value, time.Now()
 			}
 			if p := c.current.Load(); p != nil {
 				c.holds.forget(p.Config()) // what another machine had until now
 			}
 		}
-		if err != nil && ctx.Err() == nil && !errors.Is(err, store.ErrUnavailable) {
-			c.log.Warn("what this machine serves is not published to the others", "error", err)
+		if err != nil && ctx.Err() == nil && !errors.Is(err, store.ErrUnavailable) && !errors.As(err, new(*store.Conflict)) {
+			c.log.Warn("the state of this machine is not published to the others", "error", err)
 		}
 		clock.Sleep(ctx, nodeLook)
 	}
-	ended := c.node()
-	ended.Stopped = true
-	if value, err := json.Marshal(ended); err == nil {
-		ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), nodeEnd)
-		defer stop()
-		_ = c.putNode(ctx, value) // others find out without it
+	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), nodeEnd)
+	defer stop()
+	if value, before, err := c.nodeEntry(ctx, func(n *store.Node) { n.Stopped, n.Offset = true, offset }); err == nil {
+		_ = c.putNode(ctx, value, before) // others find out without it
 	}
 }
 
-func (c *Control) putNode(ctx context.Context, value []byte) error {
+// nodeEntry returns the entry of this machine as it should be, and the revision of the
+// present one, 0 for none.
+func (c *Control) nodeEntry(ctx context.Context, with func(*store.Node)) (value []byte, before store.Revision, err error) {
+	drained, before, err := c.drainEntry(ctx, c.options.Node)
+	if err != nil {
+		return nil, 0, err
+	}
+	n := c.node()
+	n.Drained = drained
+	with(&n)
+	value, err = json.Marshal(n)
+	return value, before, err
+}
+
+// putNode writes the entry of this machine unless an operator has changed it since it was
+// read.
+func (c *Control) putNode(ctx context.Context, value []byte, before store.Revision) error {
+	key := store.PrefixNode + c.options.Node
 	_, err := c.state.Commit(ctx, store.Change{
-		Put: []store.Entry{{Key: store.PrefixNode + c.options.Node, Value: value, TTL: store.NodeLife}}, Who: c.options.Node, Why: "node",
+		If:  []store.Condition{{Key: key, Revision: before}},
+		Put: []store.Entry{{Key: key, Value: value, TTL: store.NodeLife}}, Who: c.options.Node, Why: "node",
 	})
 	return err
 }
 
+// clockOffset returns how far the clock of this machine is ahead of the engine's, and last
+// if the engine does not answer.
+func (c *Control) clockOffset(ctx context.Context, last time.Duration) time.Duration {
+	before := time.Now()
+	now, err := c.state.Now(ctx)
+	if err != nil {
+		return last
+	}
+	middle := before.Add(time.Since(before) / 2)
+	return middle.Sub(now).Round(100 * time.Millisecond)
+}
+
 // node returns what others have to know of this machine.
 func (c *Control) node() store.Node {
-	n := store.Node{Name: c.options.Node, Version: c.options.Build.Version, Wants: c.issuer.manager.Wanted()}
+	n := store.Node{Name: c.options.Node, Version: c.options.Build.Version, Wants: c.issuer.manager.Wanted(), NotReady: c.notReady()}
 	if p := c.current.Load(); p != nil {
 		n.Holds = c.holds.published(p.Config())
 	}
 	if s := c.standing.Load(); s != nil {
 		n.Applied, _ = strconv.Atoi(s.revision) // what could not be saved has no number
+		if s.refused != nil {
+			n.Problems = append(n.Problems, "the configuration files are rejected: "+s.refused.Problems[0])
+		}
+		if s.degraded {
+			n.Problems = append(n.Problems, "an older revision is served than the configuration files contain")
+		}
 	}
+	for _, p := range c.ports.States() {
+		switch p.State {
+		case "draining":
+		case "listening":
+			n.Addresses = append(n.Addresses, p.Address)
+		default:
+			n.Problems = append(n.Problems, fmt.Sprintf("port %s does not listen at %s: %s", p.Name, p.Address, p.Reason))
+		}
+	}
+	slices.Sort(n.Addresses)
+	slices.Sort(n.Problems)
+	n.Addresses = slices.Compact(n.Addresses)
+	n.Addresses, n.Problems = n.Addresses[:min(len(n.Addresses), maxNodeTexts)], n.Problems[:min(len(n.Problems), maxNodeTexts)]
 	return n
 }

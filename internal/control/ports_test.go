@@ -152,11 +152,14 @@ func TestAWaitingPortIsOpenedWhenItsAddressIsFree(t *testing.T) {
 	h := prepare(t, document(201, "a "+at[0]))
 	h.retrySoon(nil)
 	h.run()
-	if !h.c.Ready() {
-		t.Error("a port that waits keeps the house from being ready")
+	if got, want := h.c.NotReady(), "a port does not listen"; got != want {
+		t.Errorf("while a port waits, it is not ready as %q, want %q", got, want)
 	}
 	busy.Close()
 	testhouse.Eventually(t, "the port listens", h.is("a", at[0], "listening"))
+	if got := h.c.NotReady(); got != "" {
+		t.Errorf("all ports listen, and it is not ready: %s", got)
+	}
 	expectStatus(t, at[0], 201)
 	if n := h.log.count(`msg="port opened" port=a address=` + at[0]); n != 1 {
 		t.Errorf("it was said %d times, want once", n)

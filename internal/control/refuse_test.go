@@ -159,7 +159,7 @@ func TestStatusAndMetricsNeverWaitForAChange(t *testing.T) {
 	h := start(t, document(201, "a "+at[0]))
 	done := make(chan struct{})
 	var readers sync.WaitGroup
-	for _, look := range []func(){func() { h.c.Status() }, func() { metricsPage(h) }, func() { h.c.Ready() }} {
+	for _, look := range []func(){func() { h.c.Status() }, func() { metricsPage(h) }, func() { h.c.NotReady() }} {
 		readers.Go(func() {
 			for {
 				select {

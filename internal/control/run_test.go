@@ -16,7 +16,7 @@ func TestABrokenFirstConfigurationIsTheErrorOfRun(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), h.file+":2:") {
 		t.Errorf("got %v, want the place of the mistake", err)
 	}
-	if h.c.Ready() {
+	if h.c.NotReady() == "" {
 		t.Error("it is ready")
 	}
 	if !strings.Contains(h.log.String(), "configuration refused, nothing of it is served") {
@@ -43,7 +43,7 @@ func TestRunDrainsAtItsEnd(t *testing.T) {
 	defer idle.Close()
 	began := time.Now()
 	h.stop()
-	testhouse.Eventually(t, "it is not ready while it drains", func() bool { return !h.c.Ready() })
+	testhouse.Eventually(t, "it is not ready while it drains", func() bool { return h.c.NotReady() != "" })
 	testhouse.Eventually(t, "the port drains", h.is("a", at[0], "draining"))
 	if s := h.c.Status().State; s != "stopping" {
 		t.Errorf("the state is %s", s)

@@ -82,6 +82,8 @@ type socket interface {
 	setPlan(p *plan.Plan)
 	// Renew makes what is open end soon, as something else is spoken from now on.
 	Renew()
+	// Shed makes open connections end with their next response.
+	Shed()
 	// drain lets what is open end. It does not wait; what it returns does, and says
 	// how many connections were cut at the end of the time, and whether resume has
 	// called it off.

@@ -32,6 +32,15 @@ func (s *Set) Reset(name string, of func(config.Protocol) bool) (closed int, sta
 	return closed, stands
 }
 
+// Shed makes the open HTTP connections end with their next response, so that clients with
+// kept connections connect again, to another machine if this one is drained. Connections of
+// TCP proxies and sessions of UDP proxies go on.
+func (s *Set) Shed() {
+	for _, l := range s.listeners() {
+		l.Shed()
+	}
+}
+
 // CutFrom closes the connections of the clients in a network at once, and returns how
 // many there were. Sessions of UDP proxies go on.
 func (s *Set) CutFrom(n netip.Prefix) (cut int) {

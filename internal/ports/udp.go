@@ -48,6 +48,7 @@ func (u *udpSocket) setPlan(p *plan.Plan) { u.Use(p.AtUDP(u.of.key.address).Prox
 
 // Renew does nothing: there is one way to carry datagrams.
 func (u *udpSocket) Renew() {}
+func (u *udpSocket) Shed()  {}
 
 // drain closes the socket.
 func (u *udpSocket) drain(time.Duration) func() (int, bool) {

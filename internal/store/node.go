@@ -24,11 +24,31 @@ type Node struct {
 	// Holds are the keys, without their prefix, of the servers that it has of those which
 	// operators drain or have disabled.
 	Holds []string `json:"holds,omitempty"`
+	// Addresses are those that its ports listen on.
+	Addresses []string `json:"addresses,omitempty"`
+	// NotReady is why it should get no requests, "" if it should.
+	NotReady string `json:"not_ready,omitempty"`
+	// Problems are what an operator has to look at.
+	Problems []string `json:"problems,omitempty"`
+	// Offset is how far its clock is ahead of the engine's, to a tenth of a second.
+	Offset time.Duration `json:"clock_offset,omitempty"`
+	// Drained is the decision of an operator that it should get no requests, nil for none.
+	// Operators write it, on any machine; the machine itself keeps it as it is.
+	Drained *NodeDrain `json:"drained,omitempty"`
 	// Stopped says that it has ended, and not by a crash.
 	Stopped bool `json:"stopped,omitempty"`
 	// Seen is when it published this, by the engine's clock. It is not written: Nodes
 	// sets it.
 	Seen time.Time `json:"-"`
+}
+
+// NodeDrain is the decision to send no more requests to a machine.
+type NodeDrain struct {
+	// Since is when it was made.
+	Since time.Time `json:"since"`
+	// Who made it, and Why.
+	Who string `json:"who,omitempty"`
+	Why string `json:"why,omitempty"`
 }
 
 // NodeLife is for how long what a machine has published is kept after it was last heard

@@ -125,6 +125,7 @@ func TestEveryRowAnswersEveryStatusItDocuments(t *testing.T) {
 	s.configuration()
 	s.cutover()
 	s.upgrade()
+	s.nodes()
 	orders(t, seen)
 	s.broken()
 

@@ -86,3 +86,20 @@ func TestServersAreDrainedThroughTheAPI(t *testing.T) {
 	}
 	h.does("POST", "/servers/enable", `{`+server+`,"kind":"proxies"}`, 200, "", "as: editor")
 }
+
+func TestANodeIsDrainedThroughTheAPI(t *testing.T) {
+	h := start(t)
+	h.does("POST", "/nodes/local/drain", `{"why":"new kernel"}`, 403, "forbidden", "as: viewer")
+	_, out := h.does("POST", "/nodes/local/drain", `{"why":"new kernel"}`, 200, "", "as: editor")
+	if out["state"] != "drained" || out["self"] != true || out["drained_by"] != "token:editor" || out["drained_why"] != "new kernel" || h.c.NotReady() != "drained by an operator" {
+		t.Errorf("got %v, not ready as %q", out, h.c.NotReady())
+	}
+	_, out = h.does("GET", "/audit?action=node.", "", 200, "", "as: admin")
+	if text := fmt.Sprint(out["items"]); !strings.Contains(text, "node.drain") || !strings.Contains(text, "new kernel") {
+		t.Errorf("audit: %s", text)
+	}
+	_, out = h.does("POST", "/nodes/local/undrain", `{}`, 200, "", "as: editor")
+	if out["state"] != "ready" || out["drained_by"] != nil || h.c.NotReady() != "" {
+		t.Errorf("got %v, not ready as %q", out, h.c.NotReady())
+	}
+}

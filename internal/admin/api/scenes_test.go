@@ -38,6 +38,24 @@ func (s *scene) upgrade() {
 	o.Upgrade, o.CheckUpgrade = nil, nil
 }
 
+// nodes drains the node that answers, and removes one that has stopped.
+func (s *scene) nodes() {
+	s.does(200, "GET", "/nodes", "")
+	s.does(200, "GET", "/nodes/local", "")
+	for _, verb := range []string{"/drain", "/undrain"} {
+		s.does(404, "POST", "/nodes/none"+verb, "{}")
+		s.does(200, "POST", "/nodes/local"+verb, `{"why":"new kernel"}`)
+	}
+	s.does(404, "GET", "/nodes/none", "")
+	s.does(404, "DELETE", "/nodes/none", "")
+	s.does(409, "DELETE", "/nodes/local", "")
+	gone := store.Entry{Key: store.PrefixNode + "gone", Value: []byte(`{"version":"1.0.0","stopped":true}`)}
+	if _, err := s.h.c.Store().Commit(s.h.t.Context(), store.Change{Put: []store.Entry{gone}}); err != nil {
+		s.h.t.Fatal(err)
+	}
+	s.does(204, "DELETE", "/nodes/gone", "")
+}
+
 func (s *scene) runtime() {
 	s.does(200, "GET", "/servers/held", "")
 	meant := `{"proxy":"main","server":"127.0.0.1:1"%s}`

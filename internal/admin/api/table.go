@@ -20,6 +20,7 @@ const (
 	areaCutover      = "cutover"
 	areaEvents       = "events"
 	areaLogs         = "logs"
+	areaNodes        = "nodes"
 	areaNotices      = "notices"
 	areaOperators    = "operators"
 	areaPorts        = "ports"
@@ -60,7 +61,7 @@ func (a *API) whole() []row {
 	for _, k := range config.Kinds() {
 		rows = append(rows, a.documentRows(k)...)
 	}
-	return slices.Concat(rows, a.configRows(), a.serverRows(), a.portRows(), a.upgradeRows())
+	return slices.Concat(rows, a.configRows(), a.serverRows(), a.portRows(), a.upgradeRows(), a.nodeRows())
 }
 
 // table is all that the API does. Paths are below Prefix.

@@ -30,7 +30,7 @@ func request(serial uint64, path string, status int) *exchange.Exchange {
 // at returns the path of a row with a name that is there.
 func (r *row) at() string {
 	path := strings.NewReplacer("{number}", "1", "{other}", "1").Replace(r.path)
-	name := map[string]string{"users": "bob", "tokens": "viewer", "sessions": "0123456789abcdef", "webhooks": "chat", "notices": "phone"}[strings.Split(r.path, "/")[1]]
+	name := map[string]string{"users": "bob", "tokens": "viewer", "sessions": "0123456789abcdef", "webhooks": "chat", "notices": "phone", "nodes": "local"}[strings.Split(r.path, "/")[1]]
 	return strings.ReplaceAll(path, "{name}", cmp.Or(name, "main"))
 }
 

@@ -80,6 +80,16 @@ func (c *conns) Renew() {
 	c.drainOpenLocked()
 }
 
+// Shed makes each open connection end with its next response, or when its idle timeout is
+// over. New ones are accepted as before.
+func (c *conns) Shed() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for conn := range c.mu.open {
+		Leave(conn)
+	}
+}
+
 func (c *conns) drainOpenLocked() {
 	for conn := range c.mu.open {
 		conn.Drain()

@@ -1,0 +1,156 @@
+package api
+
+import (
+	"errors"
+	"net/http"
+	"time"
+
+	"headgate/internal/control"
+	"headgate/internal/operator"
+	"headgate/internal/store"
+)
+
+// nodeRows are the rows of the machines that share the store.
+func (a *API) nodeRows() []row {
+	const get, post = http.MethodGet, http.MethodPost
+	return []row{
+		{method: get, path: "/nodes", access: viewer, area: areaNodes, out: of[nodeBody](), list: true, query: paging("name"), handle: a.nodes,
+			about: "Lists the nodes that share the store. Without a shared store, the list contains only this node."},
+		{method: get, path: "/nodes/{name}", access: viewer, area: areaNodes, out: of[nodeBody](), may: []int{404}, handle: a.node,
+			about: "Returns one node."},
+		{method: post, path: "/nodes/{name}/drain", access: editor, area: areaNodes, in: of[nodeInput](), out: of[nodeBody](), may: []int{404}, dry: true, handle: withBody(a.drainNode),
+			about: "Drains a node: its /readyz answers 503, and its open HTTP connections end with their next response. Its ports stay open. The drain lasts until undrain, also over restarts."},
+		{method: post, path: "/nodes/{name}/undrain", access: editor, area: areaNodes, in: of[nodeInput](), out: of[nodeBody](), may: []int{404}, dry: true, handle: withBody(a.undrainNode),
+			about: "Returns a drained node to service."},
+		{method: http.MethodDelete, path: "/nodes/{name}", access: admin, area: areaNodes, may: []int{404, 409}, dry: true, handle: a.removeNode,
+			about: "Removes a node that does not run any more, so that nothing waits for it."},
+	}
+}
+
+// nodeInput is the body of drain and undrain.
+type nodeInput struct {
+	// Why is recorded in the audit log.
+	Why string `json:"why,omitempty" max:"1024"`
+}
+
+// nodeBody is a node.
+type nodeBody struct {
+	// Name identifies the node.
+	Name string `json:"name"`
+	// Self is true for the node that answers.
+	Self bool `json:"self"`
+	// State is ready; not_ready, for the reason in reason; drained; stopped; or missing if
+	// the node has not published anything for 90 seconds.
+	State string `json:"state"`
+	// Reason is why the node is not ready.
+	Reason string `json:"reason,omitempty"`
+	// Version is the version of headgate on the node.
+	Version string `json:"version,omitempty"`
+	// Revision is the configuration that the node serves.
+	Revision int `json:"revision"`
+	// LatestRevision is the newest configuration that a running node serves.
+	LatestRevision int `json:"latest_revision"`
+	// Addresses are those that the ports of the node listen on.
+	Addresses []string `json:"addresses,omitempty"`
+	// Seen is when the node published its state, at least every 30 seconds.
+	Seen time.Time `json:"seen,omitzero"`
+	// ClockOffset is how far the clock of the node is ahead of the store's, such as -1.5s.
+	ClockOffset string `json:"clock_offset"`
+	// Problems are what to look at on the node.
+	Problems []string `json:"problems,omitempty"`
+	// DrainedSince is when an operator drained the node.
+	DrainedSince time.Time `json:"drained_since,omitzero"`
+	// DrainedBy is the operator who drained it.
+	DrainedBy string `json:"drained_by,omitempty"`
+	// DrainedWhy is the reason that the operator gave.
+	DrainedWhy string `json:"drained_why,omitempty"`
+}
+
+func showNode(n *control.NodeState) nodeBody {
+	b := nodeBody{
+		Name: n.Name, Self: n.Self, State: n.State, Version: n.Version, Revision: n.Applied, LatestRevision: n.Latest,
+		Addresses: n.Addresses, Seen: n.Seen, ClockOffset: n.Offset.String(), Problems: n.Problems,
+	}
+	if n.State == control.NodeNotReady {
+		b.Reason = n.NotReady
+	}
+	if d := n.Drained; d != nil {
+		b.DrainedSince, b.DrainedBy, b.DrainedWhy = d.Since, d.Who, d.Why
+	}
+	return b
+}
+
+func (a *API) nodes(c *call) (any, error) {
+	if a.Control == nil {
+		return page{Items: []any{}}, nil
+	}
+	nodes, err := a.Control.Nodes(c.rq.Context())
+	if err != nil {
+		return nil, err
+	}
+	var all []listed
+	for i := range nodes {
+		all = append(all, listed{name: nodes[i].Name, value: showNode(&nodes[i])})
+	}
+	return c.list(all)
+}
+
+func (a *API) node(c *call) (any, error) { return a.nodeOf(c) }
+
+// nodeOf returns the node that the path names.
+func (a *API) nodeOf(c *call) (nodeBody, error) {
+	if a.Control == nil {
+		return nodeBody{}, errNoNode()
+	}
+	n, err := a.Control.Node(c.rq.Context(), c.name())
+	if err != nil {
+		return nodeBody{}, nodeError(err)
+	}
+	return showNode(&n), nil
+}
+
+func errNoNode() error {
+	return refuse(operator.CodeNotFound, "", "there is no such node", "GET /nodes lists them")
+}
+
+// nodeError returns the problem for an error of nodes.
+func nodeError(err error) error {
+	switch {
+	case errors.Is(err, control.ErrNoNode):
+		return errNoNode()
+	case errors.Is(err, control.ErrNodeRunning):
+		return refuse("in_use", "", "the node is running", "stop headgate on the node first")
+	}
+	return err
+}
+
+func (a *API) drainNode(c *call, in *nodeInput) (any, error) {
+	return a.setDrain(c, "node.drain", in, &store.NodeDrain{Since: time.Now().UTC(), Who: c.who.Name, Why: in.Why})
+}
+
+func (a *API) undrainNode(c *call, in *nodeInput) (any, error) {
+	return a.setDrain(c, "node.undrain", in, nil)
+}
+
+// setDrain changes whether the node that the path names is drained.
+func (a *API) setDrain(c *call, action string, in *nodeInput, drain *store.NodeDrain) (any, error) {
+	if _, err := a.nodeOf(c); err != nil || c.dryRun {
+		return nodeBody{Name: c.name()}, err
+	}
+	record := c.who.Audit(action, "nodes/"+c.name(), in.Why, nil, nil)
+	if err := a.Control.DrainNode(c.rq.Context(), c.name(), drain, record); err != nil {
+		return nil, nodeError(err)
+	}
+	return a.nodeOf(c)
+}
+
+func (a *API) removeNode(c *call) (any, error) {
+	if a.Control == nil {
+		return nil, errNoNode()
+	}
+	if c.dryRun {
+		return nil, nodeError(a.Control.TryRemoveNode(c.rq.Context(), c.name()))
+	}
+	record := c.who.Audit("node.remove", "nodes/"+c.name(), "", nil, nil)
+	return nil, nodeError(a.Control.RemoveNode(c.rq.Context(), c.name(), record))
+}
