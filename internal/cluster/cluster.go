@@ -11,6 +11,8 @@ import (
 	"fmt"
 	"iter"
 	"log/slog"
+	"maps"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -57,6 +59,16 @@ type Options struct {
 	Log *slog.Logger
 	// Changed is called when the state has changed. It may be nil.
 	Changed func(State, error)
+	// Rewound is called when the engine has another history than the copy. If it returns
+	// nil, it has made the copy forget where it is, and all is compared. Nil leaves it to an
+	// operator: see Rewound.
+	Rewound func(context.Context) error
+}
+
+// fetcher is an engine that returns several entries at once. Those that were removed
+// meanwhile are left out.
+type fetcher interface {
+	Fetch(ctx context.Context, keys []string) ([]store.Entry, error)
 }
 
 // Store is a shared store. Its methods may be called by several goroutines at once.
@@ -162,6 +174,9 @@ func (s *Store) follow(ctx context.Context, ready func()) {
 		case ctx.Err() != nil:
 			return
 		case errors.Is(err, store.ErrRewound):
+			if s.restart(ctx) == nil {
+				continue
+			}
 			s.setState(Rewound, err)
 			ready()
 		case errors.Is(err, store.ErrTooOld):
@@ -179,6 +194,18 @@ func (s *Store) follow(ctx context.Context, ready func()) {
 		}
 		timer.Stop()
 	}
+}
+
+// restart has the copy forget where it is, if that may be done without an operator.
+func (s *Store) restart(ctx context.Context) error {
+	if s.o.Rewound == nil {
+		return store.ErrRewound
+	}
+	err := s.o.Rewound(ctx)
+	if err == nil {
+		s.moved(store.Position{})
+	}
+	return err
 }
 
 // watch takes one commit after the other.
@@ -283,16 +310,16 @@ func (s *Store) compare(ctx context.Context, head store.Position) error {
 	}
 	var put []store.Entry
 	size := 0
-	for key := range want {
-		e, err := s.o.Engine.Get(ctx, key)
-		if errors.Is(err, store.ErrNotFound) {
-			continue // removed meanwhile
-		}
+	for keys := range slices.Chunk(slices.Collect(maps.Keys(want)), store.MaxOperations) {
+		entries, err := s.fetch(ctx, keys)
 		if err != nil {
 			return err
 		}
-		put, size = append(put, e), size+len(e.Value)
-		if len(put) >= store.MaxOperations || size >= store.MaxChange {
+		for _, e := range entries {
+			put, size = append(put, e), size+len(e.Value)
+			if len(put) < store.MaxOperations && size < store.MaxChange {
+				continue
+			}
 			if err := s.o.Copy.Reset(ctx, put, nil, nil); err != nil {
 				return err
 			}
@@ -304,6 +331,25 @@ func (s *Store) compare(ctx context.Context, head store.Position) error {
 	}
 	s.moved(head)
 	return nil
+}
+
+// fetch returns entries of the engine, without those that were removed meanwhile.
+func (s *Store) fetch(ctx context.Context, keys []string) ([]store.Entry, error) {
+	if f, ok := s.o.Engine.(fetcher); ok {
+		return f.Fetch(ctx, keys)
+	}
+	var all []store.Entry
+	for _, key := range keys {
+		e, err := s.o.Engine.Get(ctx, key)
+		switch {
+		case errors.Is(err, store.ErrNotFound):
+		case err != nil:
+			return nil, err
+		default:
+			all = append(all, e)
+		}
+	}
+	return all, nil
 }
 
 // Get returns one entry of the copy: see store.Store.
@@ -405,8 +451,11 @@ func (s *Store) Freeze(ctx context.Context, place string) error {
 }
 
 // Close ends following, and closes the engine and the copy.
-func (s *Store) Close() error {
+func (s *Store) Close() error { return errors.Join(s.Leave(), s.o.Copy.Close()) }
+
+// Leave ends following and closes the engine. The copy stays open.
+func (s *Store) Leave() error {
 	s.stop()
 	<-s.done
-	return errors.Join(s.o.Engine.Close(), s.o.Copy.Close())
+	return s.o.Engine.Close()
 }

@@ -25,6 +25,10 @@ const (
 	KeyPurge = "purge"
 	// KeyGate is the key that sign-ins in progress are sealed with.
 	KeyGate = "key/gate"
+	// KeyGroupAuthority is the authority of a group of machines that follow each other, with
+	// its key, and KeyEpoch says which of them leads.
+	KeyGroupAuthority = "group/authority"
+	KeyEpoch          = "group/epoch"
 	// KeySelfSigned is the certificate for names that no other has, with its key, in PEM form.
 	KeySelfSigned = "key/self-signed"
 
@@ -64,6 +68,13 @@ const (
 	PrefixNotice = "notice/"
 	// PrefixNode is followed by the name of a machine.
 	PrefixNode = "node/"
+	// PrefixGroupMember is followed by the name of a machine of a group, and
+	// PrefixGroupInvitation by the SHA-256 of the secret of a token to join it.
+	PrefixGroupMember     = "group/member/"
+	PrefixGroupInvitation = "group/invitation/"
+	// PrefixDiverged is followed by the epoch of a leader that had changes of its own when
+	// it yielded to another.
+	PrefixDiverged = "diverged/"
 	// PrefixHeld is followed by a digest of the name of a server that an operator drains or
 	// has disabled.
 	PrefixHeld = "held/"

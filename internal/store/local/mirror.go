@@ -44,6 +44,99 @@ func (s *Store) Adopt(ctx context.Context, of string) error {
 	return s.mirrorLocked(ctx, of)
 }
 
+// AdoptAnew is Adopt for a store whose state was committed by itself, or comes from another
+// history: nothing is known of where it is, so all of it is compared.
+func (s *Store) AdoptAnew(ctx context.Context, of string) error {
+	if err := s.Adopt(ctx, of); err != nil {
+		return err
+	}
+	s.writer.Lock()
+	defer s.writer.Unlock()
+	return s.make(&making{s: s, now: s.clock(), byEngine: true, exact: true, also: func(tx *bbolt.Tx) error {
+		return setPosition(tx.Bucket([]byte(bucketMeta)), store.Position{})
+	}})
+}
+
+// Mirrors reports whether the store is the copy of another.
+func (s *Store) Mirrors() bool { return s.mirrors.Load() }
+
+// Own ends that the store is the copy of another: changes are committed here from now on,
+// and continue the chain.
+func (s *Store) Own(ctx context.Context) error {
+	s.writer.Lock()
+	defer s.writer.Unlock()
+	if err := s.writable(ctx); err != nil {
+		return err
+	}
+	err := s.make(&making{s: s, now: s.clock(), byEngine: true, exact: true, also: func(tx *bbolt.Tx) error {
+		return tx.Bucket([]byte(bucketMeta)).Delete([]byte(metaMirror))
+	}})
+	if err == nil {
+		s.mirrors.Store(false)
+	}
+	return err
+}
+
+// Last returns the sequence of the last record of a stream; 0 if there was none.
+func (s *Store) Last(ctx context.Context, stream string) (last store.Sequence, err error) {
+	err = s.view(ctx, func(tx *bbolt.Tx) error {
+		if b := tx.Bucket([]byte(bucketStreams)).Bucket([]byte(stream)); b != nil {
+			last = store.Sequence(b.Sequence())
+		}
+		return nil
+	})
+	return last, err
+}
+
+// After returns records of a stream after a sequence, the oldest first, at most
+// store.MaxPage of them.
+func (s *Store) After(ctx context.Context, stream string, after store.Sequence) ([]store.Record, error) {
+	return s.pageAfter(ctx, stream, after, ^store.Sequence(0))
+}
+
+// FollowRecords writes records of the store that this one mirrors, with their sequences and
+// times. Those that are here already are replaced.
+func (s *Store) FollowRecords(ctx context.Context, records []store.Record) error {
+	s.writer.Lock()
+	defer s.writer.Unlock()
+	if err := s.writable(ctx); err != nil {
+		return err
+	}
+	return s.make(&making{s: s, now: s.clock(), byEngine: true, exact: true, also: func(tx *bbolt.Tx) error {
+		for _, r := range records {
+			if err := putRecord(tx, r); err != nil {
+				return err
+			}
+			stream := tx.Bucket([]byte(bucketStreams)).Bucket([]byte(r.Stream))
+			if uint64(r.Sequence) > stream.Sequence() {
+				if err := stream.SetSequence(uint64(r.Sequence)); err != nil {
+					return err
+				}
+			}
+			if err := trim(stream, r.Stream, stream.Sequence(), s.clock()); err != nil {
+				return err
+			}
+		}
+		return nil
+	}})
+}
+
+// RestartStreams removes all records: those of another history take their places.
+func (s *Store) RestartStreams(ctx context.Context) error {
+	s.writer.Lock()
+	defer s.writer.Unlock()
+	if err := s.writable(ctx); err != nil {
+		return err
+	}
+	return s.make(&making{s: s, now: s.clock(), byEngine: true, exact: true, also: func(tx *bbolt.Tx) error {
+		if err := tx.DeleteBucket([]byte(bucketStreams)); err != nil {
+			return err
+		}
+		_, err := tx.CreateBucket([]byte(bucketStreams))
+		return err
+	}})
+}
+
 func (s *Store) mirrorLocked(ctx context.Context, of string) error {
 	s.movedTo, s.half = "", false
 	if err := s.writable(ctx); err != nil {
