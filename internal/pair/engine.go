@@ -1,0 +1,208 @@
+package pair
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"sync"
+	"time"
+
+	"headgate/internal/store"
+)
+
+// engine is the leader as the engine of package cluster, which keeps the copy.
+type engine struct {
+	s       *Store
+	address func() string
+	stop    context.CancelFunc
+	acks    chan store.Position // the last one that the copy has
+	done    chan struct{}
+}
+
+var _ store.Store = (*engine)(nil)
+
+func newEngine(s *Store) *engine {
+	ctx, stop := context.WithCancel(context.Background())
+	e := &engine{s: s, address: s.peerAddress, stop: stop, acks: make(chan store.Position, 1), done: make(chan struct{})}
+	go e.acknowledge(ctx)
+	return e
+}
+
+// acknowledge sends the leader what the copy has. Only the newest position counts.
+func (e *engine) acknowledge(ctx context.Context) {
+	defer close(e.done)
+	for {
+		select {
+		case at := <-e.acks:
+			if err := e.s.peer.call(ctx, e.address(), pathAck, at, nil); err != nil && ctx.Err() == nil {
+				e.s.log.Debug("an acknowledgement was not sent", "error", err)
+			}
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+func (e *engine) ack(at store.Position) {
+	select {
+	case <-e.acks:
+	default:
+	}
+	select {
+	case e.acks <- at:
+	default:
+	}
+}
+
+// unavailable makes an error of a call one of a store that is away.
+func (e *engine) unavailable(err error) error {
+	if err == nil || errors.As(err, new(*remoteError)) || errors.As(err, new(*store.Conflict)) {
+		return err
+	}
+	return fmt.Errorf("%w: the leader at %s: %w", store.ErrUnavailable, e.address(), err)
+}
+
+// Snapshot returns the position of the leader: the copy is filled by List and Fetch.
+func (e *engine) Snapshot(ctx context.Context, _ string) ([]store.Entry, store.Position, error) {
+	h, err := e.s.greetPeer(ctx)
+	if err != nil {
+		return nil, store.Position{}, e.unavailable(err)
+	}
+	if h.Role != Leader {
+		return nil, store.Position{}, e.unavailable(fmt.Errorf("%s is %s: %w", h.Name, h.Role, errNotLeader))
+	}
+	return nil, h.Position, nil
+}
+
+// List returns keys of the leader.
+func (e *engine) List(ctx context.Context, prefix, after string, n int) ([]store.Meta, error) {
+	if prefix != "" {
+		return nil, errors.ErrUnsupported
+	}
+	var all []store.Meta
+	err := e.s.peer.call(ctx, e.address(), pathList, listRequest{after, n}, &all)
+	return all, e.unavailable(err)
+}
+
+// Fetch returns entries of the leader.
+func (e *engine) Fetch(ctx context.Context, keys []string) ([]store.Entry, error) {
+	var all []store.Entry
+	err := e.s.peer.call(ctx, e.address(), pathFetch, keys, &all)
+	return all, e.unavailable(err)
+}
+
+// Watch yields commits of the leader, and writes records of its streams to the copy.
+func (e *engine) Watch(ctx context.Context, _ string, after store.Position) iter.Seq2[store.Batch, error] {
+	return func(yield func(store.Batch, error) bool) {
+		last := map[string]store.Sequence{}
+		for _, name := range streams {
+			n, err := e.s.o.Files.Last(ctx, name)
+			if err != nil {
+				yield(store.Batch{}, err)
+				return
+			}
+			last[name] = n
+		}
+		left := errors.New("left")
+		err := e.s.peer.watch(ctx, e.address(), after, last, func(f *frame) error {
+			switch {
+			case f.Beat != nil:
+				e.s.noteBeat(f.Beat)
+				e.ack(e.s.copyPosition())
+			case len(f.Records) > 0:
+				return e.s.o.Files.FollowRecords(ctx, f.Records)
+			case f.Batch != nil:
+				e.s.reached(f.Batch.Position)
+				if !yield(*f.Batch, nil) {
+					return left
+				}
+				e.ack(f.Batch.Position) // the copy has it on disk now
+			}
+			return nil
+		})
+		if err != left {
+			yield(store.Batch{}, e.unavailable(err))
+		}
+	}
+}
+
+// Commit sends a change to the leader. Without an answer it is not known whether the leader
+// has made it.
+func (e *engine) Commit(ctx context.Context, c store.Change) (store.Revision, error) {
+	if c.ID == "" {
+		c.ID = store.NewID()
+	}
+	if c.Under != nil {
+		return 0, store.ErrFenced // this machine has no lease
+	}
+	if err := c.Check(); err != nil {
+		return 0, err
+	}
+	var at store.Revision
+	err := e.s.peer.call(ctx, e.address(), pathCommit, &c, &at)
+	return at, e.unavailable(err)
+}
+
+// Close ends acknowledging.
+func (e *engine) Close() error {
+	e.stop()
+	<-e.done
+	return nil
+}
+
+// The rest of store.Store is not used on the leader of a pair.
+
+// Get is not supported.
+func (e *engine) Get(context.Context, string) (store.Entry, error) {
+	return store.Entry{}, errors.ErrUnsupported
+}
+
+// Now is not supported.
+func (e *engine) Now(context.Context) (time.Time, error) { return time.Time{}, errors.ErrUnsupported }
+
+// Acquire is not supported.
+func (e *engine) Acquire(context.Context, string, time.Duration) (*store.Lease, error) {
+	return nil, errors.ErrUnsupported
+}
+
+// Append is not supported.
+func (e *engine) Append(context.Context, string, [][]byte) (store.Sequence, error) {
+	return 0, errors.ErrUnsupported
+}
+
+// Page is not supported.
+func (e *engine) Page(context.Context, string, store.Sequence, int) ([]store.Record, error) {
+	return nil, errors.ErrUnsupported
+}
+
+// Export is not supported.
+func (e *engine) Export(context.Context) iter.Seq2[store.Item, error] {
+	return func(yield func(store.Item, error) bool) { yield(store.Item{}, errors.ErrUnsupported) }
+}
+
+// Import is not supported.
+func (e *engine) Import(context.Context, iter.Seq2[store.Item, error]) error {
+	return errors.ErrUnsupported
+}
+
+// Freeze is not supported.
+func (e *engine) Freeze(context.Context, string) error { return errors.ErrUnsupported }
+
+// clockOffset is how far the leader's clock is ahead of this machine's.
+type clockOffset struct {
+	mu sync.Mutex
+	by time.Duration
+}
+
+func (c *clockOffset) set(now time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.by = time.Until(now)
+}
+
+func (c *clockOffset) now() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return time.Now().Add(c.by)
+}
