@@ -20,7 +20,10 @@ import (
 func openServer(o serverOptions) (server, error) {
 	b, w := thisBuild(), watch.New(o.log)
 	begun, open := &atReady{next: o.ready}, make(chan struct{})
-	shared := &sharing{serverOptions: o}
+	shared, err := newSharing(&o)
+	if err != nil {
+		return nil, err
+	}
 	c, err := control.New(control.Options{
 		Share:      shared.opener(),
 		Node:       o.node,
@@ -45,7 +48,7 @@ func openServer(o serverOptions) (server, error) {
 		c.Observe(func(*control.Event) { o.changed() })
 	}
 	var replace *replacer
-	m := openManagement(o, c, w, func() *replacer { return replace })
+	m := openManagement(o, c, w, shared, func() *replacer { return replace })
 	options := admin.Options{
 		Log: o.log, Instance: newInstance(o), Metrics: c.Metrics(), NotReady: c.NotReady, Listen: inheritListener(o.inherited, o.activated), Begin: open, API: m.api, Console: console.New(), Hosts: adminHosts(c),
 		Status: func(proxy string) any {
@@ -53,8 +56,11 @@ func openServer(o serverOptions) (server, error) {
 			if proxy != "" && len(s.Proxies)+len(s.TCPProxies)+len(s.UDPProxies) == 0 {
 				return nil
 			}
-			return s
+			return withPair(s, shared.pair)
 		},
+	}
+	if shared.pair != nil {
+		options.Group = shared.pair
 	}
 	listener := admin.New(options)
 	c.Join(listener)

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"net"
 	"net/netip"
@@ -19,6 +20,7 @@ import (
 	"headgate/internal/event"
 	"headgate/internal/notice"
 	"headgate/internal/operator"
+	"headgate/internal/pair"
 	"headgate/internal/update"
 	"headgate/internal/upgrade"
 )
@@ -38,7 +40,7 @@ type management struct {
 // openManagement makes the management API over a control: operators, events, and the
 // notification of both about changes. If the store cannot be read there is no API, and
 // requests are served nevertheless.
-func openManagement(o serverOptions, c *control.Control, w *watch.Watch, replace func() *replacer) *management {
+func openManagement(o serverOptions, c *control.Control, w *watch.Watch, shared *sharing, replace func() *replacer) *management {
 	m := &management{log: o.log, file: filepath.Join(o.state, setupFile)}
 	events, err := event.Open(context.Background(), c.Store(), o.log)
 	if err != nil {
@@ -50,7 +52,7 @@ func openManagement(o serverOptions, c *control.Control, w *watch.Watch, replace
 	b := thisBuild()
 	instance, _ := os.Hostname() // messages then do not name the machine
 	sending := notice.Options{Events: events, Store: c.Store(), Log: o.log, Instance: instance}
-	if o.store != "" {
+	if o.store != "" || shared.pair != nil {
 		sending.Node = o.node
 	}
 	hooks := notice.New(sending)
@@ -69,13 +71,14 @@ func openManagement(o serverOptions, c *control.Control, w *watch.Watch, replace
 		events.Close()
 	})
 	m.events = events
+	shared.events.Store(events)
 	if o.inherited == nil {
 		events.Send(event.ProcessStarted{Version: b.Version})
 	}
 	w.Start(c, events)
 	m.api = api.New(api.Options{
 		Control: c, Operators: operators, Events: events, Log: o.log, Recent: c.Recent, Backup: c.Backup, Notices: hooks, Hosts: adminHosts(c),
-		Trusted: trustedProxies(c), Newer: updates.Newer,
+		Trusted: trustedProxies(c), Newer: updates.Newer, Pair: shared.pair,
 		Upgrade:      func(force bool) (upgrade.Result, error) { return replace().Upgrade(force) },
 		CheckUpgrade: func(ctx context.Context) upgrade.Check { return replace().Check(ctx, o.config) },
 		Version:      api.Version{Version: b.Version, Go: runtime.Version(), API: "v1"},
@@ -102,6 +105,10 @@ func (m *management) inviteFirst(listener *admin.Server) {
 		return
 	}
 	token, err := m.operators.NewSetup(context.Background())
+	if errors.As(err, new(*pair.NotLeader)) {
+		m.log.Info("no user exists yet: create the first one on the leader", "reason", err)
+		return
+	}
 	if err != nil {
 		m.log.Error("the first user cannot be created", "error", err, "remedy", "make the state directory writable, where users are stored, and restart headgate", "state", filepath.Dir(m.file))
 		return

@@ -15,9 +15,11 @@ import (
 )
 
 func newNode() *cobra.Command {
-	cmd := group("node", "List, drain and remove the machines that share a store", `node shows the machines that share a store, and takes them out of service. On a machine that
-shares nothing, drain and undrain act on that machine.`+reachHelp)
-	cmd.AddCommand(newNodeList(), newNodeDrain(), newNodeUndrain(), newNodeRemove())
+	cmd := group("node", "Manage the machines that share their state", `node shows the machines that share a store, and takes them out of service. On a machine that
+shares nothing, drain and undrain act on that machine.
+
+`+pairHelp+reachHelp)
+	cmd.AddCommand(newNodeList(), newNodeDrain(), newNodeUndrain(), newNodeRemove(), newNodeInit(), newNodeInvite(), newNodeJoin(), newNodeRevoke())
 	return cmd
 }
 

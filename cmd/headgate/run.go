@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"headgate/internal/control"
+	"headgate/internal/pair"
 	"headgate/internal/upgrade"
 )
 
@@ -41,6 +42,9 @@ With --store, machines share users, certificates and the configuration in a Post
 database. Each keeps a copy of everything in its state directory, and serves from it when
 the database is away; changes are refused until it is back.
 
+Two machines can do without a database: see headgate node. The second follows the first,
+and serves everything with its own copy when the first is away.
+
 Signals: SIGHUP reloads the configuration; SIGTERM and SIGINT complete requests in progress
 and stop (a second one stops at once); SIGUSR1 reopens log files; SIGUSR2 replaces the
 process by one that runs the binary now on disk, as headgate upgrade does.`,
@@ -53,10 +57,17 @@ process by one that runs the binary now on disk, as headgate upgrade does.`,
 	strict := cmd.Flags().Bool("strict", false, "do not start with an invalid configuration, instead of serving the last confirmed one")
 	address := cmd.Flags().String("admin-address", "", "`IP:PORT` of the admin listener, written to the configuration that is created if none exists")
 	shared, node := addStore(cmd)
+	follow := cmd.Flags().String("follow", "", "`URL` of the other machine of a pair, such as https://192.0.2.7:9080; by default the one in node.yaml of the state directory")
 	logs := addLogs(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if err := checkAddress(*address); err != nil {
 			return err
+		}
+		if *follow != "" {
+			var err error
+			if *follow, err = pair.CheckAddress(*follow); err != nil {
+				return usage("--follow: %v", err)
+			}
 		}
 		dir, err := stateDir(*state)
 		if err != nil {
@@ -73,7 +84,7 @@ process by one that runs the binary now on disk, as headgate upgrade does.`,
 		if made {
 			log.Info("no configuration file was found; an empty one was created, to be filled in the console or through the API", "file", name)
 		}
-		return serve(cmd.Context(), open, serverOptions{log: log, config: name, state: dir, key: os.Getenv(keyVariable), store: *shared, node: nodeName(*node), strict: *strict})
+		return serve(cmd.Context(), open, serverOptions{log: log, config: name, state: dir, key: os.Getenv(keyVariable), store: *shared, node: nodeName(*node), follow: *follow, strict: *strict})
 	}
 	return cmd
 }
@@ -106,6 +117,8 @@ type serverOptions struct {
 	// store is the address of the store that several machines share, "" for none, and
 	// node the name of this machine among them.
 	store, node string
+	// follow is the address of the other machine of a pair; "" is the one in its settings.
+	follow string
 	// strict refuses to start with a broken configuration.
 	strict bool
 	// inherited is what the process has handed over that this one replaces, nil for none.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
+	"net/netip"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -17,7 +18,10 @@ import (
 
 	"headgate/internal/cluster"
 	"headgate/internal/control"
+	"headgate/internal/event"
 	"headgate/internal/file"
+	"headgate/internal/operator"
+	"headgate/internal/pair"
 	"headgate/internal/store"
 	"headgate/internal/store/local"
 	"headgate/internal/store/postgres"
@@ -45,32 +49,100 @@ func nodeName(given string) string {
 	return strings.ToLower(given)
 }
 
-// sharing opens the shared store of a server.
+// sharing opens the shared store of a server: a database, or the state directory as one of a
+// pair.
 type sharing struct {
 	serverOptions
-	control atomic.Pointer[control.Control] // nil until it exists
+	identity *pair.Identity                  // nil unless the machine is one of a pair
+	control  atomic.Pointer[control.Control] // nil until it exists
+	pair     *pair.Store                     // nil until it is open, and without one
+	events   atomic.Pointer[event.Log]       // nil until it exists
+}
+
+// newSharing finds out what a server shares. The name of a machine of a pair is that of its
+// credential.
+func newSharing(o *serverOptions) (*sharing, error) {
+	if info, err := os.Stat(o.state); err == nil && !info.IsDir() {
+		return &sharing{serverOptions: *o}, nil // opening it reports what is wrong
+	}
+	id, err := pair.LoadIdentity(o.state)
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && o.follow != "":
+		return nil, usage("this machine cannot follow another yet: run \"headgate node join\" with a token of the other machine first")
+	case errors.Is(err, fs.ErrNotExist):
+		return &sharing{serverOptions: *o}, nil
+	case err != nil:
+		return nil, err
+	case o.store != "":
+		return nil, usage("this machine is one of a pair: it cannot have a database, too; remove the folder node from the state directory to leave the pair")
+	}
+	o.node = id.Name
+	return &sharing{serverOptions: *o, identity: id}, nil
 }
 
 // opener returns what opens the store, nil if nothing is shared.
 func (s *sharing) opener() func(*local.Store) (store.Store, error) {
-	if s.store == "" {
+	switch {
+	case s.identity != nil:
+		return s.openPair
+	case s.store == "":
 		return nil
 	}
 	return s.open
+}
+
+// reconsider has the control look at a manual edit again that was rejected before.
+func (s *sharing) reconsider() {
+	if c := s.control.Load(); c != nil {
+		go c.Reconsider()
+	}
+}
+
+func (s *sharing) openPair(files *local.Store) (store.Store, error) {
+	settings, err := pair.LoadSettings(s.state)
+	if err != nil {
+		return nil, err
+	}
+	if s.follow != "" {
+		settings.Follow = s.follow
+	}
+	s.pair, err = pair.Open(context.Background(), pair.Options{
+		Files: files, Identity: s.identity, Settings: settings, Log: s.log,
+		Audit: func(action, object, who, from string) store.Record {
+			at, _ := netip.ParseAddrPort(from) // an address is shown if there is one
+			return operator.Identity{Name: who, Address: at.Addr(), Via: "node"}.Audit(action, object, "", nil, nil)
+		},
+		Changed: s.changedRole,
+		Diverged: func(d pair.Divergence) {
+			s.send(event.NodeDiverged{Node: d.Node, Epoch: d.Epoch, Leader: d.Leader, Folder: d.Folder, Changes: bounded(d.Changes)})
+		},
+	})
+	if err != nil {
+		return nil, err
+	}
+	return s.pair, nil
+}
+
+// changedRole is called when the machine leads or follows, or has lost the other.
+func (s *sharing) changedRole(st pair.State) {
+	s.reconsider()
+	s.send(event.NodeRole{Node: st.Name, Role: string(st.Role), Leader: st.Leader, Epoch: st.Epoch, Connected: st.Connected})
+}
+
+// send publishes an event, once there is a log of them.
+func (s *sharing) send(p event.Payload) {
+	if l := s.events.Load(); l != nil {
+		l.Send(p)
+	}
 }
 
 func (s *sharing) open(files *local.Store) (store.Store, error) {
 	if err := store.CheckName(store.PrefixNode + s.node); err != nil {
 		return nil, fmt.Errorf("name of this machine: %w; give another with --node", err)
 	}
-	reconsider := func() {
-		if c := s.control.Load(); c != nil {
-			go c.Reconsider() // a manual edit that was rejected before
-		}
-	}
 	engine, name, err := openEngine(s.store, s.state, s.node, s.log, func(state postgres.State) {
 		if state != postgres.Away {
-			reconsider()
+			s.reconsider()
 		}
 	})
 	if err != nil {
@@ -78,7 +150,7 @@ func (s *sharing) open(files *local.Store) (store.Store, error) {
 	}
 	shared, err := cluster.Open(context.Background(), cluster.Options{Copy: files, Engine: engine, Name: name, Log: s.log, Changed: func(state cluster.State, _ error) {
 		if state == cluster.Following {
-			reconsider()
+			s.reconsider()
 		}
 	}})
 	if errors.Is(err, local.ErrOwn) {

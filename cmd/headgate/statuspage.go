@@ -12,6 +12,7 @@ import (
 
 	"headgate/internal/certs/acme"
 	"headgate/internal/control"
+	"headgate/internal/pair"
 	"headgate/internal/plan"
 	"headgate/internal/ports"
 	"headgate/internal/server/health"
@@ -31,6 +32,7 @@ type statusPage struct {
 	Sources      []control.SourceState      `json:"sources"`
 	Certificates []control.CertificateState `json:"certificates"`
 	ACME         []*acme.Record             `json:"acme"`
+	Pair         *pair.State                `json:"pair"`
 }
 
 // print writes the page as tables. With all every server is listed, else those that
@@ -43,6 +45,7 @@ func (s *statusPage) print(out io.Writer, all, checks bool) error {
 	}
 	fmt.Fprintln(w)
 	s.printProcess(w)
+	printPair(w, s.Pair)
 	if wrong := s.attention(); wrong != "" {
 		fmt.Fprintf(w, "! %s\n", wrong)
 	}

@@ -20,6 +20,7 @@ package admin
 import (
 	"cmp"
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -78,6 +79,8 @@ type Options struct {
 	// Peers stores in the context which user is at the other end of the admin socket. Nil
 	// is api.OthersContext, which grants no rights to this process itself.
 	Peers func(ctx context.Context, conn net.Conn) context.Context
+	// Group serves the other machine of a pair; nil if there is none.
+	Group Group
 	// Hosts returns the host names that are accepted, besides localhost and addresses; nil
 	// is none.
 	Hosts func() []string
@@ -88,11 +91,22 @@ type Options struct {
 	FirstRetry, LastRetry time.Duration
 }
 
+// Group serves other machines on connections that are for the TLS name of their group: the
+// machines have their own certificates, which browsers never see.
+type Group interface {
+	http.Handler
+	// Config returns the TLS of a connection; nil if it is not for the group.
+	Config(client *tls.ClientHelloInfo) *tls.Config
+	// Serves reports whether a connection has the TLS of Config.
+	Serves(state *tls.ConnectionState) bool
+}
+
 // Server serves the pages on at most one address. Its methods may be called by
 // several goroutines at once.
 type Server struct {
 	log     *slog.Logger
 	handler http.Handler
+	group   Group // nil for none
 	open    func(address netip.AddrPort, now net.Listener) (net.Listener, error)
 	first   time.Duration
 	last    time.Duration
@@ -122,7 +136,7 @@ type listener struct {
 
 // New returns a server that listens nowhere yet.
 func New(o Options) *Server {
-	s := &Server{log: o.Log, handler: guard(pages(o), o.Hosts), open: o.Listen, first: cmp.Or(o.FirstRetry, firstRetry), last: cmp.Or(o.LastRetry, lastRetry), begin: o.Begin}
+	s := &Server{log: o.Log, handler: grouped(o.Group, guard(pages(o), o.Hosts)), group: o.Group, open: o.Listen, first: cmp.Or(o.FirstRetry, firstRetry), last: cmp.Or(o.LastRetry, lastRetry), begin: o.Begin}
 	if s.open == nil {
 		s.open = func(address netip.AddrPort, _ net.Listener) (net.Listener, error) {
 			return net.Listen("tcp", address.String())
@@ -198,7 +212,7 @@ func (s *Server) newListener(address netip.AddrPort, secure bool, socket net.Lis
 	}
 	if secure {
 		l.secret = &secret{}
-		l.server.TLSConfig = l.secret.config()
+		l.server.TLSConfig = l.secret.config(s.group)
 	}
 	return l
 }

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"crypto/tls"
 	"fmt"
+	"net/http"
 	"net/netip"
 	"strings"
 	"sync/atomic"
@@ -16,15 +17,28 @@ import (
 type secret struct{ now atomic.Pointer[tls.Config] }
 
 // config returns the TLS configuration of the server, which uses the current settings in
-// every handshake.
-func (s *secret) config() *tls.Config {
+// every handshake, or those of the group, which may be nil.
+func (s *secret) config(group Group) *tls.Config {
 	return &tls.Config{
 		MinVersion: tls.VersionTLS12,
 		NextProtos: []string{"h2", "http/1.1"},
-		GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) {
+		GetConfigForClient: func(client *tls.ClientHelloInfo) (*tls.Config, error) {
+			if group != nil {
+				if c := group.Config(client); c != nil {
+					return c, nil
+				}
+			}
 			return s.now.Load(), nil
 		},
 	}
+}
+
+// grouped passes requests on connections of the group, which may be nil, to it.
+func grouped(group Group, next http.Handler) http.Handler {
+	if group == nil {
+		return next
+	}
+	return unless(func(rq *http.Request) bool { return rq.TLS != nil && group.Serves(rq.TLS) }, group, next)
 }
 
 // secureLocked applies the settings of the configuration. It logs the fingerprint of a

@@ -349,6 +349,33 @@ type StoreRestored struct {
 	From string `json:"from,omitempty"`
 }
 
+// NodeRole reports that a machine of a pair leads or follows, or has lost the other one.
+type NodeRole struct {
+	// Node is the machine that reports.
+	Node string `json:"node"`
+	// Role is leader, follower or waiting.
+	Role string `json:"role"`
+	// Leader is the machine that leads, and Epoch its period.
+	Leader string `json:"leader,omitempty"`
+	Epoch  string `json:"epoch,omitempty"`
+	// Connected is whether the follower has a stream from the leader.
+	Connected bool `json:"connected"`
+}
+
+// NodeDiverged reports that a machine yielded to another one, and had changes that the
+// leader does not have.
+type NodeDiverged struct {
+	// Node is the machine that yielded, and Epoch the period in which it led.
+	Node  string `json:"node"`
+	Epoch string `json:"epoch"`
+	// Leader is the machine that leads now.
+	Leader string `json:"leader"`
+	// Folder is where the machine keeps all that it had.
+	Folder string `json:"folder"`
+	// Changes describe what only that machine had.
+	Changes []string `json:"changes,omitempty"`
+}
+
 // WebhookDead tells of a message that no webhook took for a day.
 type WebhookDead struct {
 	// Webhook is the name of the webhook.

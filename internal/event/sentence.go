@@ -183,6 +183,28 @@ func (s StoreRestored) about() (string, string) {
 	return "store", "a damaged file was set aside at " + s.Aside + ", and the store " + from + because(s.Cause)
 }
 
+func (n NodeRole) about() (string, string) {
+	text := "machine " + n.Node
+	switch {
+	case n.Role == "leader":
+		text += " leads"
+	case n.Role == "follower" && n.Connected:
+		text += " follows " + n.Leader
+	case n.Role == "follower":
+		text += " follows " + n.Leader + ", which it cannot reach; its copy is served"
+	default:
+		text += " has not reached the other machine since it was started, and refuses changes"
+	}
+	if n.Role == "leader" && !n.Connected {
+		text += "; no follower is connected"
+	}
+	return "node " + n.Node, text
+}
+
+func (n NodeDiverged) about() (string, string) {
+	return "node " + n.Node, fmt.Sprintf("machine %s yielded to %s and had %d changes of its own, which are kept in %s", n.Node, n.Leader, len(n.Changes), n.Folder)
+}
+
 func (w WebhookDead) about() (string, string) {
 	return "webhook " + w.Webhook, fmt.Sprintf("event %d was not taken by webhook %s for a day%s", w.Event, w.Webhook, because(w.Cause))
 }

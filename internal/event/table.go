@@ -75,6 +75,8 @@ var table = [...]struct {
 	{"limit.reached", Warning, LimitReached{}},
 	{"store.unavailable", Error, StoreUnavailable{}},
 	{"store.restored", Error, StoreRestored{}},
+	{"node.role_changed", Warning, NodeRole{}},
+	{"node.diverged", Error, NodeDiverged{}},
 	{"webhook.dead", Error, WebhookDead{}},
 	{"webhook.tested", Info, WebhookTested{}},
 	{"notice.dead", Error, NoticeDead{}},

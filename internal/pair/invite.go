@@ -133,7 +133,7 @@ func admissible(members []Member, name string) error {
 	}
 	for _, m := range members {
 		if m.Name == name {
-			return fmt.Errorf("%w: a machine %s is in the group already; remove it first with \"headgate node remove %s\"", ErrName, name, name)
+			return fmt.Errorf("%w: a machine %s is in the group already; remove it first with \"headgate node revoke %s\"", ErrName, name, name)
 		}
 	}
 	if len(members) >= MaxMembers {

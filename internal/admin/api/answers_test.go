@@ -126,6 +126,7 @@ func TestEveryRowAnswersEveryStatusItDocuments(t *testing.T) {
 	s.cutover()
 	s.upgrade()
 	s.nodes()
+	s.pair()
 	orders(t, seen)
 	s.broken()
 

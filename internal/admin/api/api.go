@@ -38,6 +38,7 @@ import (
 	"headgate/internal/event"
 	"headgate/internal/notice"
 	"headgate/internal/operator"
+	"headgate/internal/pair"
 	"headgate/internal/schema"
 	"headgate/internal/store"
 	"headgate/internal/upgrade"
@@ -81,6 +82,8 @@ type Options struct {
 	// be nil itself.
 	Recent func() *recent.Ring
 
+	// Pair is the state of a machine of a pair; nil if it is in none.
+	Pair *pair.Store
 	// Notices delivers events to webhooks and people; nil if there are none.
 	Notices *notice.Sender
 	// Backup writes an archive of the state, sealed if there is a passphrase; nil where

@@ -9,6 +9,7 @@ import (
 
 	"headgate/internal/gate/people"
 	"headgate/internal/operator"
+	"headgate/internal/pair"
 	"headgate/internal/setting/shown"
 	"headgate/internal/store"
 )
@@ -87,6 +88,10 @@ var codes = [...]struct {
 	{"not_enabled", 409, "There are no ban rules"},
 	{"not_banned", 404, "The address is not banned"},
 	{"not_open", 409, "The port is not open"},
+	{"not_leader", 409, "Another machine makes changes"},
+	{"not_in_group", 409, "The machine is in no group"},
+	{"group_full", 409, "The group has two machines"},
+	{"not_promoted", 409, "The machine was not promoted"},
 	{"upgrade_refused", 409, "No upgrade is possible now"},
 	{"upgrade_failed", 409, "The new process could not serve"},
 	{"not_applied", 409, "The change could not be applied"},
@@ -101,6 +106,7 @@ var codes = [...]struct {
 	{operator.CodeProvider, 502, "The sign-in provider failed"},
 	{operator.CodeOverloaded, 503, "Too much at once"},
 	{"upgrading", 503, "Headgate is being upgraded"},
+	{"not_followed", 503, "The follower is away"},
 	{"unavailable", 503, "Nothing can be kept at the moment"},
 }
 
@@ -147,6 +153,9 @@ func problemOf(err error) (p *problem, internal bool) {
 		}
 		p.retryAfter = refused.RetryAfter
 		return p, p.Status == http.StatusInternalServerError
+	case errors.As(err, new(*pair.NotLeader)), errors.As(err, new(*pair.NotFollowed)):
+		errors.As(pairProblem(err), &p)
+		return p, false
 	case errors.Is(err, store.ErrUnknownOutcome):
 		return refuse("unavailable", "", "the commit was sent to the store, but its response was lost: "+err.Error(), "read the object again to see whether it was changed; requests are served as before"), false
 	case errors.Is(err, store.ErrUnavailable), errors.Is(err, store.ErrClosed):

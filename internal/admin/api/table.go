@@ -61,7 +61,7 @@ func (a *API) whole() []row {
 	for _, k := range config.Kinds() {
 		rows = append(rows, a.documentRows(k)...)
 	}
-	return slices.Concat(rows, a.configRows(), a.serverRows(), a.portRows(), a.upgradeRows(), a.nodeRows())
+	return slices.Concat(rows, a.configRows(), a.serverRows(), a.portRows(), a.upgradeRows(), a.nodeRows(), a.pairRows())
 }
 
 // table is all that the API does. Paths are below Prefix.
