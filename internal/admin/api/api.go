@@ -333,9 +333,7 @@ func (c *call) allowed() error {
 	if c.row.access == public {
 		return nil
 	}
-	// Who may grant access is an admin, or a token that an admin has given the scope.
-	granted := c.row.area == areaAccess && c.who.Role.AtLeast(operator.Editor) && slices.Contains(c.who.Scopes, areaAccess)
-	if !granted && !c.who.Role.AtLeast(operator.Role(c.row.access)) {
+	if granted := c.row.area == areaAccess && c.mayGrant(); !granted && !c.who.Role.AtLeast(operator.Role(c.row.access)) {
 		return refuse(operator.CodeForbidden, "", fmt.Sprintf("this needs the role %s, and you have %s", c.row.access, c.who.Role), "")
 	}
 	write := c.rq.Method != http.MethodGet && c.rq.Method != http.MethodHead
@@ -343,6 +341,15 @@ func (c *call) allowed() error {
 		return refuse(operator.CodeForbidden, "", "this needs the scope "+c.row.area, "make a token that has it")
 	}
 	return nil
+}
+
+// mayGrant reports whether an operator decides who passes a gate: an admin, or a token that an
+// admin has given the scope.
+func (c *call) mayGrant() bool {
+	if c.who.Role.AtLeast(operator.Admin) {
+		return c.who.May(areaAccess, true)
+	}
+	return c.who.Role.AtLeast(operator.Editor) && slices.Contains(c.who.Scopes, areaAccess)
 }
 
 // Protect serves next to those who have signed in with a role at least, and, if it is a

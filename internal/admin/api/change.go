@@ -162,6 +162,9 @@ func (c *call) within() (time.Duration, error) {
 // mayBeHost refuses values that reach for something of the machine, unless an admin sets
 // them. They are refused before anything of them is opened.
 func (e *edit) mayBeHost(now, after *config.Config) error {
+	if err := e.call.grantsNothing(now, after, e.path()); err != nil {
+		return err
+	}
 	isAdmin := e.call.who.Role.AtLeast(operator.Admin)
 	if !isAdmin {
 		if err := e.withinRights(now, after); err != nil {

@@ -26,6 +26,18 @@ func (e *edit) withinRights(now, after *config.Config) error {
 	return nil
 }
 
+// grantsNothing rejects that an operator who may not grant access does so by a change of the
+// configuration.
+func (c *call) grantsNothing(now, after *config.Config, at string) error {
+	if c.mayGrant() {
+		return nil
+	}
+	if g := config.NewGrant(now, after); g != nil {
+		return refuse(operator.CodeForbidden, pointerOf(g.Path, at), "the change grants access behind a gate, which needs an admin or the scope access: "+g.Detail, "ask an admin, or use a token with the scope access")
+	}
+	return nil
+}
+
 func adminOnly(at string) error {
 	return refuse(operator.CodeForbidden, at, "only an admin may change the settings of the admin listener, which control who may sign in", "ask an admin")
 }

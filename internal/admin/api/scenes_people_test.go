@@ -108,3 +108,59 @@ func TestPeopleNeedAScopeOfTheirOwn(t *testing.T) {
 		h.expect(name+" adds", rs, out, c.write, map[int]string{403: "forbidden"}[c.write])
 	}
 }
+
+// An editor writes proxies, and cannot open a gate by that: what grants access needs an admin
+// or the scope access, also over several changes.
+func TestEditorsDoNotWidenGates(t *testing.T) {
+	h := start(t)
+	const front = `"client_ip":{"trusted":["127.0.0.1"]}`
+	h.does("PUT", "/settings/sign_in", `{"local":true}`, 200, "", "as: admin", always)
+	h.does("POST", "/proxies", `{"name":"login","virtual_hosts":["login.example.com"],`+front+`,"routes":[{"path":"/","sign_in":{}}]}`, 201, "", "as: admin", always)
+	h.does("POST", "/proxies", `{"name":"gated","virtual_hosts":["gated.example.com"],`+front+`,"gate":{"allow":["group:family"]},"routes":[{"fixed_response":{"status":204}}]}`, 201, "", "as: admin", always)
+	h.does("POST", "/lists", `{"name":"office","entries":["192.0.2.0/24"]}`, 201, "", "as: admin", always)
+	h.does("PATCH", "/proxies/gated", `{"gate":{"from":["list:office"],"bypass":[{"paths":["/health"]}]},"routes":[{"fixed_response":{"status":204}},{"path":"/strict","gate":{"allow":["group:chiefs"]},"fixed_response":{"status":204}},{"path":"/public","gate":{"enabled":false},"fixed_response":{"status":204}}]}`, 200, "", "as: admin", always)
+	rs, out := h.call("POST", "/tokens", `{"name":"granter","role":"editor","scopes":["config","access"]}`, "as: admin")
+	h.expect("the token", rs, out, 201, "")
+	h.tokens["granter"] = out["token"].(string)
+	before := h.text()
+	const routes = `{"fixed_response":{"status":204}},{"path":"/strict","gate":{"allow":["group:chiefs"]},"fixed_response":{"status":204}},{"path":"/public","gate":{"enabled":false},"fixed_response":{"status":204}}`
+	for _, c := range [][3]string{
+		{"PATCH", "/proxies/gated", `{"gate":{"allow":["group:family","person:eve@example.com"]}}`},
+		{"PATCH", "/proxies/gated", `{"gate":{"allow":["token:eve"]}}`},
+		{"PATCH", "/proxies/gated", `{"gate":{"from":["list:office","0.0.0.0/0"]}}`},
+		{"PATCH", "/proxies/gated", `{"gate":{"bypass":[{"paths":["/"]}]}}`},
+		{"PATCH", "/proxies/gated", `{"gate":{"shared_cache":true}}`},
+		{"PATCH", "/proxies/gated", `{"gate":{"enabled":false}}`},
+		{"PATCH", "/proxies/gated", `{"gate":null}`},
+		{"PATCH", "/proxies/gated", `{"routes":[` + routes + `,{"path":"/x","gate":{"enabled":false},"fixed_response":{"status":204}}]}`},
+		{"PATCH", "/proxies/gated", `{"routes":[` + routes + `,{"matchers":{"methods":["POST"]},"gate":{"allow":["domain:example.org"]},"fixed_response":{"status":204}}]}`},
+		{"PATCH", "/proxies/gated", `{"routes":[{"fixed_response":{"status":204}}]}`}, // family would enter /strict
+		{"PATCH", "/proxies/gated", `{"virtual_hosts":["other.example.com"]}`},
+		{"PATCH", "/proxies/gated", `{"client_ip":{"trusted":["0.0.0.0/0"]}}`},
+		{"DELETE", "/proxies/gated", ""},
+		{"POST", "/proxies", `{"name":"aside","virtual_hosts":["GATED.example.com"],"routes":[{"path":"/deep","fixed_response":{"status":204}}]}`},
+		{"PATCH", "/lists/office", `{"entries":["0.0.0.0/0"]}`},
+		{"PATCH", "/settings/sign_in", `{"providers":{"mine":{"issuer":"https://id.example.org","client_id":"x","client_secret":"y","emails":["example.com"]}}}`},
+		{"POST", "/config/edits", `{"edits":[{"op":"set","path":"proxies.gated.gate.allow","value":["domain:example.org"]}]}`},
+	} {
+		h.does(c[0], c[1], c[2], 403, "forbidden", "as: editor", always)
+		h.does(c[0], c[1]+"?dry_run=true", c[2], 403, "forbidden", "as: editor", always)
+	}
+	if h.text() != before {
+		t.Errorf("changed all the same:\n%s", h.text())
+	}
+	for _, c := range [][2]string{
+		{"/proxies/gated", `{"description":"words"}`},
+		{"/proxies/gated", `{"virtual_hosts":["gated.example.com","second.example.com"]}`},
+		{"/proxies/gated", `{"gate":{"bypass":null}}`},
+		{"/proxies/gated", `{"routes":[` + routes + `,{"path":"/new","fixed_response":{"status":204}},{"path":"/public/x","gate":{"enabled":false},"fixed_response":{"status":204}}]}`},
+		{"/proxies/main", `{"gate":{"allow":["group:family"]},"virtual_hosts":["main.example.com"],` + front + `}`},
+	} {
+		h.does("PATCH", c[0], c[1], 200, "", "as: editor", always)
+	}
+	// What an admin narrows for a while, an editor does not revert.
+	h.does("PATCH", "/proxies/gated?confirm_within=5m", `{"gate":{"allow":["group:chiefs"]}}`, 200, "", "as: admin", always)
+	h.does("POST", "/revert", "{}", 403, "forbidden", "as: editor")
+	h.does("POST", "/revert", "{}", 200, "", "as: granter")
+	h.does("PATCH", "/proxies/gated", `{"gate":{"allow":["group:family","person:eve@example.com"]}}`, 200, "", "as: granter", always)
+}
