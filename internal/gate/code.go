@@ -186,14 +186,15 @@ func (e *Engine) SignInURL(port, authority, query string) string {
 }
 
 // SignInOrigin returns the origin of the sign-in page as clients reach it that came to a
-// port with an authority.
+// port with an authority. For no port it is the one for links that are sent to people: with
+// the number of an https port of the page, unless that is 443.
 func (e *Engine) SignInOrigin(port, authority string) string {
 	u := e.use.Load()
 	if u.host == "" {
 		return ""
 	}
 	number, ok := u.ports[port]
-	if ok {
+	if ok && port != "" {
 		// The port has the page, too: clients reach it as they reached the application.
 		if i := strings.LastIndexByte(authority, ':'); i >= 0 && !strings.HasSuffix(authority, "]") {
 			if n, err := strconv.ParseUint(authority[i+1:], 10, 16); err == nil {
