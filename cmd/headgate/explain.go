@@ -26,11 +26,15 @@ same number, --http3 selects the second. With tcp:// or udp:// it shows which TC
 proxy handles a connection, and which server; on an https port the host is the TLS server
 name.
 
+With --as it shows what a gate decides for a person or a token, and the rule that lets in or
+refuses: NAME, PROVIDER/ID or an e-mail address, or token:NAME. It implies --running.
+
 explain reads the configuration files. To include proxies discovered from containers, use
 --running, which queries the running headgate.` + strings.Replace(reachHelp, "It queries", "With --running it queries", 1),
 		Example: `  headgate explain GET http://shop.example.com/api/users?page=2
   headgate explain --config headgate.yaml --from 192.0.2.1 -H 'Accept: text/html' GET http://shop.example.com:8080/
   headgate explain --running GET https://wiki.example.com/
+  headgate explain --as ann GET https://wiki.example.com/
   headgate explain tcp://db.example.com:5432
   headgate explain --running udp://192.0.2.1:53`,
 		Args: func(_ *cobra.Command, args []string) error {
@@ -49,11 +53,13 @@ explain reads the configuration files. To include proxies discovered from contai
 	state := cmd.Flags().String("state", "", "state `DIR` of a running headgate, to read its sticky cookie key; nothing is written there")
 	_ = cmd.MarkFlagDirname("state") // the flag exists
 	running := cmd.Flags().Bool("running", false, "query the running headgate instead of reading the configuration files")
+	as := cmd.Flags().String("as", "", "`PERSON` or token:NAME for which a gate decides; implies --running")
 	r := &reach{cmd: cmd, config: file, state: state}
 	r.addAddress()
 	http3 := cmd.Flags().Bool("http3", false, "explain the request for an HTTP/3 client")
 	output := addOutput(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		*running = *running || *as != ""
 		if cmd.Flags().Changed("admin") && !*running {
 			return usage("--admin requires --running")
 		}
@@ -72,7 +78,7 @@ explain reads the configuration files. To include proxies discovered from contai
 		}
 		explain := func() (plan.Explanation, error) { return explainDocuments(cmd, *file, *state, q) }
 		if *running {
-			explain = func() (plan.Explanation, error) { return explainRunning(cmd.Context(), r, q) }
+			explain = func() (plan.Explanation, error) { return explainRunning(cmd.Context(), r, q, *as) }
 		}
 		e, err := explain()
 		if err != nil {
@@ -104,7 +110,7 @@ func explainDocuments(cmd *cobra.Command, file, state string, q plan.Question) (
 }
 
 // explainRunning explains a request with the running headgate.
-func explainRunning(ctx context.Context, r *reach, q plan.Question) (e plan.Explanation, err error) {
+func explainRunning(ctx context.Context, r *reach, q plan.Question, as string) (e plan.Explanation, err error) {
 	to, err := r.open(ctx)
 	if err != nil {
 		return e, err
@@ -116,7 +122,8 @@ func explainRunning(ctx context.Context, r *reach, q plan.Question) (e plan.Expl
 		Headers []string `json:"headers,omitempty"`
 		From    string   `json:"from"`
 		HTTP3   bool     `json:"http3,omitempty"`
-	}{Method: q.Method, URL: q.Scheme + "://" + q.Authority + q.Target, From: q.From.String(), HTTP3: q.HTTP3}
+		As      string   `json:"as,omitempty"`
+	}{Method: q.Method, URL: q.Scheme + "://" + q.Authority + q.Target, From: q.From.String(), HTTP3: q.HTTP3, As: as}
 	for _, f := range q.Fields {
 		in.Headers = append(in.Headers, f[0]+": "+f[1])
 	}

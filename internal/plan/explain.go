@@ -10,6 +10,7 @@ import (
 	"headgate/internal/config"
 	"headgate/internal/exchange"
 	"headgate/internal/feature/cache"
+	people "headgate/internal/gate"
 	"headgate/internal/proto/header"
 	"headgate/internal/proto/http1"
 	"headgate/internal/server/health"
@@ -32,6 +33,8 @@ type Question struct {
 	Fields [][2]string
 	// From is the client's address; not valid means 127.0.0.1.
 	From netip.Addr
+	// As is the person or token for which a gate decides; nil is a client without a session.
+	As *people.Rehearsed
 }
 
 // Explanation is how a request would be handled.
@@ -76,6 +79,8 @@ type Explanation struct {
 	Balance string `json:"load_balancing,omitempty"`
 	// Servers are the candidates, each with the head that it would get.
 	Servers []Candidate `json:"servers,omitempty"`
+	// Gate is what the gate of the route decides for the person or token in question.
+	Gate *GateDecision `json:"gate,omitempty"`
 	// Answer is the response that is made without a server.
 	Answer *Answered `json:"answer,omitempty"`
 	// Routes are all routes whose virtual hosts have the host, the winner
@@ -83,6 +88,15 @@ type Explanation struct {
 	Routes []Contender `json:"routes" required:"true"`
 	// Others is the number of routes for other hosts.
 	Others int `json:"other_hosts" required:"true"`
+}
+
+// GateDecision is what a gate decides for a person or token.
+type GateDecision struct {
+	// As is the person or token, as allow names it.
+	As string `json:"as" required:"true"`
+	// In is whether the request passes, Rule the entry that lets it pass, or why it does not.
+	In   bool   `json:"in" required:"true"`
+	Rule string `json:"rule" required:"true"`
 }
 
 // Candidate is a server that may get the request.
@@ -193,7 +207,16 @@ func (p *Plan) explain(q Question) Explanation {
 	} else if port.quic != nil {
 		e.Notes = append(e.Notes, "port "+port.quic.Name()+" has the number too, for HTTP/3; Alt-Svc does not announce it")
 	}
+	if q.As != nil {
+		people.Rehearse(ex, q.As)
+	}
 	r.explain(ex, &e)
+	if q.As != nil {
+		e.Gate = &GateDecision{As: q.As.Name(), In: q.As.In, Rule: q.As.Rule}
+		if !q.As.Decided {
+			*e.Gate = GateDecision{As: q.As.Name(), In: r.allow == nil, Rule: "no gate has decided: the route has none, or another filter answers first"}
+		}
+	}
 	return e
 }
 

@@ -42,6 +42,13 @@ func (e *Explanation) Text() string {
 			}
 		}
 	}
+	if g := e.Gate; g != nil {
+		verb := "refuses "
+		if g.In {
+			verb = "lets in "
+		}
+		line("gate", verb+g.As+": "+g.Rule)
+	}
 	if e.Answer != nil {
 		line("answer", e.Answer.text())
 	}

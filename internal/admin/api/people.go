@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"headgate/internal/config"
 	"headgate/internal/gate"
 	"headgate/internal/gate/people"
 	"headgate/internal/operator"
@@ -389,8 +390,38 @@ type accessBody struct {
 	// another sign-in host, where they work only.
 	Passkeys     int `json:"passkeys"`
 	LostPasskeys int `json:"lost_passkeys"`
-	// Gated are the proxies with a gate.
-	Gated []string `json:"gated"`
+	// Gated are the proxies with a gate, and Gates what their gates let pass, in the same
+	// order.
+	Gated []string   `json:"gated"`
+	Gates []gateBody `json:"gates"`
+}
+
+// gateBody is what the gates of a proxy let pass.
+type gateBody struct {
+	// Proxy is the name of the proxy, Hosts are its virtual hosts.
+	Proxy string   `json:"proxy"`
+	Hosts []string `json:"hosts"`
+	// Allow are the people and tokens that its gates let in.
+	Allow []string `json:"allow"`
+	// Bypasses are the requests that need no sign-in, in words: those of bypass, addresses in
+	// from, and routes on which the gate is off.
+	Bypasses []string `json:"bypasses"`
+}
+
+// gateBodies returns what the gates of a configuration let pass.
+func gateBodies(cfg *config.Config) []gateBody {
+	out := []gateBody{}
+	for _, name := range cfg.GateNames() {
+		p := cfg.Proxies[name]
+		allow := cfg.Allowed(name)
+		slices.Sort(allow)
+		b := gateBody{Proxy: name, Hosts: append([]string{}, p.VirtualHosts...), Allow: slices.Compact(allow), Bypasses: p.GateBypasses()}
+		if b.Bypasses == nil {
+			b.Bypasses = []string{}
+		}
+		out = append(out, b)
+	}
+	return out
 }
 
 // redirectBody is an address to register at a provider.
@@ -412,7 +443,7 @@ func (a *API) access(*call) (any, error) {
 	sessions, _, _ := engine.Counts()
 	out := accessBody{
 		Configured: cfg.SignIn.Configured(), Local: cfg.SignIn.Local, Page: engine.SignInOrigin("", ""), Redirects: []redirectBody{},
-		People: engine.People().Count(), Sessions: sessions, Gated: cfg.GateNames(),
+		People: engine.People().Count(), Sessions: sessions, Gated: cfg.GateNames(), Gates: gateBodies(cfg),
 	}
 	out.Passkeys, out.LostPasskeys = engine.Passkeys()
 	for _, r := range engine.Redirects() {

@@ -306,7 +306,7 @@ func (a *API) revert(c *call, in *confirmInput) (any, error) {
 // mayConfirm rejects that an operator who is not an admin confirms a change that needs one.
 // If the change cannot be reverted any more, the caller reports that.
 func (c *call) mayConfirm(revision string) error {
-	if c.who.Role.AtLeast(operator.Admin) {
+	if c.who.Role.AtLeast(operator.Admin) && c.mayGrant() {
 		return nil
 	}
 	refused := (*problem)(nil)
@@ -321,10 +321,10 @@ func (c *call) mayConfirm(revision string) error {
 // mayRevert rejects that an operator who is not an admin reverts what only admins may
 // change.
 func (c *call) mayRevert(now, after *config.Config) error {
-	if c.who.Role.AtLeast(operator.Admin) || sameAdmin(now, after) {
-		return nil
+	if !c.who.Role.AtLeast(operator.Admin) && !sameAdmin(now, after) {
+		return adminOnly("")
 	}
-	return adminOnly("")
+	return c.grantsNothing(now, after, "")
 }
 
 // mayEndRestore rejects that an operator who is not an admin confirms or reverts a restore,
@@ -355,6 +355,9 @@ type explainInput struct {
 	From string `json:"from,omitempty" max:"64"`
 	// HTTP3 restricts the explanation to ports that serve HTTP/3.
 	HTTP3 bool `json:"http3,omitempty"`
+	// As is the person or token for which the gate decides: NAME, PROVIDER/ID or an e-mail
+	// address of a person, or token:NAME. Without it the client has not signed in.
+	As string `json:"as,omitempty" max:"512"`
 }
 
 // explain serves how a request would be handled.
@@ -365,6 +368,11 @@ func (a *API) explain(c *call, in *explainInput) (any, error) {
 	q, err := in.question()
 	if err != nil {
 		return nil, err
+	}
+	if in.As != "" {
+		if q.As = a.Control.Gate().Rehearsal(in.As); q.As == nil {
+			return nil, refuse("invalid", "/as", "no such person or token is known", "GET /people and GET /gate/tokens list them; people of providers are known while they have a session")
+		}
 	}
 	e := a.Control.Plan().Explain(q)
 	if !c.who.Role.AtLeast(operator.Admin) {

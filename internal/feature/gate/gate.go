@@ -50,14 +50,27 @@ type filter struct {
 // request lets a client in, or sends it to sign in.
 func (f *filter) request(ex *exchange.Exchange) *exchange.Answer {
 	ex.Gated = !f.shared
+	var as *gate.Rehearsed
+	if ex.Rehearsal {
+		as = gate.RehearsedOf(ex)
+	}
 	if f.from != nil && f.from.Has(ex) {
+		if as != nil {
+			as.Decide(true, "the client address is in from")
+		}
 		ex.Note("gate: the address is in from, so no sign-in is needed")
 		return nil
 	}
 	if b := f.bypassed(ex); b != nil {
 		ex.Gated = false
 		ex.Note("gate: no sign-in is needed for " + b.text)
+		if as != nil {
+			as.Decide(true, "bypass "+b.text)
+		}
 		return nil
+	}
+	if as != nil && ex.Request.Scheme == "https" {
+		return f.rehearse(ex, as)
 	}
 	if ex.Request.Scheme != "https" {
 		return needsHTTPS(ex, f.ports)

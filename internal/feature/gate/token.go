@@ -119,15 +119,20 @@ func (f *filter) admitToken(ex *exchange.Exchange, p *presented) *exchange.Answe
 	}
 	ex.User = t.User()
 	if !f.allow.HasToken(t) || !t.Covers(ex.Place.Proxy, ex.Request.Path) {
-		a := problem(ex, exchange.GateDenied, exchange.GateDenied.Hint(), "")
-		a.Cause = "gate: token " + t.Name + " is not in allow, or does not cover the path"
-		return a
+		return refused(ex, t)
 	}
 	ex.Personal, ex.SignedIn = true, t
 	if t.Person != nil {
 		f.identify(ex, t.Person)
 	}
 	return nil
+}
+
+// refused answers a client whose token is valid, but not here.
+func refused(ex *exchange.Exchange, t *gate.Token) *exchange.Answer {
+	a := problem(ex, exchange.GateDenied, exchange.GateDenied.Hint(), "")
+	a.Cause = "gate: token " + t.Name + " is not in allow, or does not cover the path"
+	return a
 }
 
 // refuseToken answers a client whose token does not count.
