@@ -86,9 +86,9 @@ const (
 type sessions struct {
 	shards [64]shard
 
-	mu      sync.Mutex
-	signIns map[digest]*Session
-	of      map[string]int // how many, by the person's id
+	mu     sync.Mutex
+	number int            // of sessions
+	of     map[string]int // how many, by the person's id
 }
 
 type shard struct {
@@ -103,7 +103,7 @@ type held struct {
 }
 
 func (t *sessions) init() {
-	t.signIns, t.of = map[digest]*Session{}, map[string]int{}
+	t.of = map[string]int{}
 	for i := range t.shards {
 		t.shards[i].all = map[digest]held{}
 	}
@@ -136,7 +136,15 @@ func (t *sessions) drop(d digest) {
 func (t *sessions) count() int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return len(t.signIns)
+	return t.number
+}
+
+// signIn returns the session with a secret of the sign-in host, nil if there is none.
+func (t *sessions) signIn(d digest) *Session {
+	if h := t.find(d); h.host == "" {
+		return h.session
+	}
+	return nil
 }
 
 // add adds a session, unless it is there: what others have written comes from the store,
@@ -144,10 +152,10 @@ func (t *sessions) count() int {
 func (t *sessions) add(s *Session) *Session {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if known := t.signIns[s.key]; known != nil {
+	if known := t.signIn(s.key); known != nil {
 		return known
 	}
-	t.signIns[s.key] = s
+	t.number++
 	t.of[s.Person().ID]++
 	t.put(s.key, held{s, ""})
 	return s
@@ -170,9 +178,10 @@ func (t *sessions) addHost(s *Session, key digest, host string) {
 // remove ends a session in memory. It reports whether it was there.
 func (t *sessions) remove(key digest) *Session {
 	t.mu.Lock()
-	s := t.signIns[key]
+	s := t.signIn(key)
 	if s != nil {
-		delete(t.signIns, key)
+		t.drop(key)
+		t.number--
 		if t.of[s.Person().ID]--; t.of[s.Person().ID] <= 0 {
 			delete(t.of, s.Person().ID)
 		}
@@ -182,7 +191,6 @@ func (t *sessions) remove(key digest) *Session {
 		return nil
 	}
 	s.ended.Store(true)
-	t.drop(key)
 	s.mu.Lock()
 	for _, h := range s.hosts {
 		t.drop(h.key)
@@ -193,12 +201,17 @@ func (t *sessions) remove(key digest) *Session {
 
 // all returns the sessions, the newest first.
 func (t *sessions) all() []*Session {
-	t.mu.Lock()
-	out := make([]*Session, 0, len(t.signIns))
-	for _, s := range t.signIns {
-		out = append(out, s)
+	out := make([]*Session, 0, t.count())
+	for i := range t.shards {
+		s := &t.shards[i]
+		s.mu.RLock()
+		for _, h := range s.all {
+			if h.host == "" {
+				out = append(out, h.session)
+			}
+		}
+		s.mu.RUnlock()
 	}
-	t.mu.Unlock()
 	slices.SortFunc(out, func(a, b *Session) int { return cmp.Or(b.Created.Compare(a.Created), cmp.Compare(a.ID(), b.ID())) })
 	return out
 }
@@ -342,15 +355,12 @@ func (s *Session) entry(idle time.Duration) store.Entry {
 // bound ends the oldest sessions of a person who has too many.
 func (e *Engine) bound(person string) {
 	e.sessions.mu.Lock()
-	var own []*Session
-	if e.sessions.of[person] > maxOfOne {
-		for _, s := range e.sessions.signIns {
-			if s.Person().ID == person {
-				own = append(own, s)
-			}
-		}
-	}
+	many := e.sessions.of[person] > maxOfOne
 	e.sessions.mu.Unlock()
+	if !many {
+		return
+	}
+	own := slices.DeleteFunc(e.sessions.all(), func(s *Session) bool { return s.Person().ID != person })
 	slices.SortFunc(own, func(a, b *Session) int { return cmp.Compare(a.seen.Load(), b.seen.Load()) })
 	for len(own) > maxOfOne {
 		e.endLogged(own[0])
