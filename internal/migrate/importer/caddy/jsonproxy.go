@@ -266,6 +266,7 @@ func (w *walker) forwardAuth(h *value, c rules.Condition, view []change) {
 	}
 	t.Became(h.get("rewrite", "uri"), importer.Same, auth.Field("url"), "forward_auth.url")
 	set := importer.NewObject().Set("forward_auth", auth)
+	t.AuthServer(url + uri)
 	w.routable(h, c, func(o *result) { o.o.Merge(set) })
 	t.Became(h, importer.Close, set.Field("forward_auth"), "forward_auth asks by GET and tells the URL in X-Forwarded-*")
 }

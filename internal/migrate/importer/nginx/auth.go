@@ -28,6 +28,7 @@ func (c *content) authRequest() {
 	}
 	o.Set("url", url)
 	c.o.Set("forward_auth", o)
+	c.t.AuthServer(url)
 	c.authAnswers(o)
 	c.became(d, importer.Close, "forward_auth", "forward_auth asks by GET and sends the URL in X-Forwarded-* and X-Original-URL; an answer that is neither 2xx, 401 nor 403 is what the client gets, where nginx sends 500")
 }

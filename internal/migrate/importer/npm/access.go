@@ -44,6 +44,7 @@ func (t *translator) accessLists() error {
 				t.became(r, "pass_auth", importer.Same, auth.Set("forward_credentials", true).Field("forward_credentials"), "")
 			}
 			p.Set("basic_auth", auth)
+			t.SharedPasswords(r.text("name"), any && filter.Len() > 0)
 		}
 		r.ignore("pass_auth", "proxy_host_count", "items", "clients")
 		if p.Len() == 0 {

@@ -417,6 +417,7 @@ func forwardAuth(t *translator, r *router, n *node) {
 		trust = auth.Set("trust_forward_header", true).Field("trust_forward_header")
 	}
 	t.feature(r, n, "forward_auth", auth)
+	t.AuthServer(n.get("address").text())
 	t.becameAll(n.get("address"), importer.Same, auth.Field("url"), "forward_auth.url")
 	t.becameAll(n.get("trustForwardHeader"), importer.Same, trust, "trust_forward_header")
 	t.becameAll(n.get("authResponseHeaders"), importer.Same, auth.Field("response_headers"), "response_headers")
