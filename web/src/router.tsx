@@ -14,6 +14,7 @@ const load: Record<PageName, () => Promise<{ default: React.ComponentType }>> = 
   newProxy: () => import('./pages/proxies/NewProxyPage'),
   certificates: () => import('./pages/certificates/CertificatesPage'),
   certificate: () => import('./pages/certificates/CertificatePage'),
+  access: () => import('./pages/access/AccessPage'),
   bans: () => import('./pages/defence/BansPage'),
   lists: () => import('./pages/defence/ListsPage'),
   history: () => import('./pages/history/HistoryPage'),

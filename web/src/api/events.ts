@@ -17,7 +17,7 @@ export function touched(type: string): string[] {
   const object = type.split('.')[0]
   switch (object) {
     case 'config':
-      return ['objects', 'object', 'status', 'revisions', 'pending', 'discovery']
+      return ['objects', 'object', 'status', 'revisions', 'pending', 'discovery', 'access']
     case 'server':
     case 'proxy':
     case 'port':
@@ -30,6 +30,8 @@ export function touched(type: string): string[] {
     case 'token':
     case 'session':
       return ['users', 'tokens', 'sessions', 'audit', 'session']
+    case 'person':
+      return ['access', 'audit']
     case 'discovery':
       return ['discovery', 'objects', 'object', 'status']
     case 'webhook':

@@ -14,6 +14,7 @@ export type PageName =
   | 'certificate'
   | 'bans'
   | 'lists'
+  | 'access'
   | 'history'
   | 'revision'
   | 'ports'
@@ -48,6 +49,7 @@ export const pagePaths: PagePath[] = [
   { name: 'ports', path: '/ports', group: 'traffic' },
   { name: 'certificates', path: '/certificates', group: 'traffic' },
   { name: 'certificate', path: '/certificates/$name' },
+  { name: 'access', path: '/access', group: 'traffic' },
   { name: 'bans', path: '/bans', group: 'traffic' },
   { name: 'lists', path: '/lists', group: 'traffic' },
   { name: 'discovery', path: '/discovery', group: 'traffic' },

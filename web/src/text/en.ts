@@ -13,6 +13,7 @@ import { events } from './events'
 import { imports } from './import'
 import { log } from './log'
 import { count, many } from './many'
+import { access } from './access'
 import { account, operators, webhooks } from './operators'
 import { plan } from './plan'
 import { ports } from './ports'
@@ -30,6 +31,7 @@ const pages = {
   log: 'Live log',
   certificates: 'Certificates',
   certificate: 'Certificate',
+  access: 'Access',
   bans: 'Bans',
   lists: 'Lists',
   history: 'History',
@@ -52,6 +54,7 @@ const pages = {
 export const en = {
   brand: 'headgate',
   pages,
+  access,
   bans,
   certificates,
   entries,

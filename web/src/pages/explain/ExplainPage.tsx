@@ -15,7 +15,7 @@ const methods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']
 export default function ExplainPage() {
   const search = useSearch({ strict: false }) as Record<string, unknown>
   const text = (name: string) => (search[name] === undefined ? '' : String(search[name]))
-  const asked: Asked = { url: text('url'), method: text('method') || 'GET', from: text('from'), headers: text('headers'), http3: text('http3') === 'true' }
+  const asked: Asked = { url: text('url'), method: text('method') || 'GET', from: text('from'), headers: text('headers'), http3: text('http3') === 'true', as: text('as') }
   const [form, setForm] = useState(asked)
   const [wrong, setWrong] = useState('')
   const go = useNavigate()
@@ -34,7 +34,7 @@ export default function ExplainPage() {
       .filter((m) => m.pointer.startsWith(field))
       .map((m) => (m.remedy ? `${m.detail}; ${m.remedy}` : m.detail))
       .join('. ') || undefined
-  const elsewhere = answer.error && (answer.error instanceof Unreachable || !['/url', '/from', '/headers', '/method'].some((f) => at(f)))
+  const elsewhere = answer.error && (answer.error instanceof Unreachable || !['/url', '/from', '/as', '/headers', '/method'].some((f) => at(f)))
 
   function submit(e: FormEvent) {
     e.preventDefault()
@@ -44,7 +44,14 @@ export default function ExplainPage() {
     if (JSON.stringify({ ...form, url }) === key) void answer.refetch()
     void go({
       to: '/explain',
-      search: { url, method: form.method === 'GET' ? undefined : form.method, from: form.from || undefined, headers: form.headers || undefined, http3: form.http3 || undefined } as never,
+      search: {
+        url,
+        method: form.method === 'GET' ? undefined : form.method,
+        from: form.from || undefined,
+        as: form.as.trim() || undefined,
+        headers: form.headers || undefined,
+        http3: form.http3 || undefined,
+      } as never,
     })
   }
 
@@ -72,9 +79,19 @@ export default function ExplainPage() {
                 {t.explain.go}
               </Button>
             </div>
-            <details open={!!(asked.from || asked.headers || asked.http3) || undefined}>
+            <details open={!!(asked.as || asked.from || asked.headers || asked.http3) || undefined}>
               <summary>{t.explain.more}</summary>
               <div className="fields" style={{ paddingTop: 12 }}>
+                <TextInput
+                  label={t.explain.as}
+                  description={t.explain.asHelp}
+                  value={form.as}
+                  error={at('/as')}
+                  onChange={(e) => setForm({ ...form, as: e.currentTarget.value })}
+                  autoComplete="off"
+                  spellCheck={false}
+                  maw={420}
+                />
                 <TextInput
                   label={t.explain.from}
                   description={t.explain.fromHelp}

@@ -116,6 +116,19 @@ function Path({ it: e }: { it: Explanation }) {
         </>
       ),
     })
+  if (e.gate)
+    steps.push({
+      name: t.explain.gate,
+      bad: !e.gate.in,
+      body: (
+        <>
+          <strong>
+            {e.gate.in ? t.explain.lets : t.explain.refuses} <bdi>{e.gate.as}</bdi>
+          </strong>
+          <span className="small">{e.gate.rule}</span>
+        </>
+      ),
+    })
   if (e.proxy)
     steps.push({
       name: t.explain.filters,

@@ -15,7 +15,7 @@ describe('addressOf', () => {
 })
 
 it('sends only what is said', () => {
-  expect(bodyOf({ url: 'a.example', method: '', from: ' ', headers: ' accept: text/html \n\n', http3: false })).toEqual({
+  expect(bodyOf({ url: 'a.example', method: '', from: ' ', headers: ' accept: text/html \n\n', http3: false, as: '' })).toEqual({
     url: 'https://a.example',
     method: 'GET',
     from: undefined,

@@ -5,7 +5,7 @@ export type Explanation = S['Explanation']
 export type Candidate = S['Candidate']
 
 /** The question; it is in the address of the page. */
-export type Asked = { url: string; method: string; from: string; headers: string; http3: boolean }
+export type Asked = { url: string; method: string; from: string; headers: string; http3: boolean; as: string }
 
 /** Makes an address of what people type: a host alone means https. */
 export function addressOf(text: string): string {
@@ -23,6 +23,7 @@ export const bodyOf = (a: Asked) => ({
     .map((h) => h.trim())
     .filter(Boolean),
   http3: a.http3 || undefined,
+  as: a.as.trim() || undefined,
 })
 
 /** The filters up to the one that answers: those after it see nothing of the request. */

@@ -7,16 +7,10 @@ import type { components } from '@/api/schema'
 import { Ago, Card, Failure, Loading, StateBadge } from '@/ui/basics'
 import { useAct } from '@/ui/act'
 import { t } from '@/text'
+import { deviceOf } from './device'
 
 type Session = components['schemas']['sessionBody']
 const sessions = queryOptions({ queryKey: ['sessions'], queryFn: ({ signal }) => all<Session>('/sessions', signal).then((p) => p.value) })
-
-/** The browser and system of a user agent, as far as a person knows them. */
-function deviceOf(agent = ''): string {
-  const browser = /Edg\//.test(agent) ? 'Edge' : /Firefox\//.test(agent) ? 'Firefox' : /Chrome\//.test(agent) ? 'Chrome' : /Safari\//.test(agent) ? 'Safari' : agent.split(/[ /]/)[0]
-  const system = /Windows/.test(agent) ? 'Windows' : /iPhone|iPad/.test(agent) ? 'iOS' : /Mac OS X/.test(agent) ? 'macOS' : /Android/.test(agent) ? 'Android' : /Linux/.test(agent) ? 'Linux' : ''
-  return [browser || '–', system].filter(Boolean).join(', ')
-}
 
 /** Sessions of all, or of one user; each can be ended. */
 export function Sessions({ of, title }: { of?: string; title?: string }) {

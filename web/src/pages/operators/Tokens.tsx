@@ -1,4 +1,4 @@
-import { Button, CopyButton, MultiSelect, Select, Textarea, TextInput } from '@mantine/core'
+import { Button, MultiSelect, Select, Textarea, TextInput } from '@mantine/core'
 import { queryOptions, useQuery } from '@tanstack/react-query'
 import { useMemo, useState, type FormEvent } from 'react'
 import { call } from '@/api/client'
@@ -8,7 +8,8 @@ import type { components } from '@/api/schema'
 import { DataTable, type Column } from '@/ui/DataTable'
 import { Ago, Empty, Failure, Loading, StateBadge } from '@/ui/basics'
 import { useAct, Wrong } from '@/ui/act'
-import { Dialog, Panel, Sure } from '@/ui/Dialog'
+import { Panel, Sure } from '@/ui/Dialog'
+import { Once } from '@/ui/Once'
 import { t } from '@/text'
 import { roleChoices } from './Users'
 
@@ -16,7 +17,7 @@ type Token = components['schemas']['tokenBody']
 const tokens = queryOptions({ queryKey: ['tokens'], queryFn: ({ signal }) => all<Token>('/tokens', signal).then((p) => p.value) })
 
 /** The areas that scopes may name. */
-const areas = ['backup', 'cache', 'certificates', 'config', 'events', 'logs', 'notices', 'operators', 'status', 'webhooks'].flatMap((a) => [a, a + ':read'])
+const areas = ['access', 'backup', 'cache', 'certificates', 'config', 'events', 'logs', 'notices', 'operators', 'status', 'webhooks'].flatMap((a) => [a, a + ':read'])
 
 export function Tokens() {
   const list = useQuery(tokens)
@@ -115,22 +116,9 @@ export function Tokens() {
         />
       )}
       {made && (
-        <Dialog close={() => setMade(undefined)} title={t.operators.tokenMade} closeOnClickOutside={false} withCloseButton={false} size="lg">
+        <Once title={t.operators.tokenMade} value={made.token ?? ''} close={() => setMade(undefined)}>
           <p className="lead">{t.operators.tokenOnce}</p>
-          <pre className="code" tabIndex={0}>
-            {made.token}
-          </pre>
-          <div className="ask" style={{ marginTop: 14 }}>
-            <CopyButton value={made.token ?? ''}>
-              {({ copied, copy }) => (
-                <Button variant="default" onClick={copy}>
-                  {copied ? t.operators.copied : t.operators.copy}
-                </Button>
-              )}
-            </CopyButton>
-            <Button onClick={() => setMade(undefined)}>{t.operators.done}</Button>
-          </div>
-        </Dialog>
+        </Once>
       )}
       {gone && (
         <Sure

@@ -1,6 +1,7 @@
 import type { Text } from '..'
 import { count, many } from '../many'
 import { work } from './work'
+import { access } from './access'
 import { certificates } from './certificates'
 import { manage } from './manage'
 import { migrate } from './migrate'
@@ -21,6 +22,7 @@ export const de: Text = {
     log: 'Live-Protokoll',
     certificates: 'Zertifikate',
     certificate: 'Zertifikat',
+    access: 'Zugang',
     bans: 'Sperren',
     lists: 'Listen',
     history: 'Verlauf',
@@ -44,6 +46,7 @@ export const de: Text = {
   ...migrate,
   ...observe,
   ...defence,
+  access,
   dns,
   notices,
   ...work,

@@ -1,5 +1,6 @@
 import type { Text } from '..'
 import { count, many } from '../many'
+import { access } from './access'
 import { certificates } from './certificates'
 import { manage } from './manage'
 import { migrate } from './migrate'
@@ -21,6 +22,7 @@ export const es: Text = {
     log: 'Registro en vivo',
     certificates: 'Certificados',
     certificate: 'Certificado',
+    access: 'Acceso',
     bans: 'Bloqueos',
     lists: 'Listas',
     history: 'Historial',
@@ -44,6 +46,7 @@ export const es: Text = {
   ...migrate,
   ...observe,
   ...defence,
+  access,
   dns,
   notices,
   ...work,

@@ -13,6 +13,11 @@ export const observe: Pick<Text, 'explain' | 'history' | 'log' | 'charts' | 'eve
     fromHelp: '127.0.0.1 por defecto. La usan los filtros IP y client_ip.',
     headers: 'Cabeceras',
     headersHelp: 'Una por línea, como nombre: valor.',
+    as: 'Con la sesión de',
+    asHelp: 'Una persona de headgate, PROVEEDOR/ID, una dirección de correo o token:NOMBRE. Muestra qué decide la puerta y por qué.',
+    gate: 'Puerta',
+    lets: 'deja entrar a',
+    refuses: 'rechaza a',
     http3: 'Por HTTP/3',
     emptyTitle: '¿Cómo se trataría una petición?',
     empty:

@@ -1,5 +1,6 @@
 import type { Text } from '..'
 import { count, many } from '../many'
+import { access } from './access'
 import { certificates } from './certificates'
 import { manage } from './manage'
 import { migrate } from './migrate'
@@ -21,6 +22,7 @@ export const fr: Text = {
     log: 'Journal en direct',
     certificates: 'Certificats',
     certificate: 'Certificat',
+    access: 'Accès',
     bans: 'Bannissements',
     lists: 'Listes',
     history: 'Historique',
@@ -44,6 +46,7 @@ export const fr: Text = {
   ...migrate,
   ...observe,
   ...defence,
+  access,
   dns,
   notices,
   ...work,

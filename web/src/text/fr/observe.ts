@@ -13,6 +13,11 @@ export const observe: Pick<Text, 'explain' | 'history' | 'log' | 'charts' | 'eve
     fromHelp: '127.0.0.1 par défaut. Utilisée par les filtres IP et client_ip.',
     headers: 'En-têtes',
     headersHelp: 'Un par ligne, sous la forme nom: valeur.',
+    as: 'Connecté en tant que',
+    asHelp: 'Une personne de headgate, FOURNISSEUR/ID, une adresse e-mail ou token:NOM. Montre ce que décide le portail, et pourquoi.',
+    gate: 'Portail',
+    lets: 'laisse entrer',
+    refuses: 'refuse',
     http3: 'En HTTP/3',
     emptyTitle: 'Comment une requête serait-elle traitée ?',
     empty:
