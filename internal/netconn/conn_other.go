@@ -4,6 +4,7 @@ package netconn
 
 import (
 	"net"
+	"os"
 	"syscall"
 )
 
@@ -57,3 +58,6 @@ func Splice(dst, src *Conn, n int64) (int64, bool, error) { return 0, false, nil
 
 // SpliceReady moves nothing on this system.
 func SpliceReady(dst, src *Conn) (int64, error) { return 0, nil }
+
+// SendFile moves nothing on this system.
+func SendFile(dst *Conn, f *os.File, off, n int64) (int64, bool, error) { return 0, false, nil }

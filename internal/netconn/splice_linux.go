@@ -18,10 +18,13 @@ const maxSplice = 1 << 20
 // comes to know that bytes are moving although the sender never pauses.
 const readyRounds = 64
 
-// pipe carries bytes from one socket to another inside the kernel.
+// pipe carries bytes from one socket to another inside the kernel. With file it is a file
+// that is sent: r is its descriptor, off is where the next bytes are.
 type pipe struct {
 	r, w int
-	held int // bytes in the pipe
+	held int // bytes in the pipe, or left to be sent of the file
+	file bool
+	off  int64
 }
 
 // pipes keeps pipes for the next splice. A pipe that the collector drops from
@@ -165,7 +168,7 @@ func (c *Conn) push(p *pipe) error {
 func (c *Conn) onPush(fd uintptr) bool {
 	w := &c.wr
 	for w.pipe.held > 0 {
-		n, err := spliceOnce(w.pipe.r, int(fd), w.pipe.held)
+		n, err := w.pipe.sendOnce(int(fd))
 		if err == unix.EAGAIN {
 			c.armWrite()
 			return false
@@ -174,12 +177,31 @@ func (c *Conn) onPush(fd uintptr) bool {
 			if err == unix.ECONNRESET {
 				c.reset.Store(true)
 			}
-			w.err = os.NewSyscallError("splice", err)
+			w.err = w.pipe.failure(err)
 			return true
 		}
 		w.pipe.held -= n
 	}
 	return true
+}
+
+// sendOnce moves what it can to a socket without waiting for it.
+func (p *pipe) sendOnce(to int) (int, error) {
+	if p.file {
+		return sendFileOnce(p, to)
+	}
+	return spliceOnce(p.r, to, p.held)
+}
+
+// failure returns the error of a push.
+func (p *pipe) failure(err error) error {
+	switch {
+	case err == io.ErrUnexpectedEOF:
+		return err
+	case p.file:
+		return os.NewSyscallError("sendfile", err)
+	}
+	return os.NewSyscallError("splice", err)
 }
 
 // spliceOnce moves what it can without waiting. Like those of a socket the call goes
