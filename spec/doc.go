@@ -17,6 +17,8 @@
 //	                  UPSTREAMPORT is the number of the first server's port;
 //	                  STICKY and STICKY2 are the values of the sticky cookie for
 //	                  the two servers on the route /app of the proxy p
+//	folder/NAME       a file; FOLDER in the configuration stands for the path of the
+//	                  folder with all of them
 //	request           what the client sends; PORT-less, lines end in LF here
 //	upstream gets     what the server must get, byte for byte; SCHEME stands for
 //	                  the client's, VERSION for its HTTP version, SECURE for

@@ -27,6 +27,7 @@ type script struct {
 	name, rule string
 	only       string // the transport that it is for; "" is all
 	config     string
+	files      []txtar.File // of the folder
 	steps      []txtar.File
 }
 
@@ -56,6 +57,10 @@ func load(t *testing.T) []script {
 		for _, f := range ar.Files {
 			if f.Name == "config" {
 				s.config = string(f.Data)
+				continue
+			}
+			if name, ok := strings.CutPrefix(f.Name, "folder/"); ok {
+				s.files = append(s.files, txtar.File{Name: name, Data: f.Data})
 				continue
 			}
 			s.steps = append(s.steps, f)
@@ -119,7 +124,7 @@ func TestScripts(t *testing.T) {
 
 // run plays one script: the client and the servers of it are raw sockets.
 func run(t *testing.T, s script, tr transport) {
-	stage := newStage(t, s.config, tr)
+	stage := newStage(t, strings.ReplaceAll(s.config, "FOLDER", folder(t, s.files)), tr)
 	client := stage.dial()
 	for i, step := range s.steps {
 		client.at(i + 1)
@@ -156,6 +161,21 @@ func run(t *testing.T, s script, tr transport) {
 	until := time.Now().Add(quiet)
 	stage.server.mustBeQuiet(until)
 	stage.server2.mustBeQuiet(until)
+}
+
+// folder returns a new folder with files. A body without a line end ends with a backslash.
+func folder(t *testing.T, files []txtar.File) string {
+	dir := t.TempDir()
+	for _, f := range files {
+		name := filepath.Join(dir, filepath.FromSlash(f.Name))
+		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(name, bytes.ReplaceAll(f.Data, []byte("\\\n"), nil), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return filepath.ToSlash(dir)
 }
 
 // expand replaces the names of addresses.

@@ -328,8 +328,12 @@ func checkEach(v reflect.Value, fields []*schema.Field, at schema.Place) {
 func (ch *checker) route(r *Route, at schema.Place) {
 	servers, fixed := at.Field("servers"), at.Field("fixed_response")
 	switch {
-	case r.SignIn != nil && (len(r.Servers) > 0 || r.FixedResponse != nil):
-		at.Field("sign_in").Problem("sign_in cannot be combined with servers or fixed_response", "keep one of them")
+	case r.SignIn != nil && (len(r.Servers) > 0 || r.FixedResponse != nil || r.Files != nil):
+		at.Field("sign_in").Problem("sign_in cannot be combined with servers, fixed_response or files", "keep one of them")
+	case r.Files != nil && (len(r.Servers) > 0 || r.FixedResponse != nil):
+		at.Field("files").Problem("files cannot be combined with servers or fixed_response", "keep one of them")
+	case r.Files != nil:
+		r.Files.Check(at.Field("files"))
 	case r.SignIn != nil:
 		r.SignIn.Check(at.Field("sign_in"))
 	case len(r.Servers) > 0 && r.FixedResponse != nil:
@@ -342,8 +346,8 @@ func (ch *checker) route(r *Route, at schema.Place) {
 			at.Field("load_balancing").Problem(what, remedy)
 		}
 		checkHealth(r, at)
-	case !servers.Reported() && !fixed.Reported() && !at.Field("sign_in").Reported():
-		at.Problem("the route has neither servers nor fixed_response", "add servers, or fixed_response with a status")
+	case !servers.Reported() && !fixed.Reported() && !at.Field("sign_in").Reported() && !at.Field("files").Reported():
+		at.Problem("the route has no servers, fixed_response or files", "add servers, fixed_response with a status, or files with a root")
 	}
 	if r.Matchers != nil {
 		r.Matchers.Check(at.Field("matchers"))

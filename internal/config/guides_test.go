@@ -82,7 +82,7 @@ func whole(keys map[string]any) map[string]any {
 		put(p, "routes", []any{map[string]any{}})
 		routes, _ := p["routes"].([]any)
 		for _, r := range routes {
-			if r, _ := r.(map[string]any); r["fixed_response"] == nil && r["sign_in"] == nil {
+			if r, _ := r.(map[string]any); r["fixed_response"] == nil && r["files"] == nil && r["sign_in"] == nil {
 				put(r, "servers", []any{map[string]any{"url": "http://127.0.0.1:3000"}})
 			}
 		}

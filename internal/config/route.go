@@ -3,6 +3,7 @@ package config
 import (
 	"strings"
 
+	"headgate/internal/feature/files"
 	"headgate/internal/feature/signin"
 	"headgate/internal/plan/matchers"
 	"headgate/internal/server/health"
@@ -13,8 +14,11 @@ import (
 // SignInPage is the page where people sign in.
 type SignInPage = signin.Config
 
+// Files is the folder that a route serves.
+type Files = files.Config
+
 // Route is a path prefix and what answers there: exactly one of servers,
-// fixed_response and sign_in. Every feature set on a route replaces the proxy's.
+// fixed_response, files and sign_in. Every feature set on a route replaces the proxy's.
 type Route struct {
 	// Path is matched as a prefix of whole segments: /api takes /api and
 	// /api/users, not /apis. The longest path of all proxies of a host wins. A
@@ -33,6 +37,8 @@ type Route struct {
 	// Unserved is whether containers define the route and none of them accepts requests.
 	// FixedResponse is set, too. Only labels set it.
 	Unserved bool `json:"-"`
+	// Files makes the route serve the files of a folder.
+	Files *Files `json:"files,omitempty"`
 	// StripPrefix is whether the route's path is stripped before the path is
 	// joined to the server's base path.
 	StripPrefix bool `json:"strip_prefix" label:"true" default:"true"`

@@ -10,6 +10,7 @@ import (
 	"headgate/internal/config"
 	"headgate/internal/exchange"
 	"headgate/internal/feature/cache"
+	"headgate/internal/feature/files"
 	"headgate/internal/feature/fixed"
 	gatefeature "headgate/internal/feature/gate"
 	"headgate/internal/feature/redirects"
@@ -252,6 +253,8 @@ func (c *compiler) body(b *body) error {
 		b.source = unserved{}
 	} else if b.settings.FixedResponse != nil {
 		b.source, err = fixed.Compile(b.settings.FixedResponse)
+	} else if b.settings.Files != nil {
+		b.source, err = files.Compile(b.settings.Files, c.config.Dir, exchange.Route{Prefix: b.prefix, Strip: b.settings.StripPrefix}, c.envFor(b, true))
 	} else {
 		err = c.servers(b)
 	}

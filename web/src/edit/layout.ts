@@ -22,7 +22,7 @@ export const layouts: Record<string, Layout> = {
     usual: ['path', 'servers', 'strip_prefix', 'health_check'],
     groups: [
       ['failing', ['load_balancing', 'sticky_cookie', 'retry', 'timeouts', 'ejection', 'circuit_breaker', 'slow_start', 'queue', 'fail_open']],
-      ...features.map(([g, list]): [Group, string[]] => (g === 'answers' ? [g, ['fixed_response', ...list]] : g === 'access' ? [g, ['use', ...list]] : [g, list])),
+      ...features.map(([g, list]): [Group, string[]] => (g === 'answers' ? [g, ['files', 'fixed_response', ...list]] : g === 'access' ? [g, ['use', ...list]] : [g, list])),
       ['sending', ['matchers', 'mirror', 'allow_trace', 'ambiguous_paths']],
     ],
   },
@@ -97,6 +97,7 @@ export const layouts: Record<string, Layout> = {
   Rewrite: { usual: ['regex', 'replacement', 'add_prefix'] },
   Maintenance: { usual: ['body', 'retry_after', 'bypass'] },
   ErrorPage: { usual: ['status', 'body', 'upstream'] },
+  Files: { usual: ['root', 'index', 'spa'] },
   StickyCookie: { usual: ['name', 'max_age'] },
   Mirror: { usual: ['servers', 'percent'] },
   Ejection: { usual: ['failures', 'time'] },

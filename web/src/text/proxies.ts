@@ -116,6 +116,7 @@ export const proxy = {
   tls: 'HTTPS',
   events: 'Events',
   fixed: (status: number) => `fixed response ${status}`,
+  files: (root: string) => `files in ${root}`,
   redirect: 'redirects',
   weight: (n: number) => `weight ${n}`,
   removeTitle: 'Remove this proxy?',

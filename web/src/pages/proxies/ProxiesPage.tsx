@@ -340,11 +340,15 @@ function Actions({ row }: { row: Row }) {
 /** A server without what is usual. */
 export const shortServer = (url: string) => url.replace(/^http:\/\//, '').replace(/\/$/, '')
 
+/** What answers in the place of servers, undefined where those do. */
+export const ownAnswer = (route: { fixed_response?: { status?: number }; files?: { root?: string } }) =>
+  route.fixed_response ? t.proxy.fixed(route.fixed_response.status ?? 200) : route.files ? t.proxy.files(route.files.root ?? '') : undefined
+
 /** The first server, to be opened, or what answers in its place. */
 function ServerOf({ row }: { row: Row }) {
   const urls = targetsOf(row)
   const [first] = urls
-  if (!first) return <span className="clip">{row.routes?.[0]?.fixed_response ? t.proxy.fixed(row.routes[0].fixed_response.status ?? 200) : '–'}</span>
+  if (!first) return <span className="clip">{row.routes?.[0] ? (ownAnswer(row.routes[0]) ?? '–') : '–'}</span>
   return (
     <span className="clip" title={urls.join('\n')}>
       {/^https?:/.test(first) ? (

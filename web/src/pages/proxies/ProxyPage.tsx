@@ -24,7 +24,7 @@ import { certificateOf, isIssued } from './certificate'
 import { changeAll, upcoming, withActive } from './changes'
 import { FilterMenu } from './FilterMenu'
 import { accessOf, filtersOf, missing, type Policies } from './flow'
-import { shortServer } from './ProxiesPage'
+import { ownAnswer, shortServer } from './ProxiesPage'
 import { Purge } from './Purge'
 import { RecentRequests } from '../log/RecentRequests'
 import { AboutServer, ServerPanel } from './ServerPanel'
@@ -293,7 +293,7 @@ function RouteLine({ only, ...of }: OfRoute & { only: boolean }) {
       <summary>
         <code>{route.path ?? '/'}</code>
         <span className="small clip">
-          {route.fixed_response ? t.proxy.fixed(route.fixed_response.status ?? 200) : servers.map((s) => shortServer(s.url ?? '')).join(', ')}
+          {ownAnswer(route) ?? servers.map((s) => shortServer(s.url ?? '')).join(', ')}
           {filters.length > 0 && ` · ${filters.map((f) => label(f.name)).join(', ')}`}
         </span>
         {live && live.state !== 'active' && <StateBadge state={live.state} />}
@@ -308,7 +308,8 @@ function Flow({ proxy, route, index, live, edit, about, inherited }: OfRoute) {
   const filters = filtersOf(proxy, route, index, inherited.policies, inherited.defaults)
   const at = `routes[${index}]`
   const step = (path: string, what: string) => edit && <StepButton what={what} edit={() => edit(path)} />
-  const fixed = route.fixed_response
+  const own = ownAnswer(route)
+  const ownField = route.files ? '.files' : '.fixed_response'
   return (
     <div className="flow" role="group" aria-label={`${t.proxy.path} ${route.path ?? '/'}`}>
       <Step name={t.proxy.route} edit={step(at + '.path', t.proxy.route)}>
@@ -338,11 +339,11 @@ function Flow({ proxy, route, index, live, edit, about, inherited }: OfRoute) {
             )}
           </span>
         ))}
-        {edit && <FilterMenu names={missing(filters, !fixed)} add={(name) => edit(`${at}.${name}`)} />}
+        {edit && <FilterMenu names={missing(filters, !own)} add={(name) => edit(`${at}.${name}`)} />}
       </Step>
       <Arrow />
-      <Step name={fixed ? t.proxy.answers : t.proxy.servers} kind="servers" edit={step(at + (fixed ? '.fixed_response' : '.servers'), fixed ? t.proxy.answers : t.proxy.servers)}>
-        {fixed && <span>{t.proxy.fixed(fixed.status ?? 200)}</span>}
+      <Step name={own ? t.proxy.answers : t.proxy.servers} kind="servers" edit={step(at + (own ? ownField : '.servers'), own ? t.proxy.answers : t.proxy.servers)}>
+        {own && <span>{own}</span>}
         {(route.servers ?? []).map((s, i) => {
           const now = live?.servers.find((x) => x.url === s.url)
           return (

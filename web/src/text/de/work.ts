@@ -120,6 +120,7 @@ export const work: Pick<Text, 'proxies' | 'proxy' | 'newProxy' | 'edit' | 'confl
     tls: 'HTTPS',
     events: 'Ereignisse',
     fixed: (status) => `feste Antwort ${status}`,
+    files: (root) => `Dateien in ${root}`,
     redirect: 'leitet um',
     weight: (n) => `Gewicht ${n}`,
     removeTitle: 'Diesen Proxy entfernen?',

@@ -120,6 +120,7 @@ export const work: Pick<Text, 'proxies' | 'proxy' | 'newProxy' | 'edit' | 'confl
     tls: 'HTTPS',
     events: 'Eventos',
     fixed: (status) => `respuesta fija ${status}`,
+    files: (root) => `archivos de ${root}`,
     redirect: 'redirige',
     weight: (n) => `peso ${n}`,
     removeTitle: '¿Eliminar este proxy?',

@@ -122,6 +122,7 @@ export const work: Pick<Text, 'proxies' | 'proxy' | 'newProxy' | 'edit' | 'confl
     tls: 'HTTPS',
     events: 'Événements',
     fixed: (status) => `réponse fixe ${status}`,
+    files: (root) => `fichiers de ${root}`,
     redirect: 'redirige',
     weight: (n) => `poids ${n}`,
     removeTitle: 'Supprimer ce proxy ?',
