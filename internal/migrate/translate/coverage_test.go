@@ -50,8 +50,15 @@ func aroundNginx(block, example string) (string, string) {
 		}
 		return ""
 	}
+	handler := "proxy_pass http://u;"
+	switch firstWord(example) {
+	case "alias", "root":
+		handler = ""
+	case "try_files", "gzip_static":
+		handler = "root /srv;"
+	}
 	return "nginx.conf", at("main") + "\nevents { " + at("events") + " }\nhttp {\nlimit_req_zone $binary_remote_addr zone=r:1m rate=1r/s;\n" + at("http") + "\nupstream u { server 127.0.0.1:8; " + at("upstream") + " }\nserver {\nlisten 80;\n" + at("server") +
-		"\nlocation / { proxy_pass http://u;\n" + at("location") + "\n}\nlocation = /auth { internal; proxy_pass http://127.0.0.1:7; }\nlocation = /mirror { internal; proxy_pass http://127.0.0.1:6; }\nlocation @fallback { proxy_pass http://127.0.0.1:5; }\n}\n}\nstream {\n" + at("stream") +
+		"\nlocation / { " + handler + "\n" + at("location") + "\n}\nlocation = /auth { internal; proxy_pass http://127.0.0.1:7; }\nlocation = /mirror { internal; proxy_pass http://127.0.0.1:6; }\nlocation @fallback { proxy_pass http://127.0.0.1:5; }\n}\n}\nstream {\n" + at("stream") +
 		"\nserver { listen 5000; proxy_pass 127.0.0.1:4;\n" + at("stream_server") + "\n}\n}\n"
 }
 
@@ -82,7 +89,16 @@ func aroundCaddy(block, example string) (string, string) {
 		}
 		return ""
 	}
-	return "Caddyfile", "{\n" + at("global") + "\n}\na.example.com {\n" + at("site") + "\nreverse_proxy b:1 {\n" + at("proxy") + "\n}\n}\n"
+	handler := "reverse_proxy b:1 {\n" + at("proxy") + "\n}"
+	switch firstWord(example) {
+	case "root":
+		handler = "file_server"
+	case "try_files":
+		handler = "root * /srv\nfile_server"
+	case "file_server":
+		handler = "root * /srv"
+	}
+	return "Caddyfile", "{\n" + at("global") + "\n}\na.example.com {\n" + at("site") + "\n" + handler + "\n}\n"
 }
 
 func aroundTraefik(block, example string) (string, string) {

@@ -157,9 +157,10 @@ func TestCaddyfile(t *testing.T) {
 		"path: /health\n        fixed_response: {status: 200}", "status: 203, body: hello {host}", "target: https://new.example.com{path}, status: 301",
 		"virtual_hosts: [*.wild.example.com]", "url: http://authelia:9091/api/authz/forward-auth", "response_headers: [Remote-User, Remote-Groups]", "request_body_limit: 10000000B")
 	check := strings.Join(report.Check, "\n")
-	expectLines(t, check, "the handler file_server cannot be taken over", "nonsense here was left out")
+	expectLines(t, check, "nonsense here was left out")
 	told := fmt.Sprint(report.Entries)
-	expectLines(t, told, "nonsense here", "/adminx does not reach it", "headgate serves no files")
+	expectLines(t, told, "nonsense here", "/adminx does not reach it", "/index.html does not redirect to /")
+	expectLines(t, got, "files: {root: /srv}")
 	if strings.Contains(told, "$2a$14") {
 		t.Error("a hash is in the report")
 	}

@@ -22,6 +22,9 @@ type result struct {
 	by        *value // what has answered
 	stripBy   *value
 	rewrite   importer.Object
+	folder    folder
+	files     importer.Object
+	filesBy   *value
 	w         *walker
 	over      bool // it is answered
 	// problem says why the requests cannot get what Caddy gives them; they are refused.
@@ -95,6 +98,7 @@ func (w *walker) proxies() (out []importer.Object) {
 		importer.Hoist(proxy, routes, []string{"compression", "headers", "basic_auth", "forward_auth", "request_body_limit", "ip_filter", "redirects"})
 		out = append(out, proxy.Set("routes", routes))
 	}
+	w.sayLater()
 	return out
 }
 
@@ -308,6 +312,9 @@ func (o *result) route(r rules.Region) importer.Object {
 		out.Set("ip_filter", f.Flow())
 	}
 	headers := o.responses
+	if o.filesBy != nil {
+		o.setFiles(out, r.Path)
+	}
 	if out.Has("servers") {
 		headers = slices.Concat(o.requests, o.responses)
 		switch {

@@ -16,6 +16,7 @@ type walker struct {
 	host  string
 	steps []step
 	notes map[*value]string // of handlers, where their routes take other requests
+	later []*value          // what only a route that serves files uses
 }
 
 // step is what one handler does to the requests that come to it.
@@ -204,17 +205,21 @@ func (w *walker) handler(h *value, c rules.Condition, view []change, depth int) 
 	case "error":
 		w.t.Became(h, importer.Same, w.answers(h, c, fixedStatus(errorStatus(h))), "fixed_response")
 	case "vars":
-		w.t.vars(h)
+		w.vars(h, c)
+	case "file_server":
+		w.fileServer(h, c)
+	case "try_files":
+		w.tryFiles(h, c)
 	case "tracing", "metrics", "log_append", "copy_response", "copy_response_headers", "push":
 		w.t.sayValue(h, importer.Ignored, "requests of all hosts are logged and measured")
-	case "map", "intercept", "invoke", "fs", "try_files": // they answer nothing themselves
+	case "map", "intercept", "invoke", "fs": // they answer nothing themselves
 		w.t.lost(h, "headgate has nothing like "+name.text)
-	default: // file_server, templates, php, plugins
-		w.routable(h, c, func(o *result) { o.answer(fixedStatus(404)) })
-		w.t.sayValue(h, importer.Impossible, "headgate has no handler like %s: give it a server that does it, here it answers 404", name.text)
-		w.t.Check("%s:%d: %s cannot be taken over; its requests get 404", h.File, h.Line, strings.TrimSuffix("the handler "+name.text, " "))
+	default: // templates, php, plugins
+		w.noHandler(h, c, "headgate has no handler like "+name.text+": give it a server that does it, here it answers 404")
 	}
-	w.t.structure(name, "the handler; its fields have the verdict")
+	if name.text != "file_server" { // known when the routes are written
+		w.t.structure(name, "the handler; its fields have the verdict")
+	}
 	for of, note := range w.notes {
 		w.t.amend(of, note)
 	}
@@ -222,13 +227,11 @@ func (w *walker) handler(h *value, c rules.Condition, view []change, depth int) 
 	return view
 }
 
-// vars are variables, of which root names a folder.
-func (t *translator) vars(h *value) {
-	if h.get("root").is() {
-		t.sayValue(h, importer.Impossible, "headgate serves no files: give it a server that does")
-		return
-	}
-	t.sayValue(h, importer.Impossible, "there are no variables")
+// noHandler makes the requests of a handler that headgate does not have get 404.
+func (w *walker) noHandler(h *value, c rules.Condition, why string) {
+	w.routable(h, c, func(o *result) { o.answer(fixedStatus(404)) })
+	w.t.sayValue(h, importer.Impossible, "%s", why)
+	w.t.Check("%s:%d: %s cannot be taken over; its requests get 404", h.File, h.Line, strings.TrimSuffix("the handler "+h.get("handler").text, " "))
 }
 
 // errorRoutes are the routes for what handlers refuse.

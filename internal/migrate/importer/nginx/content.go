@@ -88,10 +88,10 @@ func (c *content) handler() bool {
 		}
 	}
 	if c.location == nil {
-		if tries := c.site.s.d.find("try_files"); len(tries) > 0 {
-			return c.tryFiles(tries[0])
+		if tries := c.site.s.d.find("try_files"); len(tries) > 0 && c.tryFiles(tries[0]) {
+			return true
 		}
-		return false
+		return c.files()
 	}
 	denies := c.location.d.find("deny")
 	if len(denies) > 0 && denies[0].arg(0) == "all" && len(c.location.d.find("allow")) == 0 {
@@ -99,7 +99,7 @@ func (c *content) handler() bool {
 		c.became(denies[0], importer.Same, "fixed_response", "")
 		return true
 	}
-	return false
+	return c.files()
 }
 
 // literalPath is the path that all paths begin with that an expression matches.
@@ -130,7 +130,7 @@ func (c *content) tryFiles(d *directive) bool {
 	if !ok {
 		return false
 	}
-	c.t.Became(d, importer.Close, c.answering(), "headgate serves no files: all requests go the way of %s", last)
+	c.t.Became(d, importer.Close, c.answering(), "a route has files or servers: all requests go the way of %s", last)
 	c.t.Check("proxy %s, path %s: files that nginx served by try_files are asked of the servers of %s", c.name, orRoot(c.path), last)
 	c.t.Became(l.d, importer.Same, c.answering(), "where try_files leads to it")
 	c.t.routed[l.d] = true
@@ -465,7 +465,7 @@ func (c *content) lost(d *directive, note string, args ...any) {
 
 // answering is the field by which the route answers.
 func (c *content) answering() importer.Field {
-	for _, name := range []string{"servers", "redirects"} {
+	for _, name := range []string{"servers", "files", "redirects"} {
 		if c.o.Has(name) {
 			return c.o.Field(name)
 		}

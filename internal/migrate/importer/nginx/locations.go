@@ -134,7 +134,7 @@ func (w *writer) withoutLocation() string {
 		return ""
 	}
 	for _, r := range w.routes {
-		if r.o.Text("path") == "/" && (r.o.Has("servers") || r.o.Has("fixed_response")) {
+		if r.o.Text("path") == "/" && (r.o.Has("servers") || r.o.Has("fixed_response") || r.o.Has("files")) {
 			return ""
 		}
 	}
@@ -201,7 +201,7 @@ func (l *location) internal() bool { return len(l.d.find("internal")) > 0 }
 // answers reports whether there is something in a location that may answer.
 func (l *location) answers() bool {
 	return l.internal() || slices.ContainsFunc(l.d.block, func(d *directive) bool {
-		return d.name == "proxy_pass" || d.name == "grpc_pass" || d.name == "return" || d.name == "deny" || d.name == "try_files"
+		return d.name == "proxy_pass" || d.name == "grpc_pass" || d.name == "return" || d.name == "deny" || d.name == "try_files" || d.name == "root" || d.name == "alias"
 	})
 }
 
