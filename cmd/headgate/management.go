@@ -81,6 +81,8 @@ func openManagement(o serverOptions, c *control.Control, w *watch.Watch, shared 
 		Trusted: trustedProxies(c), Newer: updates.Newer, Pair: shared.pair,
 		Upgrade:      func(force bool) (upgrade.Result, error) { return replace().Upgrade(force) },
 		CheckUpgrade: func(ctx context.Context) upgrade.Check { return replace().Check(ctx, o.config) },
+		AdoptStore:   c.AdoptStore,
+		PushStore:    c.PushStore,
 		Version:      api.Version{Version: b.Version, Go: runtime.Version(), API: "v1"},
 	})
 	return m

@@ -25,7 +25,7 @@ const storeTimeout = 10 * time.Second
 func newStore() *cobra.Command {
 	cmd := group("store", "Move and check the store that several machines share", `store moves the state of a machine to a PostgreSQL database that several machines share, and
 checks that database.`)
-	cmd.AddCommand(newStoreMove(), newStoreStatus())
+	cmd.AddCommand(newStoreMove(), newStoreCheck(), newStoreStatus(), newStoreAdopt(), newStorePush())
 	return cmd
 }
 
@@ -123,7 +123,7 @@ func makeStoreKey(dir string) error {
 	return file.Replace(name, []byte(hex.EncodeToString(key)+"\n"))
 }
 
-func newStoreStatus() *cobra.Command {
+func newStoreCheck() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "check",
 		Short:   "Check the shared store and its database",

@@ -77,13 +77,17 @@ type Store struct {
 	log     *slog.Logger
 	stop    context.CancelFunc
 	done    chan struct{}
+	decided chan struct{}                 // an operator has decided about an engine that was set back
 	arrived atomic.Pointer[chan struct{}] // closed when the copy has gone on
 
 	mu struct {
 		sync.Mutex
-		state State
-		why   error
-		at    store.Position // of the copy
+		state  State
+		since  time.Time
+		why    error
+		at     store.Position // of the copy
+		adopt  bool           // an operator accepts an engine that was set back
+		counts Health         // the numbers of it
 	}
 }
 
@@ -93,7 +97,7 @@ var _ store.Store = (*Store)(nil)
 // on without if the engine does not answer. The error wraps local.ErrOwn when the state
 // directory is not a copy of this engine.
 func Open(ctx context.Context, o Options) (*Store, error) {
-	s := &Store{o: o, log: o.Log, done: make(chan struct{})}
+	s := &Store{o: o, log: o.Log, done: make(chan struct{}), decided: make(chan struct{}, 1)}
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
 	}
@@ -104,7 +108,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.mu.at, s.mu.state = at, Detached
+	s.mu.at, s.mu.state, s.mu.since = at, Detached, time.Now()
 	next := make(chan struct{})
 	s.arrived.Store(&next)
 	running, stop := context.WithCancel(context.Background())
@@ -142,6 +146,12 @@ func (s *Store) setState(state State, why error) {
 	s.mu.Lock()
 	was := s.mu.state
 	s.mu.state, s.mu.why = state, why
+	if was != state {
+		s.mu.since = time.Now()
+		if state == Following {
+			s.mu.counts.Reconnects++
+		}
+	}
 	s.mu.Unlock()
 	if was == state {
 		return
@@ -190,6 +200,7 @@ func (s *Store) follow(ctx context.Context, ready func()) {
 		timer := time.NewTimer(again)
 		select {
 		case <-ctx.Done():
+		case <-s.decided:
 		case <-timer.C:
 		}
 		timer.Stop()
@@ -238,9 +249,15 @@ func (s *Store) catchUp(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	at := s.Position()
+	s.noteHead(head.Revision)
+	s.mu.Lock()
+	at, adopt := s.mu.at, s.mu.adopt
+	s.mu.Unlock()
 	if at == head {
 		return nil
+	}
+	if adopt {
+		return s.adoptEngine(ctx, head)
 	}
 	if at.Revision > 0 {
 		err := s.replay(ctx, at, head)
@@ -380,9 +397,12 @@ func (s *Store) Commit(ctx context.Context, c store.Change) (store.Revision, err
 	if err := s.open(); err != nil {
 		return 0, err
 	}
+	began := time.Now()
 	at, err := s.o.Engine.Commit(ctx, c)
 	if err == nil {
+		committed := time.Now()
 		s.await(ctx, at)
+		s.noteCommit(at, committed.Sub(began), time.Since(committed))
 	}
 	return at, err
 }

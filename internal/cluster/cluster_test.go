@@ -202,3 +202,47 @@ func TestAStateOfItsOwnIsNotReplaced(t *testing.T) {
 		t.Errorf("a state directory of its own becomes a copy: %v", err)
 	}
 }
+
+// An operator decides whose state is right when the store was set back.
+func TestAnOperatorDecidesAboutAStoreThatWasSetBack(t *testing.T) {
+	for _, push := range []bool{false, true} {
+		t.Run(fmt.Sprint("push ", push), func(t *testing.T) {
+			dir := t.TempDir()
+			e := engine{memory.New(), &atomic.Bool{}}
+			a := open(t, dir, e)
+			for i := range 100 {
+				put(t, a, fmt.Sprintf("user/%d", i), "mine")
+			}
+			if err := a.Adopt(t.Context()); !errors.Is(err, cluster.ErrNotRewound) {
+				t.Errorf("adopt where there is nothing to decide: %v", err)
+			}
+			a.Close()
+			older := engine{memory.New(), &atomic.Bool{}}
+			put(t, older.Store, "user/theirs", "theirs")
+			for range 120 {
+				put(t, older.Store, "user/7", "theirs")
+			}
+			a = open(t, dir, older)
+			decide, want, theirs := a.Adopt, "theirs", "theirs"
+			if push {
+				decide, want, theirs = a.Push, "mine", ""
+			}
+			if err := decide(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if h := a.Health(); h.State != cluster.Following || h.Revision != h.Head {
+				t.Errorf("after the decision: %+v", h)
+			}
+			b := open(t, t.TempDir(), older)
+			for _, s := range []store.Store{a, b} {
+				has(t, s, "user/7", want)
+				has(t, s, "user/theirs", theirs)
+				if _, err := s.Get(t.Context(), "user/99"); push != (err == nil) {
+					t.Errorf("user/99: %v", err)
+				}
+			}
+			put(t, a, "user/new", "again")
+			has(t, b, "user/new", "again")
+		})
+	}
+}

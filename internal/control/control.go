@@ -250,6 +250,7 @@ func New(o Options) (*Control, error) {
 	c.metrics.Providers(c.providerMetrics)
 	c.metrics.Defence(c.defenceMetrics)
 	c.metrics.Gate(c.gate.Counts)
+	c.metrics.Store(c.storeMetrics)
 	return c, nil
 }
 

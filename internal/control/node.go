@@ -32,7 +32,9 @@ func (c *Control) publishNode(ctx context.Context) {
 	var published []byte
 	var at time.Time
 	var offset time.Duration
+	watch := &nodesWatch{c: c, running: map[string]bool{}, behind: map[string]time.Time{}}
 	for ctx.Err() == nil {
+		watch.check(ctx)
 		due := time.Since(at) >= store.NodeSeen
 		if due {
 			offset = c.clockOffset(ctx, offset)
@@ -41,6 +43,9 @@ func (c *Control) publishNode(ctx context.Context) {
 		if err == nil && (due || !bytes.Equal(value, published)) {
 			if err = c.putNode(ctx, value, before); err == nil {
 				published, at = value, time.Now()
+				if before == 0 {
+					c.joined()
+				}
 			}
 			if p := c.current.Load(); p != nil {
 				c.holds.forget(p.Config()) // what another machine had until now

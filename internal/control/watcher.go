@@ -27,6 +27,8 @@ type Watcher interface {
 	List(lists.Event)
 	// Person reports a person who has signed in or out at applications, or tried to.
 	Person(gate.Event)
+	// Node reports what happened to a machine or to the shared store.
+	Node(NodeEvent)
 	// Discovery reports a change of the providers or their issues.
 	Discovery()
 }
@@ -41,6 +43,7 @@ func (unwatched) Order(*acme.Record) {}
 func (unwatched) Ban(bans.Event)     {}
 func (unwatched) List(lists.Event)   {}
 func (unwatched) Person(gate.Event)  {}
+func (unwatched) Node(NodeEvent)     {}
 func (unwatched) Discovery()         {}
 
 // Ports returns the states of the ports that listen, wait or drain, in no order.

@@ -339,6 +339,47 @@ type StoreUnavailable struct {
 	Cause string `json:"cause,omitempty"`
 }
 
+// StoreAway reports that a node cannot reach the store that it shares with others: it serves
+// its copy, and changes are refused.
+type StoreAway struct {
+	// Node is the name of the node.
+	Node string `json:"node"`
+	// Cause is the error, in one line.
+	Cause string `json:"cause,omitempty"`
+}
+
+// StoreRewound reports that the shared store was set back to an older state. The node serves
+// its copy until an operator decides whose state is right.
+type StoreRewound struct {
+	// Node is the name of the node.
+	Node string `json:"node"`
+	// Cause is what the node has found, in one line.
+	Cause string `json:"cause,omitempty"`
+}
+
+// Node is what events of nodes have in common.
+type Node struct {
+	// Node is the name of the node.
+	Node string `json:"node"`
+	// Version is the version of headgate on the node.
+	Version string `json:"version,omitempty"`
+	// Revision is the configuration that the node serves, 0 if that is not known.
+	Revision int `json:"revision,omitempty"`
+	// Latest is the newest configuration that a running node serves.
+	Latest int `json:"latest_revision,omitempty"`
+}
+
+// NodeJoined reports a node that uses the shared store for the first time.
+type NodeJoined struct{ Node }
+
+// NodeDetached reports a node that has not published its state for 90 seconds: it has ended
+// without a notice, or cannot reach the shared store.
+type NodeDetached struct{ Node }
+
+// NodeBehind reports a node that has served an older configuration than others for half a
+// minute.
+type NodeBehind struct{ Node }
+
 // StoreRestored tells of a damaged file that was set aside.
 type StoreRestored struct {
 	// Cause says what was damaged.

@@ -175,6 +175,26 @@ func (s StoreUnavailable) about() (string, string) {
 	return "store", "nothing can be kept" + because(s.Cause)
 }
 
+func (s StoreAway) about() (string, string) {
+	return "store", "node " + s.Node + " cannot reach the shared store; it serves its copy, and changes are refused" + because(s.Cause)
+}
+
+func (s StoreRewound) about() (string, string) {
+	return "store", "node " + s.Node + " has found that the shared store was set back to an older state, and serves its copy until an operator decides" + because(s.Cause)
+}
+
+func (n NodeJoined) about() (string, string) {
+	return "node " + n.Node.Node, "node " + n.Node.Node + " has joined"
+}
+
+func (n NodeDetached) about() (string, string) {
+	return "node " + n.Node.Node, "node " + n.Node.Node + " has not published its state for 90 seconds"
+}
+
+func (n NodeBehind) about() (string, string) {
+	return "node " + n.Node.Node, fmt.Sprintf("node %s serves revision %d, and others serve %d", n.Node.Node, n.Revision, n.Latest)
+}
+
 func (s StoreRestored) about() (string, string) {
 	from := "starts empty"
 	if s.From != "" {

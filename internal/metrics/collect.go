@@ -43,6 +43,7 @@ func (r *Registry) Collect(out chan<- prometheus.Metric) {
 	r.collectProviders(out, &f)
 	r.collectDefence(out, &f)
 	r.collectGate(out, &f)
+	r.collectStore(out, &f)
 	r.collectConfig(out, &f)
 	out <- prometheus.MustNewConstMetric(f.me.desc(), prometheus.GaugeValue, 1,
 		labels(r.build.Version, r.build.Revision, runtime.Version())...)
@@ -110,6 +111,33 @@ func (r *Registry) collectGate(out chan<- prometheus.Metric, f *families) {
 	out <- prometheus.MustNewConstMetric(f.gateSessions.desc(), prometheus.GaugeValue, float64(sessions))
 	out <- prometheus.MustNewConstMetric(f.gateSignIns.desc(), prometheus.CounterValue, float64(signIns), labels("success")...)
 	out <- prometheus.MustNewConstMetric(f.gateSignIns.desc(), prometheus.CounterValue, float64(failed), labels("failure")...)
+}
+
+func (r *Registry) collectStore(out chan<- prometheus.Metric, f *families) {
+	r.mu.Lock()
+	now := r.mu.store
+	r.mu.Unlock()
+	if now == nil {
+		return
+	}
+	s, shared := now()
+	if !shared {
+		return
+	}
+	detached := 1.0
+	if s.Following {
+		detached = 0
+	}
+	out <- prometheus.MustNewConstMetric(f.storeDetached.desc(), prometheus.GaugeValue, detached)
+	out <- prometheus.MustNewConstMetric(f.storeLag.desc(), prometheus.GaugeValue, float64(s.Lag))
+	out <- prometheus.MustNewConstMetric(f.storeReconnects.desc(), prometheus.CounterValue, float64(s.Reconnects))
+	for word, of := range map[string]struct {
+		n    uint64
+		took time.Duration
+	}{"commit": {s.Commits, s.CommitTime}, "watch": {s.Waits, s.WatchTime}} {
+		out <- prometheus.MustNewConstMetric(f.storeOperations.desc(), prometheus.CounterValue, float64(of.n), labels(word)...)
+		out <- prometheus.MustNewConstMetric(f.storeSeconds.desc(), prometheus.CounterValue, of.took.Seconds(), labels(word)...)
+	}
 }
 
 func (r *Registry) collectCertificates(out chan<- prometheus.Metric, f *families) {

@@ -71,6 +71,7 @@ type Registry struct {
 		providers    func() []Provider
 		defence      func() Defence
 		gate         func() (sessions int, signIns, failed uint64)
+		store        func() (Store, bool)
 		floods       map[string]uint64
 	}
 }
@@ -217,6 +218,29 @@ func (r *Registry) Gate(now func() (sessions int, signIns, failed uint64)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.mu.gate = now
+}
+
+// Store is the state of a store that several machines share.
+type Store struct {
+	// Following reports whether this machine follows the store.
+	Following bool
+	// Lag is how many revisions of the store, as far as they are known, it has not yet read.
+	Lag uint64
+	// Reconnects is how often it has followed the store again.
+	Reconnects uint64
+	// Commits is how many changes it has committed, and CommitTime how long they took.
+	Commits    uint64
+	CommitTime time.Duration
+	// Waits is how many of them it has read back, and WatchTime how long that took.
+	Waits     uint64
+	WatchTime time.Duration
+}
+
+// Store sets what returns the state of the shared store; false if nothing is shared.
+func (r *Registry) Store(now func() (Store, bool)) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.mu.store = now
 }
 
 // Route returns the handle for exchanges of a place. A place without a proxy

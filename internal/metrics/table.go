@@ -42,6 +42,8 @@ type families struct {
 	providerUp, providerIssues                              family
 	listEntries, listUp                                     family
 	gateSessions, gateSignIns                               family
+	storeDetached, storeLag, storeReconnects                family
+	storeOperations, storeSeconds                           family
 	bansActive, bansMade, bansRefused                       family
 	applies, appliedTime, applied, dropped, me              family
 	spans                                                   family
@@ -141,6 +143,16 @@ func table() families {
 			"Sessions of people at applications behind a gate."},
 		gateSignIns: family{"headgate_gate_sign_ins_total", counter, []string{"result"},
 			"Sign-ins for applications behind a gate since the start: success or failure."},
+		storeDetached: family{"headgate_store_detached", gauge, nil,
+			"1 while this machine cannot follow the store that it shares with others, 0 while it does. Absent where nothing is shared."},
+		storeLag: family{"headgate_store_lag_revisions", gauge, nil,
+			"Revisions of the shared store, as far as they are known, that this machine has not read yet."},
+		storeReconnects: family{"headgate_store_reconnects_total", counter, nil,
+			"How often this machine has followed the shared store again, the start included."},
+		storeOperations: family{"headgate_store_operations_total", counter, []string{"operation"},
+			"Changes that this machine has committed to the shared store (commit) and read back from it (watch)."},
+		storeSeconds: family{"headgate_store_operation_seconds_total", counter, []string{"operation"},
+			"Seconds that these operations took in all. Divide by the number of operations for the mean latency."},
 		bansActive: family{"headgate_bans", gauge, nil,
 			"Bans in force."},
 		bansMade: family{"headgate_bans_total", counter, nil,
@@ -171,6 +183,8 @@ func (f *families) all() []*family {
 		&f.retries, &f.retriesRefused, &f.mirrored,
 		&f.state, &f.active, &f.ejections, &f.checks, &f.open, &f.opened, &f.waiting,
 		&f.certificate, &f.notAfter, &f.providerUp, &f.providerIssues,
+		&f.listEntries, &f.listUp, &f.gateSessions, &f.gateSignIns, &f.bansActive, &f.bansMade, &f.bansRefused,
+		&f.storeDetached, &f.storeLag, &f.storeReconnects, &f.storeOperations, &f.storeSeconds,
 		&f.applies, &f.appliedTime, &f.applied, &f.dropped, &f.spans, &f.me,
 	}
 }

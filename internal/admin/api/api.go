@@ -97,6 +97,8 @@ type Options struct {
 	// where the process cannot be replaced.
 	Upgrade      func(force bool) (upgrade.Result, error)
 	CheckUpgrade func(context.Context) upgrade.Check
+	// AdoptStore and PushStore decide about a shared store that was set back; nil refuses.
+	AdoptStore, PushStore func(context.Context) error
 	// Hosts returns the host names that the listener accepts, besides localhost and
 	// addresses; nil is none.
 	Hosts func() []string

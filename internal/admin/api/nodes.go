@@ -1,10 +1,12 @@
 package api
 
 import (
+	"context"
 	"errors"
 	"net/http"
 	"time"
 
+	"headgate/internal/cluster"
 	"headgate/internal/control"
 	"headgate/internal/operator"
 	"headgate/internal/store"
@@ -22,6 +24,12 @@ func (a *API) nodeRows() []row {
 			about: "Drains a node: its /readyz answers 503, and its open HTTP connections end with their next response. Its ports stay open. The drain lasts until undrain, also over restarts."},
 		{method: post, path: "/nodes/{name}/undrain", access: editor, area: areaNodes, in: of[nodeInput](), out: of[nodeBody](), may: []int{404}, dry: true, handle: withBody(a.undrainNode),
 			about: "Returns a drained node to service."},
+		{method: get, path: "/store", access: viewer, area: areaNodes, out: of[storeBody](), handle: a.store,
+			about: "Shows the state of the store: whether it is shared with other nodes, and how far this node follows it."},
+		{method: post, path: "/store/adopt", access: admin, area: areaNodes, in: of[nodeInput](), out: of[storeBody](), may: []int{409}, dry: true, handle: withBody(a.adoptStore),
+			about: "Replaces the copy of this node by the state of a shared store that was set back, for example by a restored backup. What was committed since is lost."},
+		{method: post, path: "/store/push", access: admin, area: areaNodes, in: of[nodeInput](), out: of[storeBody](), may: []int{409}, dry: true, handle: withBody(a.pushStore),
+			about: "Writes the copy of this node to a shared store that was set back, for example by a restored backup. What was committed there since is lost."},
 		{method: http.MethodDelete, path: "/nodes/{name}", access: admin, area: areaNodes, may: []int{404, 409}, dry: true, handle: a.removeNode,
 			about: "Removes a node that does not run any more, so that nothing waits for it."},
 	}
@@ -153,4 +161,77 @@ func (a *API) removeNode(c *call) (any, error) {
 	}
 	record := c.who.Audit("node.remove", "nodes/"+c.name(), "", nil, nil)
 	return nil, nodeError(a.Control.RemoveNode(c.rq.Context(), c.name(), record))
+}
+
+// storeBody is the state of the store.
+type storeBody struct {
+	// Shared reports whether several nodes use the store. The other fields are absent if not.
+	Shared bool `json:"shared"`
+	// Engine is the address of the store, without secrets.
+	Engine string `json:"engine,omitempty"`
+	// State is following; detached while the store cannot be reached: changes are refused; or
+	// rewound if it was set back to an older state: adopt or push decides.
+	State string `json:"state,omitempty"`
+	// Since is when the state began.
+	Since time.Time `json:"since,omitzero"`
+	// Reason is why the store is not followed.
+	Reason string `json:"reason,omitempty"`
+	// Revision is how far the copy of this node has come.
+	Revision int64 `json:"revision,omitempty"`
+	// Head is the newest revision of the store that this node knows.
+	Head int64 `json:"head,omitempty"`
+	// Reconnects is how often this node has followed the store again.
+	Reconnects uint64 `json:"reconnects,omitempty"`
+}
+
+func (a *API) store(*call) (any, error) { return a.storeNow(), nil }
+
+func (a *API) storeNow() storeBody {
+	if a.Control == nil {
+		return storeBody{}
+	}
+	h, ok := a.Control.StoreHealth()
+	if !ok {
+		return storeBody{}
+	}
+	b := storeBody{Shared: true, Engine: h.Engine, State: string(h.State), Since: h.Since, Revision: int64(h.Revision), Head: int64(h.Head), Reconnects: h.Reconnects}
+	if h.Why != nil {
+		b.Reason = h.Why.Error()
+	}
+	return b
+}
+
+func (a *API) adoptStore(c *call, in *nodeInput) (any, error) {
+	return a.decideStore(c, "store.adopt", in, a.AdoptStore)
+}
+
+func (a *API) pushStore(c *call, in *nodeInput) (any, error) {
+	return a.decideStore(c, "store.push", in, a.PushStore)
+}
+
+// decideStore decides whose state is right. The audit record follows: before, the store
+// accepts none.
+func (a *API) decideStore(c *call, action string, in *nodeInput, decide func(context.Context) error) (any, error) {
+	if decide == nil {
+		return nil, errNotRewound(control.ErrNotShared)
+	}
+	if c.dryRun {
+		if b := a.storeNow(); b.State == string(cluster.Rewound) {
+			return b, nil
+		}
+		return nil, errNotRewound(cluster.ErrNotRewound)
+	}
+	err := decide(c.rq.Context())
+	switch {
+	case errors.Is(err, control.ErrNotShared), errors.Is(err, cluster.ErrNotRewound):
+		return nil, errNotRewound(err)
+	case err != nil:
+		return nil, err
+	}
+	c.note(action, "store", in.Why)
+	return a.storeNow(), nil
+}
+
+func errNotRewound(err error) error {
+	return refuse("not_rewound", "", err.Error(), "there is nothing to decide; GET /store shows the state")
 }

@@ -79,6 +79,7 @@ var codes = [...]struct {
 	{"method_not_allowed", 405, "The method is not allowed"},
 	{operator.CodeExists, 409, "The name is taken"},
 	{"in_use", 409, "Others use it"},
+	{"not_rewound", 409, "The store was not set back"},
 	{"confirm_pending", 409, "A change waits to be confirmed"},
 	{"nothing_pending", 409, "No change waits to be confirmed"},
 	{"address_in_use", 409, "An address is in use"},

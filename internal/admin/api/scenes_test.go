@@ -54,6 +54,17 @@ func (s *scene) nodes() {
 		s.h.t.Fatal(err)
 	}
 	s.does(204, "DELETE", "/nodes/gone", "")
+	s.does(200, "GET", "/store", "")
+	for _, verb := range []string{"adopt", "push"} {
+		s.does(409, "POST", "/store/"+verb, "{}")
+	}
+	o := &s.h.api.Options
+	o.AdoptStore = func(context.Context) error { return nil }
+	o.PushStore = o.AdoptStore
+	for _, verb := range []string{"adopt", "push"} {
+		s.does(200, "POST", "/store/"+verb, `{"why":"a restored backup"}`)
+	}
+	o.AdoptStore, o.PushStore = nil, nil
 }
 
 func (s *scene) runtime() {

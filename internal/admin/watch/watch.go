@@ -67,6 +67,7 @@ type Watch struct {
 		bans    []bans.Event
 		lists   []lists.Event
 		people  []gate.Event
+		nodes   []control.NodeEvent
 	}
 
 	// The rest belongs to the goroutine.
@@ -206,6 +207,40 @@ func (w *Watch) publishPeople(all []gate.Event) {
 	}
 }
 
+// maxNodes is how many events of nodes wait to be published.
+const maxNodes = 256
+
+// Node notes what happened to a node or to the shared store. Of too many the oldest are
+// dropped.
+func (w *Watch) Node(e control.NodeEvent) {
+	w.notes.Lock()
+	defer w.notes.Unlock()
+	if len(w.notes.nodes) == maxNodes {
+		w.notes.nodes = w.notes.nodes[1:]
+	}
+	w.notes.nodes = append(w.notes.nodes, e)
+	w.rouse()
+}
+
+// publishNodes publishes the events of nodes and of the shared store.
+func (w *Watch) publishNodes(all []control.NodeEvent) {
+	for _, e := range all {
+		about := event.Node{Node: e.Node, Version: e.Version, Revision: e.Revision, Latest: e.Latest}
+		switch e.Kind {
+		case control.NodeJoined:
+			w.events.Send(event.NodeJoined{Node: about})
+		case control.NodeDetached:
+			w.events.Send(event.NodeDetached{Node: about})
+		case control.NodeBehind:
+			w.events.Send(event.NodeBehind{Node: about})
+		case control.StoreAway:
+			w.events.Send(event.StoreAway{Node: e.Node, Cause: e.Why})
+		case control.StoreRewound:
+			w.events.Send(event.StoreRewound{Node: e.Node, Cause: e.Why})
+		}
+	}
+}
+
 // publishBans publishes the events of clients that were banned, or are no longer.
 func (w *Watch) publishBans(all []bans.Event) {
 	for _, e := range all {
@@ -290,8 +325,8 @@ func (w *Watch) run() {
 // publishChanges publishes what was noted.
 func (w *Watch) publishChanges() {
 	w.notes.Lock()
-	banned, listed, people := w.notes.bans, w.notes.lists, w.notes.people
-	w.notes.bans, w.notes.lists, w.notes.people = nil, nil, nil
+	banned, listed, people, nodes := w.notes.bans, w.notes.lists, w.notes.people, w.notes.nodes
+	w.notes.bans, w.notes.lists, w.notes.people, w.notes.nodes = nil, nil, nil, nil
 	proxies, orders, held, seePorts, config, sources := w.notes.proxies, w.notes.orders, w.notes.held, w.notes.ports, w.notes.config, w.notes.sources
 	w.notes.proxies, w.notes.orders, w.notes.held, w.notes.ports, w.notes.config, w.notes.sources = nil, nil, nil, false, false, false
 	w.notes.Unlock()
@@ -310,6 +345,7 @@ func (w *Watch) publishChanges() {
 	w.publishBans(banned)
 	w.publishLists(listed)
 	w.publishPeople(people)
+	w.publishNodes(nodes)
 	for _, r := range orders {
 		w.reportOrder(r)
 	}

@@ -1,0 +1,105 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/spf13/cobra"
+)
+
+// storeAnswer is the state of the store as the API shows it.
+type storeAnswer struct {
+	Shared     bool      `json:"shared"`
+	Engine     string    `json:"engine,omitempty"`
+	State      string    `json:"state,omitempty"`
+	Since      time.Time `json:"since,omitzero"`
+	Reason     string    `json:"reason,omitempty"`
+	Revision   int64     `json:"revision,omitempty"`
+	Head       int64     `json:"head,omitempty"`
+	Reconnects uint64    `json:"reconnects,omitempty"`
+}
+
+func newStoreStatus() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "status",
+		Short: "Show whether this machine follows the shared store",
+		Long: `status shows the state of the shared store as the headgate on this machine sees it: following;
+detached while the database cannot be reached; or rewound if it was set back to an older
+state. See "headgate store check" for the database itself.` + reachHelp,
+		Example: "  headgate store status",
+		Args:    noArguments,
+	}
+	r, output := addReach(cmd), addOutput(cmd)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		return r.withRemote(func(ctx context.Context, to *remote) error {
+			var s storeAnswer
+			if err := to.call(ctx, http.MethodGet, "/store", nil, &s); err != nil {
+				return err
+			}
+			return done(cmd, output, s, "%s", s.text())
+		})
+	}
+	return cmd
+}
+
+// text describes the state.
+func (s *storeAnswer) text() string {
+	if !s.Shared {
+		return "this machine does not share its store"
+	}
+	text := fmt.Sprintf("store     %s\nstate     %s since %s\nrevision  %d of %d", s.Engine, s.State, s.Since.Local().Format(time.DateTime), s.Revision, s.Head)
+	if s.Reason != "" {
+		text += "\nreason    " + s.Reason
+	}
+	return text
+}
+
+func newStoreAdopt() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "adopt",
+		Short: "Accept a shared store that was set back",
+		Long: `adopt replaces the copy of this machine by the state of a database that was set back to an
+older state, for example because a backup was restored. What was committed since the backup
+is lost on this machine, too. Run it on each machine.` + reachHelp,
+		Example: "  headgate store adopt --why 'restored the backup of Monday'",
+		Args:    noArguments,
+	}
+	return withStoreDecision(cmd, "adopt")
+}
+
+func newStorePush() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "push",
+		Short: "Write the state of this machine to a shared store that was set back",
+		Long: `push writes the copy of this machine to a database that was set back to an older state: the
+configuration, certificates, users and everything else that machines share. What was
+committed in the database since is lost. The audit log and events stay as they are in the
+database. Run it on the machine with the newest state, then "headgate store adopt" on the
+others.` + reachHelp,
+		Example: "  headgate store push --why 'the backup was too old'",
+		Args:    noArguments,
+	}
+	return withStoreDecision(cmd, "push")
+}
+
+// withStoreDecision completes a command that decides whose state is right.
+func withStoreDecision(cmd *cobra.Command, verb string) *cobra.Command {
+	r, output := addReach(cmd), addOutput(cmd)
+	why := cmd.Flags().String("why", "", "`TEXT` recorded in the audit log")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		return r.withRemote(func(ctx context.Context, to *remote) error {
+			in := map[string]string{}
+			if *why != "" {
+				in["why"] = *why
+			}
+			var s storeAnswer
+			if err := to.call(ctx, http.MethodPost, "/store/"+verb, in, &s); err != nil {
+				return err
+			}
+			return done(cmd, output, s, "the store is followed at revision %d", s.Revision)
+		})
+	}
+	return cmd
+}

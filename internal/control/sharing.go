@@ -1,0 +1,139 @@
+package control
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"headgate/internal/cluster"
+	"headgate/internal/metrics"
+)
+
+// sharedStore is a store of several machines: a *cluster.Store.
+type sharedStore interface {
+	Health() cluster.Health
+	Adopt(context.Context) error
+	Push(context.Context) error
+}
+
+// ErrNotShared is the error of decisions about a shared store where nothing is shared.
+var ErrNotShared = errors.New("this machine does not share its store")
+
+// StoreHealth returns the state of the shared store; false if nothing is shared.
+func (c *Control) StoreHealth() (cluster.Health, bool) {
+	s, ok := c.state.(sharedStore)
+	if !ok {
+		return cluster.Health{}, false
+	}
+	return s.Health(), true
+}
+
+// AdoptStore accepts a shared store that was set back to an older state.
+func (c *Control) AdoptStore(ctx context.Context) error {
+	if s, ok := c.state.(sharedStore); ok {
+		return s.Adopt(ctx)
+	}
+	return ErrNotShared
+}
+
+// PushStore writes the state of this machine to a shared store that was set back to an older
+// state.
+func (c *Control) PushStore(ctx context.Context) error {
+	if s, ok := c.state.(sharedStore); ok {
+		return s.Push(ctx)
+	}
+	return ErrNotShared
+}
+
+// storeMetrics returns the state of the shared store for the metrics.
+func (c *Control) storeMetrics() (s metrics.Store, ok bool) {
+	h, ok := c.StoreHealth()
+	return metrics.Store{
+		Following: h.State == cluster.Following, Lag: uint64(h.Head - h.Revision), Reconnects: h.Reconnects,
+		Commits: h.Commits, CommitTime: h.CommitTime, Waits: h.Waits, WatchTime: h.WatchTime,
+	}, ok
+}
+
+// NodeEvent is something that happened to a machine or to the shared store.
+type NodeEvent struct {
+	// Kind is one of the constants.
+	Kind NodeEventKind
+	// Node is the machine, Version its version.
+	Node, Version string
+	// Why is the cause, in one line.
+	Why string
+	// Revision is what the machine serves, Latest the newest that a running machine serves.
+	Revision, Latest int
+}
+
+// NodeEventKind is what happened.
+type NodeEventKind int
+
+// The kinds of events.
+const (
+	NodeJoined   NodeEventKind = iota // the machine has published its state for the first time
+	NodeDetached                      // it has stopped to publish its state
+	NodeBehind                        // it serves an older configuration than others
+	StoreAway                         // it cannot reach the shared store
+	StoreRewound                      // it sees that the shared store was set back
+)
+
+// behindAfter is how long a machine may serve an older configuration than others before that
+// is reported.
+const behindAfter = 30 * time.Second
+
+// nodesWatch reports what happens to machines. It belongs to one goroutine.
+type nodesWatch struct {
+	c       *Control
+	store   cluster.State
+	running map[string]bool
+	behind  map[string]time.Time // since when; the zero time once it is reported
+}
+
+// check reports what has changed since the last call.
+func (w *nodesWatch) check(ctx context.Context) {
+	if h, ok := w.c.StoreHealth(); ok && h.State != w.store {
+		w.store = h.State
+		kind, report := map[cluster.State]NodeEventKind{cluster.Detached: StoreAway, cluster.Rewound: StoreRewound}[h.State]
+		if report {
+			w.c.watcher.Node(NodeEvent{Kind: kind, Node: w.c.options.Node, Why: fmt.Sprint(h.Why)})
+		}
+	}
+	if w.store != cluster.Following {
+		return // what it knows of others is old
+	}
+	nodes, err := w.c.Nodes(ctx)
+	if err != nil {
+		return // the store was lost at this moment
+	}
+	first := slices.IndexFunc(nodes, func(n NodeState) bool { return runs(n.State) })
+	report := first >= 0 && nodes[first].Self // one of the running machines reports
+	now, seen := time.Now(), map[string]bool{}
+	for _, n := range nodes {
+		seen[n.Name] = runs(n.State)
+		if report && w.running[n.Name] && n.State == NodeMissing {
+			w.c.watcher.Node(NodeEvent{Kind: NodeDetached, Node: n.Name, Version: n.Version, Revision: n.Applied, Latest: n.Latest})
+		}
+		since, known := w.behind[n.Name]
+		switch late := runs(n.State) && n.Applied > 0 && n.Applied < n.Latest; {
+		case !late:
+			delete(w.behind, n.Name)
+		case !known:
+			w.behind[n.Name] = now
+		case report && !since.IsZero() && now.Sub(since) >= behindAfter:
+			w.behind[n.Name] = time.Time{}
+			w.c.watcher.Node(NodeEvent{Kind: NodeBehind, Node: n.Name, Version: n.Version, Revision: n.Applied, Latest: n.Latest})
+		}
+	}
+	w.running = seen
+}
+
+// runs reports whether a machine in a state is running.
+func runs(state string) bool { return state != NodeStopped && state != NodeMissing }
+
+// joined reports that this machine has published its state for the first time.
+func (c *Control) joined() {
+	c.watcher.Node(NodeEvent{Kind: NodeJoined, Node: c.options.Node, Version: c.options.Build.Version})
+}
