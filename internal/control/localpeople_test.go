@@ -51,7 +51,7 @@ func (g *gated) invite(name string, d people.Details) string {
 }
 
 var (
-	hiddenField = regexp.MustCompile(`<input type="hidden" name="(\w+)" value="([^"]*)">`)
+	hiddenField = regexp.MustCompile(`<input type="hidden" name="(\w+)" value="([^"]*)"/>`)
 	shownSecret = regexp.MustCompile(`<code>([A-Z2-7 ]{30,})</code>`)
 	shownCode   = regexp.MustCompile(`<code>([a-z2-7]{4}-[a-z2-7]{4}-[a-z2-7]{4}-[a-z2-7]{4})</code>`)
 )
