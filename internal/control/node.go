@@ -17,8 +17,11 @@ import (
 // nodeLook is how often a machine compares what it has published with its state.
 const nodeLook = time.Second
 
-// nodeEnd is how long an end waits to be published.
-const nodeEnd = 2 * time.Second
+// nodeEnd is how long an end waits to be published, and nodeRetry the time between two tries.
+const (
+	nodeEnd   = 2 * time.Second
+	nodeRetry = 20 * time.Millisecond
+)
 
 // soleNode is the name of a machine that shares nothing and whose host name cannot be used.
 const soleNode = "local"
@@ -56,10 +59,23 @@ func (c *Control) publishNode(ctx context.Context) {
 		}
 		clock.Sleep(ctx, nodeLook)
 	}
+	c.publishEnd(ctx, offset)
+}
+
+// publishEnd publishes that this machine has stopped. Others find out without it, later.
+func (c *Control) publishEnd(ctx context.Context, offset time.Duration) {
 	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), nodeEnd)
 	defer stop()
-	if value, before, err := c.nodeEntry(ctx, func(n *store.Node) { n.Stopped, n.Offset = true, offset }); err == nil {
-		_ = c.putNode(ctx, value, before) // others find out without it
+	for ctx.Err() == nil {
+		value, before, err := c.nodeEntry(ctx, func(n *store.Node) { n.Stopped, n.Offset = true, offset })
+		if err == nil {
+			err = c.putNode(ctx, value, before)
+		}
+		// The copy of this machine may lack what it has just published.
+		if !errors.As(err, new(*store.Conflict)) {
+			return
+		}
+		clock.Sleep(ctx, nodeRetry)
 	}
 }
 
