@@ -8,9 +8,8 @@ import (
 // alive is how a peer that is gone without a word is found.
 var alive = net.KeepAliveConfig{Enable: true, Idle: time.Minute, Interval: 15 * time.Second, Count: 4}
 
-// KeepAlive makes the system ask on a silent connection whether its peer is still
-// there. A connection of another kind than TCP is left alone, and one that is closed has
-// no need of it.
+// KeepAlive enables TCP keep-alive probes, which detect a silent peer that has gone. It
+// does nothing for a connection that is closed or is not TCP.
 func KeepAlive(nc net.Conn) {
 	if tcp, ok := nc.(interface {
 		SetKeepAliveConfig(net.KeepAliveConfig) error

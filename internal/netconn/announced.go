@@ -3,8 +3,8 @@ package netconn
 import "net"
 
 // Announced is a connection that a proxy in front passes on, with the addresses
-// that the proxy has told. In all else it is the connection that it is made of,
-// and as cheap.
+// from its PROXY protocol header. Otherwise it behaves like the connection that
+// it wraps, at the same cost.
 type Announced struct {
 	Stream
 	remote, local net.Addr

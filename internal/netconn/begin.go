@@ -10,7 +10,7 @@ import (
 var errNotYet = errors.New("not enough has come")
 
 // Readable waits until nc has something to read, or has ended, without reading
-// it. It reports false when that took longer than the time.
+// it. It reports false after the timeout.
 func Readable(nc net.Conn, within time.Duration) bool {
 	return await(nc, within, func([]byte) error { return nil }, make([]byte, 1))
 }

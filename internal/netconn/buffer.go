@@ -2,7 +2,7 @@ package netconn
 
 import "sync"
 
-// Sizes of buffers, in bytes. A buffer begins small and grows by doubling.
+// Sizes of buffers, in bytes. A buffer starts small and grows by doubling.
 const (
 	firstSize = 4 << 10
 	outSize   = 4 << 10
@@ -20,8 +20,8 @@ type Buffer struct {
 	held *[]byte // memory that is looked at and not read into any more
 }
 
-// holdLeast is how much room behind what is held makes it worth to read there,
-// in bytes.
+// holdLeast is the free space, in bytes, behind held bytes that makes a read
+// there worthwhile.
 const holdLeast = 1 << 10
 
 // Bytes returns the unused bytes. They are valid until the next read that has
@@ -34,7 +34,7 @@ func (b *Buffer) Len() int { return b.w - b.r }
 // Cap returns the size of the memory, 0 if none is held.
 func (b *Buffer) Cap() int { return len(b.b) }
 
-// unused reports whether Release would give the memory back.
+// unused reports whether Release would release the memory.
 func (b *Buffer) unused() bool { return b.r == b.w && b.hold == 0 }
 
 // Use marks the first n unused bytes as used.
@@ -75,9 +75,9 @@ func (b *Buffer) Compact() {
 	}
 }
 
-// Grow makes room for at least one more read, up to max bytes in all, and
-// reports whether it could. Views into the bytes stay as they are but are no
-// longer part of the buffer.
+// Grow makes space for at least one more read, up to max bytes in total, and
+// reports whether it could. Views into the bytes stay valid but are no longer
+// part of the buffer.
 func (b *Buffer) Grow(max int) bool {
 	if b.b == nil || !b.Full() {
 		return true
@@ -97,8 +97,8 @@ func (b *Buffer) Grow(max int) bool {
 	return true
 }
 
-// Release gives the memory back if nothing in it is unused and nothing held.
-// Views into it must be dead.
+// Release releases the memory if no byte in it is unused or held. Views into
+// it must no longer be used.
 func (b *Buffer) Release() {
 	if b.r < b.w || b.hold > 0 {
 		return
@@ -106,7 +106,8 @@ func (b *Buffer) Release() {
 	b.Drop()
 }
 
-// Drop forgets what is unused and gives the memory back, but for what is held.
+// Drop discards the unused bytes and releases the memory, except for what is
+// held.
 func (b *Buffer) Drop() {
 	if b.hold > 0 {
 		b.part()

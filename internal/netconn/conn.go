@@ -1,17 +1,17 @@
 // Package netconn is the connection of the data path: it writes, then waits.
 //
 // After a proxy has written, there is seldom anything to read yet: the server
-// has to think first, and the client reads before it asks again. A plain Read
-// then makes a system call that fails before it waits. This connection knows
-// two ways around it. Ask writes what is pending and waits for the answer
-// without trying to read first. Serve keeps one wait open for the life of a
-// connection: bytes are read, a step runs, what the step wrote is flushed, and
-// the wait goes on.
+// has to work first, and the client reads before it sends its next request. A
+// plain Read then makes a system call that fails before it waits. This
+// connection avoids that in two ways. Ask writes what is pending and waits for
+// the reply without trying to read first. Serve keeps one wait open for the
+// life of a connection: bytes are read, a step runs, what the step wrote is
+// flushed, and the wait continues.
 //
-// The second is more than a saving. The runtime's poller reports readiness by
-// edges, and a new Read forgets the edge before it; so a client that sends its
-// next request early would never be heard if we waited without reading. One
-// wait that is never left forgets nothing.
+// The second way is also needed for correctness. The runtime's poller is
+// edge-triggered, and a new Read discards the edge before it; a client that
+// sends its next request early would never be noticed if headgate waited
+// without reading. A single wait that is never left loses no edge.
 //
 // Write collects; Flush, Ask and Serve send. Deadlines are moved only
 // when they have to be earlier than they are, so a busy connection sets one
@@ -33,7 +33,7 @@ import (
 const MaxPending = 32 << 10
 
 // ErrKicked is returned by Serve and by reads that Kick ended.
-var ErrKicked = errors.New("connection was told to look up")
+var ErrKicked = errors.New("wait on connection was interrupted")
 
 // ErrTimeout is returned when a wait took longer than allowed. It is
 // os.ErrDeadlineExceeded.
@@ -44,7 +44,7 @@ var ErrTimeout = os.ErrDeadlineExceeded
 type Conn struct {
 	// constant
 	nc      net.Conn
-	raw     syscall.RawConn // nil if the plain way is taken
+	raw     syscall.RawConn // nil if plain reads and writes are used
 	lazy    *Lazy           // below TLS, or nil
 	readFn  func(uintptr) bool
 	writeFn func(uintptr) bool
@@ -57,7 +57,7 @@ type Conn struct {
 	// owned by the reader
 	readWait  time.Duration // how long each wait may take, if readUntil is 0
 	readUntil int64         // when all waits end, if not 0
-	until     int64         // when the wait under way ends, 0 before it began
+	until     int64         // when the wait under way ends, 0 before it starts
 	armed     int64         // when the poller's deadline strikes, 0 if none is set
 	watch     func() error
 	gap       time.Duration // between the last two looks of the wait under way
@@ -67,12 +67,12 @@ type Conn struct {
 	near      bool // armed strikes soon, and a new wait need not set it
 	rested    bool // was looked at, or parked, before
 	over      bool // TLS has read the end of the stream already
-	known     bool // the system tells a watcher of the connection
+	known     bool // the connection is registered with a watcher
 
 	// of all goroutines
 	kicked  atomic.Bool
-	reset   atomic.Bool  // a write, or a look, has heard that the peer has reset the connection
-	hears   atomic.Int32 // writes and looks that are being made, and may hear of that
+	reset   atomic.Bool  // a write or a probe found that the peer has reset the connection
+	hears   atomic.Int32 // writes and probes in progress, which may find that
 	ended   atomic.Bool  // all is sent, and our side has ended in order or is about to
 	watched watched
 }
@@ -87,7 +87,7 @@ type readOp struct {
 	quiet   bool // nothing can be there yet: wait first
 	once    bool // do not wait at all
 	again   bool // Serve has read before
-	leaves  bool // a wait that takes long is given up
+	leaves  bool // a wait that takes long is left
 	struck  bool // a deadline has struck in the wait under way
 	late    bool // its time was over, and there were bytes
 	step    func() bool
@@ -103,7 +103,7 @@ const (
 	serves             // the loop of Serve
 	flows              // the loop of Flow
 	pulls              // into a pipe,
-	draws              // which is taken when there is something
+	draws              // which is used when there is something to send
 )
 
 // writeOp is what the poller's callbacks need to know of the write under way.
@@ -114,7 +114,7 @@ type writeOp struct {
 	last    bool // the end of our side comes at once behind p
 	once    bool // do not wait at all
 	waiting bool // a write deadline is set
-	unsent  int  // what the kernel still held when the wait began, in bytes
+	unsent  int  // what the kernel still held at the start of the wait, in bytes
 	pipe    *pipe
 }
 
@@ -122,8 +122,8 @@ type writeOp struct {
 type Presence uint8
 
 // The presences. A peer that has closed its side, with nothing left to read, may
-// still read ours, or may have closed all of the connection: that cannot be told
-// apart before something is sent.
+// still read ours, or may have closed all of the connection: the difference
+// shows only when something is sent.
 const (
 	Present Presence = iota
 	HalfClosed
@@ -143,20 +143,19 @@ func New(nc net.Conn) *Conn {
 // NetConn returns the connection below, for its addresses.
 func (c *Conn) NetConn() net.Conn { return c.nc }
 
-// SetReadWait sets how long a read may wait from the moment it begins to; 0 is
-// for ever.
+// SetReadWait sets how long a read may wait from its start; 0 means no limit.
 func (c *Conn) SetReadWait(d time.Duration) { c.readWait, c.readUntil = d, 0 }
 
 // SetReadUntil sets the moment, by package clock, until which reads may wait. A
 // caller that knows the time spares a look at the clock at each wait.
 func (c *Conn) SetReadUntil(moment int64) { c.readUntil = moment }
 
-// ErrSoon is what a watch returns so that the wait goes on and it is asked again
+// ErrSoon is what a watch returns to continue the wait and to be called again
 // soon.
-var ErrSoon = errors.New("ask again soon")
+var ErrSoon = errors.New("check again soon")
 
-// SetWatch sets what is asked now and then while a read waits: its error, but
-// ErrSoon, ends the wait. It is never asked in the first moments of a wait. nil asks nothing.
+// SetWatch sets a function that is called at times while a read waits: an error other than
+// ErrSoon ends the wait. It is never called in the first moments of a wait. nil removes it.
 func (c *Conn) SetWatch(watch func() error) { c.watch = watch }
 
 // SetWriteWait sets how long a write may wait without progress; 0 is for ever.
@@ -205,7 +204,7 @@ func (c *Conn) Flush() error {
 	return err
 }
 
-// dropOut forgets the collected bytes and gives their memory back.
+// dropOut discards the collected bytes and releases their memory.
 func (c *Conn) dropOut() {
 	giveOut(c.out)
 	c.out = nil
@@ -229,8 +228,8 @@ func (c *Conn) Fill(b *Buffer) error {
 	return err
 }
 
-// RoundTrip sends what is collected, waits for the answer, and reads it into b.
-// Nothing may have been readable when it is called: Quiet tells.
+// RoundTrip sends what is collected, waits for the reply, and reads it into b.
+// It must be called only when nothing is readable, which Quiet reports.
 func (c *Conn) RoundTrip(b *Buffer) error {
 	c.rd = readOp{buf: b, quiet: true}
 	_, err := c.read()
@@ -265,8 +264,8 @@ func (c *Conn) Rest() (rest, sure bool) {
 	return n > 0 || !errors.Is(err, os.ErrDeadlineExceeded), !c.lazy.full
 }
 
-// CanPoll reports whether TryFill can tell if there are bytes to read. It cannot
-// under TLS, nor on systems other than Linux.
+// CanPoll reports whether TryFill can find out whether there are bytes to read.
+// It cannot under TLS, nor on systems other than Linux.
 func (c *Conn) CanPoll() bool { return c.raw != nil }
 
 // Serve reads into b and calls step after each read, until step returns false
@@ -276,7 +275,7 @@ func (c *Conn) CanPoll() bool { return c.raw != nil }
 // read from the connection.
 func (c *Conn) Serve(b *Buffer, step func() bool) error { return c.serve(b, step, false) }
 
-// serve is Serve; leaves says that a wait that takes long is given up.
+// serve implements Serve; leaves says whether a long wait is left.
 func (c *Conn) serve(b *Buffer, step func() bool, leaves bool) error {
 	if c.raw == nil && !c.servesWithin() {
 		return c.servePlain(b, step, leaves)
@@ -385,8 +384,8 @@ func closeWrite(nc net.Conn) error {
 	return nil
 }
 
-// ResetOnClose makes Close reset the connection, so that the peer does not take
-// what it got for all of it.
+// ResetOnClose makes Close reset the connection, so that the peer does not
+// mistake what it received for the whole.
 func (c *Conn) ResetOnClose() {
 	nc := c.nc
 	if c.lazy != nil {
@@ -410,9 +409,9 @@ func (c *Conn) Close() error {
 	return err
 }
 
-// Abort is Close for who stops in the middle of a stream: the connection is reset. A peer
-// that was told the end of our side in order is not, as that could take away what it has
-// not read yet; it finds out when it sends. Any goroutine may call it.
+// Abort closes a connection in the middle of a stream: it resets the connection. It does
+// not reset one whose end has been sent in order, as the peer could lose what it has not
+// read yet; the peer then finds out when it sends. Concurrent calls are allowed.
 func (c *Conn) Abort() error {
 	if !c.ended.Load() {
 		c.ResetOnClose()
@@ -420,8 +419,8 @@ func (c *Conn) Abort() error {
 	return c.Close()
 }
 
-// CloseIdle is Close for a connection on which nothing has moved for long, and Abort where
-// that is because the peer has not taken all that was sent to it.
+// CloseIdle closes a connection on which nothing has moved for long, and aborts it if the
+// reason is that the peer has not received all that was sent.
 func (c *Conn) CloseIdle() error {
 	if below := c.belowTLS(); below.raw != nil && below.unsent() > 0 {
 		return c.Abort()

@@ -85,7 +85,7 @@ func (c *Conn) onReadable(fd uintptr) bool {
 	return c.onRead(fd)
 }
 
-// onWritable is called when there may be room to write. It returns false to wait.
+// onWritable is called when the socket may be writable. It returns false to wait.
 func (c *Conn) onWritable(fd uintptr) (done bool) {
 	c.hears.Add(1)
 	defer c.hears.Add(-1) // also behind a panic: a reader waits for it
@@ -147,9 +147,10 @@ func (c *Conn) readFrom(fd uintptr) bool {
 	return true
 }
 
-// onServe is the loop of Serve, inside one wait. After its first read it looks
-// once more: the edge that told of those bytes may have told of the end too, and
-// a client that sends one request and closes its side is to see the end at once.
+// onServe is the loop of Serve, inside one wait. After its first read it reads
+// once more: the edge that announced those bytes may have announced the end too,
+// and a client that sends one request and closes its side must see the end at
+// once.
 func (c *Conn) onServe(fd uintptr) bool {
 	r := &c.rd
 	if len(c.out) > 0 {
@@ -199,10 +200,9 @@ func (c *Conn) onServe(fd uintptr) bool {
 	}
 }
 
-// readError returns the error of a read that brought nothing: io.EOF if there was none.
-// A socket tells of a reset once. When a write or a look has heard of it, a read would meet
-// what looks like an orderly end. So it does while those come back with what they have
-// heard, which takes a moment.
+// readError returns the error of a read without data: io.EOF if there was none. A socket
+// reports a reset once. If a write or a probe has received it, a read would see an
+// apparently orderly end. So readError waits for those in progress, which takes a moment.
 func (c *Conn) readError(errno syscall.Errno) error {
 	if errno == 0 {
 		for c.hears.Load() > 0 {
@@ -218,7 +218,7 @@ func (c *Conn) readError(errno syscall.Errno) error {
 	return &net.OpError{Op: "read", Net: "tcp", Addr: c.nc.RemoteAddr(), Err: os.NewSyscallError("read", errno)}
 }
 
-// flushTo sends what is collected over fd and takes the slow way when the
+// flushTo sends what is collected over fd and uses the slow path if the
 // socket is full.
 func (c *Conn) flushTo(fd uintptr) error {
 	n, errno := sysWrite(fd, c.out)
@@ -244,7 +244,8 @@ func (c *Conn) writeError(errno syscall.Errno) error {
 	return &net.OpError{Op: "write", Net: "tcp", Addr: c.nc.RemoteAddr(), Err: os.NewSyscallError("write", errno)}
 }
 
-// writeNow sends p. Each wait for room is bounded by the write wait.
+// writeNow sends p. Each wait for a writable socket is bounded by the write
+// wait.
 func (c *Conn) writeNow(p []byte) (int, error) {
 	if c.raw == nil {
 		return c.writePlain(p)
@@ -269,9 +270,9 @@ func (c *Conn) writeLast(p []byte) error {
 	return err
 }
 
-// rawWrite does what c.wr says when the connection is writable, until that is done. A
-// socket reports room only when a good part of its buffer is free, so when the
-// wait is over the kernel is asked whether the peer has taken anything.
+// rawWrite calls c.wr when the connection is writable, until that is done. A socket
+// becomes writable only when a good part of its buffer is free, so at the end of the
+// wait the kernel is queried whether the peer has received anything.
 func (c *Conn) rawWrite() error {
 	err := c.raw.Write(c.writeFn)
 	for errors.Is(err, os.ErrDeadlineExceeded) && c.unsent() < c.wr.unsent {
@@ -314,7 +315,8 @@ func (c *Conn) onWrite(fd uintptr) bool {
 	return true
 }
 
-// writeBehind sends what is collected and p, as one message where there is room.
+// writeBehind sends what is collected and p, as one message if the buffer has
+// space.
 func (c *Conn) writeBehind(p []byte) (int, error) {
 	c.wr = writeOp{head: len(c.out), p: p}
 	err := c.rawWrite()
@@ -324,7 +326,7 @@ func (c *Conn) writeBehind(p []byte) (int, error) {
 	return n, err
 }
 
-// armWrite bounds the wait for room that is about to begin.
+// armWrite bounds the wait for a writable socket that follows.
 func (c *Conn) armWrite() {
 	if c.writeWait > 0 {
 		c.wr.waiting = true
@@ -333,7 +335,8 @@ func (c *Conn) armWrite() {
 	}
 }
 
-// unsent returns how many bytes the kernel holds that the peer has not taken.
+// unsent returns how many bytes the kernel holds that the peer has not
+// acknowledged.
 func (c *Conn) unsent() (n int) {
 	err := c.raw.Control(func(fd uintptr) { n, _ = unix.IoctlGetInt(int(fd), unix.SIOCOUTQ) })
 	if err != nil {
@@ -359,8 +362,8 @@ func (c *Conn) isClosed() (yes bool) {
 // server connection that is not quiet must not be used again.
 func (c *Conn) Quiet() bool { return !c.over && c.Silent() }
 
-// Silent reports whether the socket is open and has nothing to read. Any goroutine
-// may ask, also while another one reads.
+// Silent reports whether the socket is open and has nothing to read. Concurrent
+// calls are allowed, also during a read.
 func (c *Conn) Silent() bool {
 	below := c.belowTLS()
 	return below.raw == nil || below.peekState() == syscall.EAGAIN
@@ -378,7 +381,8 @@ func (c *Conn) peekState() syscall.Errno {
 	return errno
 }
 
-// Peer tells what is known of the peer without reading. Any goroutine may ask.
+// Peer reports what is known of the peer, without reading. Concurrent calls
+// are allowed.
 func (c *Conn) Peer() Presence {
 	below := c.belowTLS()
 	if below.raw == nil {
@@ -386,7 +390,8 @@ func (c *Conn) Peer() Presence {
 	}
 	switch below.peekState() {
 	case 0:
-		// What TLS says at its end stands before the end itself.
+		// An error of TLS takes precedence over the end of the connection
+		// itself.
 		if c.lazy != nil && hungUp(below.raw) {
 			return HalfClosed
 		}
@@ -425,7 +430,7 @@ func isHungUp(fd uintptr) bool {
 	return err == nil && n == 1
 }
 
-// errClosed stands for the end of the stream in the result of peek.
+// errClosed represents the end of the stream in the result of peek.
 const errClosed = syscall.EPIPE
 
 // peek looks at the socket without reading: 0 if there are bytes, EAGAIN if

@@ -32,23 +32,23 @@ func (c *Conn) writeLast(p []byte) error {
 	return err
 }
 
-// Quiet reports whether the connection is open and has nothing to read. On
-// this system it cannot be known and is taken to be so, unless a read has found
-// the end.
+// Quiet reports whether the connection is open and has nothing to read. On this
+// system this cannot be determined and is assumed, unless a read has found the
+// end.
 func (c *Conn) Quiet() bool { return !c.over }
 
 // Silent reports whether the socket is open and has nothing to read. On this
-// system it cannot be known and is taken to be so.
+// system this cannot be determined and is assumed.
 func (c *Conn) Silent() bool { return true }
 
-// Peer tells what is known of the peer. On this system nothing can be known
-// without reading.
+// Peer reports what is known of the peer. On this system nothing can be known
+// without a read.
 func (c *Conn) Peer() Presence { return Present }
 
-// HasLeft reports false on this system: only a read would tell.
+// HasLeft reports false on this system: only a read could detect it.
 func HasLeft(net.Conn) bool { return false }
 
-// HasUnread reports false on this system: only a read would tell.
+// HasUnread reports false on this system: only a read could detect it.
 func HasUnread(net.Conn) bool { return false }
 
 type pipe struct{}

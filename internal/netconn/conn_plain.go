@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// readPlain is the plain way: flush if asked to, then read with a deadline.
+// readPlain flushes if flush is set, then reads with a deadline.
 func (c *Conn) readPlain() (int, error) {
 	r := &c.rd
 	if r.quiet {
@@ -59,7 +59,7 @@ func (c *Conn) rest() error {
 	for {
 		err := c.lazy.readable()
 		if !errors.Is(err, os.ErrDeadlineExceeded) {
-			return nil // of an error the read tells
+			return nil // the read returns the error, if there is one
 		}
 		if err = c.expired(); err != nil {
 			return err

@@ -10,10 +10,10 @@ import (
 	"golang.org/x/net/ipv4"
 )
 
-// Datagrams is a UDP socket as quic-go wants it: a batch of datagrams is read at once, and
-// no error reaches quic-go that may pass. At an error of a write quic-go ends the
-// connection without a word to its peer, at one of a read all connections. A datagram that
-// the system does not take counts as lost instead: QUIC sends what was in it again.
+// Datagrams is a UDP socket as quic-go requires it: it reads datagrams in batches, and
+// hides temporary errors. At an error of a write quic-go closes the connection without
+// notice to its peer, at one of a read all connections. A datagram that the system rejects
+// counts as lost instead: QUIC sends its content again.
 //
 // One goroutine may read at a time; any may write.
 type Datagrams struct {
@@ -45,7 +45,7 @@ const (
 	longestRest  = 100 * time.Millisecond
 )
 
-// sendPatience is how long a write waits at most for room in the socket.
+// sendPatience is the maximum wait of a write for space in the socket.
 const sendPatience = time.Second
 
 // ReadBatch waits for datagrams and reads as many as are there, one into the first
@@ -62,9 +62,9 @@ func (d *Datagrams) ReadBatch(ms []ipv4.Message, flags int) (int, error) {
 	}
 }
 
-// WriteMsgUDP sends b, with the control messages oob, to an address. Where the socket has
-// no room it waits for some time. It fails when the socket is closed, when the datagram is
-// too large, or when the device cannot send several at once: quic-go knows what to do.
+// WriteMsgUDP sends b, with the control messages oob, to an address. If the socket is full
+// it waits for some time. It fails if the socket is closed, the datagram is too large, or
+// the device cannot send several at once; quic-go handles these errors.
 func (d *Datagrams) WriteMsgUDP(b, oob []byte, to *net.UDPAddr) (n, oobn int, err error) {
 	err = d.calls.write(b, oob, to)
 	if errors.Is(err, syscall.EPERM) { // that of a new socket may be none (golang/go#63322)

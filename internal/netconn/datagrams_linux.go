@@ -18,8 +18,8 @@ import (
 )
 
 // datagramCalls reads several datagrams with one system call and sends with another,
-// neither of which tells the scheduler: they return at once. Nothing is allocated but the
-// address of a peer that was not seen lately.
+// neither of which involves the scheduler: they return at once. The only allocation is
+// the address of a peer that was not seen lately.
 type datagramCalls struct {
 	conn *net.UDPConn
 	raw  syscall.RawConn
@@ -32,15 +32,15 @@ type datagramCalls struct {
 // maxBatch is how many datagrams are read at once at most.
 const maxBatch = 8
 
-// datagramBatch is what one read is told and tells.
+// datagramBatch contains the arguments and results of one read.
 type datagramBatch struct {
 	heads [maxBatch]messageHead
 	parts [maxBatch]syscall.Iovec
-	from  [maxBatch]syscall.RawSockaddrInet6 // room for either family
+	from  [maxBatch]syscall.RawSockaddrInet6 // large enough for both address families
 	n     int
 	errno syscall.Errno
 	fn    func(uintptr) bool
-	count int // messages that there is room for
+	count int // capacity in messages
 	flags int
 
 	peers [256]knownPeer
@@ -155,7 +155,7 @@ func udpAddr(at *syscall.RawSockaddrInet6) *net.UDPAddr {
 type sending struct {
 	head  syscall.Msghdr
 	part  syscall.Iovec
-	to    syscall.RawSockaddrInet6 // room for either family
+	to    syscall.RawSockaddrInet6 // large enough for both address families
 	n     int
 	errno syscall.Errno
 	fn    func(uintptr)
@@ -167,7 +167,7 @@ var sendings = sync.Pool{New: func() any {
 	return s
 }}
 
-// write sends b. Where the socket has no room it waits for sendPatience.
+// write sends b. If the socket is full it waits up to sendPatience.
 func (d *datagramCalls) write(b, oob []byte, to *net.UDPAddr) error {
 	s := sendings.Get().(*sending)
 	defer sendings.Put(s)
@@ -192,8 +192,8 @@ func (d *datagramCalls) write(b, oob []byte, to *net.UDPAddr) error {
 	return nil
 }
 
-// writeSlowly sends b by package net. The deadline is that of all that wait for room: one
-// that comes later lets others wait longer.
+// writeSlowly sends b through package net. All writes that wait for a writable socket
+// share one deadline: a later one extends the wait of the others.
 func (d *datagramCalls) writeSlowly(b, oob []byte, to *net.UDPAddr) error {
 	d.conn.SetWriteDeadline(time.Now().Add(sendPatience))
 	_, _, err := d.conn.WriteMsgUDP(b, oob, to)

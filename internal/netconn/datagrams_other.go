@@ -25,7 +25,7 @@ func (d *datagramCalls) read(ms []ipv4.Message, flags int) (int, error) {
 	return d.in.ReadBatch(ms, flags)
 }
 
-// write sends b. Where the socket has no room it waits for sendPatience.
+// write sends b. If the socket is full it waits up to sendPatience.
 func (d *datagramCalls) write(b, oob []byte, to *net.UDPAddr) error {
 	d.conn.SetWriteDeadline(time.Now().Add(sendPatience))
 	_, _, err := d.conn.WriteMsgUDP(b, oob, to)

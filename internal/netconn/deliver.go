@@ -15,9 +15,9 @@ const (
 	lastLook  = 50 * time.Millisecond
 )
 
-// Await waits until done reports true, and gives up once moved, which changes with each
-// progress, has not changed for some seconds. Resets are rare: looking now and then costs
-// less than a notice on every connection.
+// Await waits until done reports true, and stops when moved, which changes with each
+// progress, has not changed for some seconds. Resets are rare: polling costs less than a
+// notification on every connection.
 func Await(done func() bool, moved func() int64) {
 	seen, since := moved(), clock.Now()
 	for pause := firstLook; !done(); pause = min(2*pause, lastLook) {
@@ -30,9 +30,9 @@ func Await(done func() bool, moved func() int64) {
 	}
 }
 
-// AwaitDelivery waits until the peer has acknowledged all that was sent, has left, or has
-// taken nothing for some seconds. A connection that is reset before loses what the peer
-// has not received. Any goroutine may call it.
+// AwaitDelivery waits until the peer has acknowledged all that was sent, has closed the
+// connection, or has received nothing for some seconds. A reset before that would lose
+// what the peer has not received. Concurrent calls are allowed.
 func (c *Conn) AwaitDelivery() {
 	below := c.belowTLS()
 	if below.raw == nil {

@@ -12,7 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// maxSelfDials is how often Dial begins anew after it has found itself.
+// maxSelfDials is how often Dial tries again after it has connected to
+// itself.
 const maxSelfDials = 3
 
 // Dial connects to an address over TCP and returns a *Socket that sends at once. ctx

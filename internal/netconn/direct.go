@@ -1,7 +1,8 @@
 package netconn
 
 // WriteNow sends p at once, past what is collected: a caller uses either this or
-// Write. Each wait for room is bounded by the write wait. p is not kept.
+// Write. Each wait for a writable socket is bounded by the write wait. p is not
+// kept.
 func (c *Conn) WriteNow(p []byte) error {
 	_, err := c.writeNow(p)
 	return err

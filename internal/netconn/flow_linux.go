@@ -15,7 +15,8 @@ const carrySize = 16 << 10
 // Many reads and then many writes are quicker than both by turns.
 const carryRound = 4 * carrySize
 
-// carried is what a watcher carries in a round, in which the system has told of it.
+// carried is the state that a watcher keeps of a flow for which it has an event in
+// this round.
 type carried struct {
 	buf     []byte
 	round   []*flow
@@ -32,11 +33,11 @@ type flow struct {
 	// owned by the reader, and by the watcher while it carries
 	moved  func(n int)
 	rest   []byte // what a watcher could not send at once,
-	failed error  // and why it cannot go on; Flow tells
+	failed error  // and why it cannot continue; Flow returns it
 
 	// owned by the watcher
-	got    []byte // room to read into, and then what was read
-	ready  uint32 // what the system has told of
+	got    []byte // buffer to read into, then the bytes read
+	ready  uint32 // events from the system
 	leaves bool   // the reader has to go on
 }
 
@@ -49,11 +50,12 @@ func (c *Conn) flowTo(dst *Conn, moved func(n int)) *flow {
 	return c.flow
 }
 
-// Carry goes on with a Flow that has returned ErrQuiet, without a goroutine for as long as
-// each piece that comes can be sent at once: moved hears of each. Then, or when the
-// connection is closed or kicked, Unpark is called, or the moment until has come, it calls
-// resume in a goroutine of its own, and Flow tells more. Until then nothing may read from
-// src, nor write to dst, which is the same for all that comes on src.
+// Carry continues a Flow that has returned ErrQuiet, without a goroutine for as long as
+// each piece that arrives can be sent at once; moved is called for each. After that, or
+// when the connection is closed or kicked, Unpark is called, or the time until is reached,
+// it calls resume in a goroutine of its own, and Flow returns the cause. Until then
+// nothing may read from src, or write to dst, which is the same for everything that
+// arrives on src.
 //
 // It returns false, and never calls resume, if it cannot wait; Flow can, then.
 func Carry(dst, src *Conn, until int64, moved func(n int), resume func()) bool {
@@ -79,8 +81,8 @@ func WatchForReset(dst, src *Conn) {
 	})
 }
 
-// breakLocked notes that a connection was reset while it did not wait: most often nothing
-// comes on it any more, and only a write would tell. What is carried to it ends.
+// breakLocked records that a connection was reset while it was not waiting: most often
+// nothing else arrives on it, and only a write would fail. A flow to it ends.
 func (k *watcher) breakLocked(c *Conn) {
 	c.watched.broken = true
 	if !c.watched.carries {
@@ -165,8 +167,8 @@ func (k *watcher) read(f *flow, p []byte) int {
 	return len(f.got)
 }
 
-// onRead is one read. If the system has told of more than bytes, it is read on up to
-// that, so that an end goes with the last bytes.
+// onRead is one read. If the system has reported more than bytes, it reads until
+// that, so that an end is returned with the last bytes.
 func (f *flow) onRead(fd uintptr) {
 	n := 0
 	for n < len(f.got) {
@@ -220,7 +222,7 @@ func (k *watcher) send(f *flow) {
 func CanFlow(dst, src *Conn) bool { return dst.raw != nil && src.raw != nil }
 
 // onFlow is the loop of Flow, inside one wait. It waits only when it has found the
-// socket empty: an edge may have told of bytes and of the end behind them.
+// socket empty: one edge may announce bytes and the end behind them.
 func (c *Conn) onFlow(fd uintptr) bool {
 	r, f := &c.rd, c.flow
 	for {
@@ -262,7 +264,7 @@ func (c *Conn) onFlow(fd uintptr) bool {
 	}
 }
 
-// writeAtOnce writes what there is room for.
+// writeAtOnce writes as much as the socket accepts.
 func (c *Conn) writeAtOnce(p []byte) (int, error) {
 	c.wr = writeOp{p: p, once: true}
 	err := c.rawWrite()

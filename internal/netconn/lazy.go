@@ -7,15 +7,15 @@ import (
 )
 
 // Lazy is the connection below TLS. It makes write-then-wait hold under TLS:
-// while it is told to hold, what is written is kept, and the next Read sends it
-// before it waits. At all other times it writes at once.
+// while hold is set, what is written is kept, and the next Read sends it before
+// it waits. At all other times it writes at once.
 //
 // One goroutine may read while another writes, unless something is held.
 type Lazy struct {
 	// constant
 	nc     net.Conn
 	conn   *Conn   // over nc: what is written goes through it
-	direct *direct // nil if the plain way is taken
+	direct *direct // nil if plain reads and writes are used
 
 	// owned by the reader
 	leave func()
@@ -25,7 +25,7 @@ type Lazy struct {
 
 	early   []byte // is read before what is on the socket
 	shut    bool   // nothing is read off the socket
-	full    bool   // the last read off it had no room for more
+	full    bool   // the last read filled its buffer
 	one     [1]byte
 	holding bool
 	quiet   bool // nothing can be there yet: send what is held, and wait
@@ -38,8 +38,8 @@ func NewLazy(nc net.Conn) *Lazy {
 	return &Lazy{nc: nc, conn: conn, direct: newDirect(conn)}
 }
 
-// Unread gives back bytes that were read from the connection before: the next
-// reads return them. It is for before the first Read.
+// Unread returns bytes to the connection that were read from it: the next
+// reads return them. It must be called before the first Read.
 func (l *Lazy) Unread(b []byte) { l.early = b }
 
 // Read sends what is held and reads at least one byte.
@@ -105,8 +105,8 @@ func (l *Lazy) read(p []byte) (int, error) {
 	return l.direct.read(p)
 }
 
-// readable waits until the connection may be readable, without reading. A
-// deadline that strikes gives os.ErrDeadlineExceeded.
+// readable waits until the connection may be readable, without reading. It
+// returns os.ErrDeadlineExceeded after the deadline.
 func (l *Lazy) readable() error {
 	if l.direct == nil || len(l.early) > 0 {
 		return nil

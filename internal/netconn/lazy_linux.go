@@ -50,8 +50,8 @@ func (d *direct) send(fd uintptr, l *Lazy) bool {
 	return err == nil
 }
 
-// read reads at least one byte. A deadline that strikes gives
-// os.ErrDeadlineExceeded.
+// read reads at least one byte. It returns os.ErrDeadlineExceeded after the
+// deadline.
 func (d *direct) read(p []byte) (int, error) {
 	d.p = p
 	err := d.raw.Read(d.fn)
@@ -79,8 +79,8 @@ func (d *direct) onRead(fd uintptr) bool {
 	return true
 }
 
-// await waits until there is something to read, or the end. A deadline that
-// strikes gives os.ErrDeadlineExceeded.
+// await waits until there is something to read, or the end. It returns
+// os.ErrDeadlineExceeded after the deadline.
 func (d *direct) await() error {
 	if d.look == nil {
 		d.look = func(fd uintptr) bool { return sysPeek(fd) != syscall.EAGAIN }

@@ -33,9 +33,9 @@ type accepted struct {
 	errno  syscall.Errno
 }
 
-// NewListener returns a listener that takes l's place: l is closed. What is set on a
-// listening socket, its connections inherit; TCP_NODELAY is. Where the descriptor
-// cannot be had, l itself comes back.
+// NewListener returns a listener that replaces l, which is closed. Connections
+// inherit the options of a listening socket, so TCP_NODELAY is set there. If the
+// descriptor is not available, NewListener returns l.
 func NewListener(l *net.TCPListener) Listening {
 	file, err := l.File()
 	if err != nil {
@@ -83,7 +83,7 @@ func (l *Listener) Accept() (net.Conn, error) {
 	return newSocket(l.got.fd, l.got.remote, l.served), nil
 }
 
-// accept takes one connection, or returns false to wait.
+// accept accepts one connection, or returns false to wait.
 func (l *Listener) accept(fd uintptr) bool {
 	l.got = sysAccept(fd)
 	return l.got.errno != syscall.EAGAIN
@@ -116,7 +116,7 @@ func (l *Listener) File() (f *os.File, err error) {
 	return os.NewFile(uintptr(dup), "listener"), nil
 }
 
-// Close ends Accept and gives the address free.
+// Close ends Accept and releases the address.
 func (l *Listener) Close() error {
 	if l.closed.Swap(true) {
 		return net.ErrClosed

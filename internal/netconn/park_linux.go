@@ -1,14 +1,13 @@
 package netconn
 
-// parks tells that connections can be parked on this system.
+// parks reports whether connections can be parked on this system.
 const parks = true
 
-// leavesEarly reports, when the wait of Serve would begin, whether it is given up at
-// once for the connection to be parked. That is so once: when the poller has not heard
-// of the connection, which has been served. Many clients ask for one thing and then say
-// nothing for long. Such a connection never has a goroutine that waits, nor a descriptor
-// of the poller, neither of which the runtime gives back; one that asks again has them
-// from then on.
+// leavesEarly reports, at the start of the wait of Serve, whether to park the connection
+// at once. That is so only once: when the connection has been served and is not yet
+// registered with the poller. Many clients send one request and are then silent for
+// long. Such a connection never has a waiting goroutine or a poll descriptor, neither of
+// which the runtime releases; one with a second request has them from then on.
 func (c *Conn) leavesEarly() bool {
 	if !c.rd.leaves || !c.rd.again || c.first != unbegun || !c.isUnpolled() {
 		return false
@@ -18,7 +17,8 @@ func (c *Conn) leavesEarly() bool {
 	return true
 }
 
-// isUnpolled reports whether the runtime's poller has not heard of the connection.
+// isUnpolled reports whether the connection is not registered with the runtime's
+// poller.
 func (c *Conn) isUnpolled() bool {
 	r, is := c.raw.(*rawSocket)
 	return is && (*Socket)(r).file.Load() == nil

@@ -53,14 +53,13 @@ func (e *ServerError) Error() string { return "server: " + e.Err.Error() }
 // Unwrap returns the error below.
 func (e *ServerError) Unwrap() error { return e.Err }
 
-// Start carries bytes until both sides have ended or one has failed, closes both, and
-// calls over. It returns as soon as the client says nothing, or at the end. After a
-// second, the system asks whether a silent server is still there; to accepted connections
-// that has been told already. The end of one direction is passed on and leaves the other
-// open; one that was reset, or cannot be written to, resets the other once that has what
-// was received before. The error is nil when both sides
-// have ended in order; ErrTimeout when nothing moved for the idle time, ErrCut, a
-// *ClientError or a *ServerError.
+// Start copies bytes until both sides have ended or one has failed, closes both, and
+// calls over. It returns as soon as the client is silent, or at the end. After a second,
+// keep-alive probes are enabled for a silent server; accepted connections have them
+// already. The end of one direction is forwarded and leaves the other open; a side that
+// was reset, or cannot be written to, resets the other after that has received the
+// earlier bytes. The error is nil when both sides have ended in order; ErrTimeout when
+// nothing moved for the idle time, ErrCut, a *ClientError or a *ServerError.
 func (r *Relay) Start(over func(error)) {
 	r.over = over
 	r.touch()
@@ -124,7 +123,7 @@ type direction struct {
 	bulk     bool        // bytes come in amounts that are worth a pipe
 	stays    bool        // the next wait needs the goroutine
 	waiting  bool        // the wait of from is not the usual one
-	kept     bool        // from is asked whether its peer is there
+	kept     bool        // from has keep-alive probes
 	asks     int64       // when it is to be
 	resume   func()      // run
 	counts   func(n int) // count
@@ -132,8 +131,8 @@ type direction struct {
 	stopped  atomic.Bool // nothing is carried any more
 }
 
-// silence is after how long the system asks whether a server is there that says nothing:
-// most relays are over before.
+// silence is the time after which a silent server gets keep-alive probes: most relays
+// end before.
 const silence = int64(time.Second)
 
 // awaitFirst waits for what a server says, in the usual case that it has said nothing yet,
@@ -191,9 +190,9 @@ func (d *direction) isLate() bool {
 	return idle > 0 && clock.Now() >= d.relay.last.Load()+idle
 }
 
-// end passes the end of from on. An error ends both connections, so that the other
-// direction stops too. It resets them, unless nothing was under way: who is told of an
-// end in order would take what it got for all of it.
+// end forwards the end of from. An error ends both connections, so that the other
+// direction stops too. It resets them, unless nothing was in transit: a peer that
+// receives an orderly end would mistake what it got for the whole.
 func (d *direction) end(err error) error {
 	d.stopped.Store(true)
 	if err == nil {

@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// errNoPipe tells that there is no pipe to be had: copying still works.
+// errNoPipe means that no pipe is available; copying still works.
 var errNoPipe = errors.New("no pipe")
 
 // pour moves what is there to read through a pipe. While it waits it holds none.

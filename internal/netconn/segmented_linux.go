@@ -6,7 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// segmented reports whether control messages ask the system to cut what is sent into
+// segmented reports whether control messages make the system split what is sent into
 // several datagrams.
 func segmented(oob []byte) bool {
 	all, err := unix.ParseSocketControlMessage(oob)

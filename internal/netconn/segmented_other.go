@@ -2,6 +2,6 @@
 
 package netconn
 
-// segmented reports whether control messages ask the system to cut what is sent into
-// several datagrams. quic-go asks for that on Linux only.
+// segmented reports whether control messages make the system split what is sent into
+// several datagrams. quic-go uses that on Linux only.
 func segmented([]byte) bool { return false }

@@ -61,7 +61,7 @@ func newSocket(fd int, remote, served netip.AddrPort) *Socket {
 	return &Socket{fd: fd, remote: remote, served: served}
 }
 
-// enter begins a use of the bare descriptor, and reports whether it is open.
+// enter starts a use of the raw descriptor, and reports whether it is open.
 func (s *Socket) enter() bool {
 	if s.state.Add(oneUse)&isClosed == 0 {
 		return true
@@ -186,7 +186,7 @@ func (r *rawSocket) Read(fn func(uintptr) bool) error {
 	return s.netError(f.raw.Read(fn))
 }
 
-// Write calls fn when there may be room to write until it returns true.
+// Write calls fn when the socket may be writable until it returns true.
 func (r *rawSocket) Write(fn func(uintptr) bool) error {
 	s := (*Socket)(r)
 	f := s.file.Load()
@@ -284,7 +284,7 @@ func (s *Socket) AddrPorts() (remote, local netip.AddrPort) {
 	return s.remote, s.bound()
 }
 
-// bound asks for our address.
+// bound queries the local address.
 func (s *Socket) bound() (local netip.AddrPort) {
 	_ = (*rawSocket)(s).Control(func(fd uintptr) { local, _ = sysLocal(int(fd)) })
 	return local

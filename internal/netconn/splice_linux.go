@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// maxSplice is how many bytes one call moves at most, and the wanted size of
-// a pipe. A call with so many takes about a fifth of a millisecond.
+// maxSplice is the maximum number of bytes of one call, and the requested
+// size of a pipe. A call with that many takes about 0.2 ms.
 const maxSplice = 1 << 20
 
 // readyRounds is how many pieces SpliceReady moves at most, so that its caller
@@ -61,8 +61,8 @@ func givePipe(p *pipe) {
 // Splice moves n bytes from src to dst without copying them through this
 // process; a negative n means until the end of the stream. What dst has
 // collected is sent first. It reports false if the two cannot be spliced and
-// nothing was moved. Both sides are bounded by their own waits, which begin
-// anew with every piece. io.ErrUnexpectedEOF means that src ended early.
+// nothing was moved. Both sides are bounded by their own waits, which restart
+// with every piece. io.ErrUnexpectedEOF means that src ended early.
 func Splice(dst, src *Conn, n int64) (moved int64, ok bool, err error) {
 	if dst.raw == nil || src.raw == nil {
 		return 0, false, nil
@@ -204,9 +204,9 @@ func (p *pipe) failure(err error) error {
 	return os.NewSyscallError("splice", err)
 }
 
-// spliceOnce moves what it can without waiting. Like those of a socket the call goes
-// past the scheduler: it is work and no wait, and a scheduler that takes it for a
-// wait wakes another thread for each piece.
+// spliceOnce moves what it can without waiting. Like the calls of a socket it
+// bypasses the scheduler: it does not block, and a scheduler that assumed so would
+// wake another thread for each piece.
 func spliceOnce(from, to, limit int) (int, error) {
 	const flags = unix.SPLICE_F_MOVE | unix.SPLICE_F_NONBLOCK
 	for {

@@ -11,9 +11,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// In race builds, and where recv and send are no calls of their own, the calls
-// go through package syscall, which tells the race detector that what one end
-// wrote happened before the other end read it.
+// In race builds, and where recv and send are not separate system calls, the
+// calls go through package syscall, which informs the race detector that what
+// one end wrote happened before the other end read it.
 
 func sysRead(fd uintptr, p []byte) (int, syscall.Errno) { return sysCall(syscall.Read, fd, p) }
 
@@ -56,7 +56,7 @@ func sysRemind(fd int, count []byte) { _, _ = syscall.Write(fd, count) }
 // sysClose closes a descriptor without waiters.
 func sysClose(fd int) error { return os.NewSyscallError("close", syscall.Close(fd)) }
 
-// sysConnect begins to connect a socket, or tells how that went.
+// sysConnect starts to connect a socket, or returns the result.
 func sysConnect(fd int, to netip.AddrPort) syscall.Errno {
 	if addr := to.Addr().Unmap(); addr.Is4() {
 		return errnoOf(unix.Connect(fd, &unix.SockaddrInet4{Port: int(to.Port()), Addr: addr.As4()}))
@@ -95,7 +95,7 @@ func addrPortOf(sa unix.Sockaddr) netip.AddrPort {
 	return netip.AddrPort{}
 }
 
-// sysAccept takes a connection from the queue of a listening socket.
+// sysAccept accepts a connection from the queue of a listening socket.
 func sysAccept(fd uintptr) accepted {
 	for {
 		n, from, err := unix.Accept4(int(fd), unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC)

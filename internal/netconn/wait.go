@@ -12,15 +12,15 @@ import (
 // the end.
 const recheck = 3 * time.Second
 
-// quietFirst is when a new connection is looked at for the first time: most begin with
-// a few bytes and then rest for long, and stacks that go early serve the next
-// connections. Later it is recheck, so that one on which something comes every second
-// is not parked each time. It is also how long a wait goes on after the first look,
-// before the connection is parked.
+// quietFirst is the time after which a new connection is first checked: most send a
+// few bytes at the start and are then idle for long, and stacks that are released
+// early serve the next connections. Later the time is recheck, so that a connection
+// with traffic every second is not parked each time. It is also how long a wait
+// continues after the first check, before the connection is parked.
 const quietFirst = 200 * time.Millisecond
 
-// A watch is asked after lookFirst of a wait, then after pauses that double up
-// to maxLook.
+// A watch is called after lookFirst of a wait, then after pauses that double
+// up to maxLook.
 const (
 	lookFirst = 500 * time.Millisecond
 	maxLook   = 2 * time.Second
@@ -29,9 +29,8 @@ const (
 // struck is a deadline that has passed: it makes a wait end at once.
 var struck = clock.At(1)
 
-// arm makes sure that a wait that begins now ends in time, and does nothing for
-// one that goes on. Most often a deadline that is no later than needed is set
-// already.
+// arm makes sure that a wait that starts now ends in time, and does nothing for
+// one in progress. Usually a deadline that is early enough is set already.
 func (c *Conn) arm() {
 	if c.until != 0 {
 		return
@@ -56,7 +55,7 @@ func (c *Conn) arm() {
 	c.setDeadline(min(c.until, clock.Now()+int64(first)))
 }
 
-// setEnd sets when the wait that begins now ends.
+// setEnd sets the end of the wait that starts now.
 func (c *Conn) setEnd() {
 	switch {
 	case c.readUntil != 0:
@@ -154,7 +153,7 @@ func (c *Conn) timedOut(now int64) error {
 	return nil
 }
 
-// clearDeadline takes a deadline away that struck, but not one by Kick.
+// clearDeadline clears a deadline that has expired, but not one set by Kick.
 func (c *Conn) clearDeadline() {
 	c.nc.SetReadDeadline(time.Time{})
 	if c.kicked.Load() {

@@ -19,9 +19,9 @@ import (
 // carried, for which it reads and writes itself, see flow.
 //
 // It has an epoll descriptor of its own, which the runtime's poller watches like that of
-// a socket. The system knows a connection by its place, and by how often that was given
-// away: what it has told of one that is closed meanwhile meets no other, whatever their
-// descriptors.
+// a socket. The system identifies a connection by its slot and how often that slot was
+// assigned: an event for one that is closed meanwhile is never delivered to another,
+// whatever their descriptors.
 type watcher struct {
 	mu     sync.Mutex
 	file   *os.File // the epoll descriptor; nil while there is no goroutine
@@ -56,20 +56,20 @@ type watched struct {
 	resume  func() // nil while it does not wait
 }
 
-// What a watcher is told of.
+// The events of a watcher.
 const (
 	// parkedNews of a connection that is parked comes once, also of what came before.
 	parkedNews = unix.EPOLLIN | unix.EPOLLRDHUP | unix.EPOLLONESHOT
-	// carriedNews of one that is carried comes by edges: bytes, those that are urgent,
-	// before which a read stops, and the end. Each edge tells of the end by itself, so a
-	// socket that was emptied need not be read again to find out.
+	// carriedNews is for a carried connection, which is edge-triggered: bytes, urgent
+	// bytes, before which a read stops, and the end. Each edge reports the end
+	// separately, so a socket that was emptied need not be read again to find it.
 	carriedNews = unix.EPOLLIN | unix.EPOLLPRI | unix.EPOLLRDHUP | edges
 )
 
 // edges is EPOLLET, which is a negative number in package unix.
 const edges = 1 << 31
 
-// reminders are told of by this in place of a place.
+// reminders use this in place of a slot.
 const noPlace = -1
 
 // lingerTime is for how long a watcher without connections waits for another.
@@ -127,7 +127,7 @@ func (k *watcher) wait(c *Conn, fd int, carries bool, until int64, resume func()
 	return true
 }
 
-// enterLocked makes sure that there is a goroutine, and that it is told of a connection.
+// enterLocked makes sure that the goroutine runs and has the connection registered.
 func (k *watcher) enterLocked(c *Conn, fd int, carries bool) bool {
 	if k.file == nil && !k.openLocked() {
 		return false
@@ -183,8 +183,8 @@ func (k *watcher) closeLocked() {
 	k.file, k.places, k.free, k.carried = nil, nil, nil, carried{}
 }
 
-// watchLocked asks to be told of a connection, of what is there already too, and gives it
-// a place if it has none.
+// watchLocked registers a connection for events, including those already pending, and
+// assigns it a slot if it has none.
 func (k *watcher) watchLocked(c *Conn, fd int) bool {
 	ev := unix.EpollEvent{Events: parkedNews}
 	if c.watched.carries {
@@ -208,7 +208,7 @@ func (k *watcher) watchLocked(c *Conn, fd int) bool {
 	return c.known
 }
 
-// placeLocked gives a connection a place.
+// placeLocked assigns a slot to a connection.
 func (k *watcher) placeLocked(c *Conn) {
 	if len(k.free) == 0 {
 		k.places = append(k.places, place{})
@@ -219,8 +219,8 @@ func (k *watcher) placeLocked(c *Conn) {
 	k.places[at].conn, c.watched.place = c, at+1
 }
 
-// unwatch lets no watcher hear any more of a connection on which much comes another way.
-// The reader calls it.
+// unwatch unregisters a connection on which much arrives another way. The reader calls
+// it.
 func (c *Conn) unwatch() {
 	if !c.known {
 		return
@@ -237,7 +237,7 @@ func (c *Conn) unwatch() {
 	})
 }
 
-// leaveLocked gives the place of a connection free, if it has one.
+// leaveLocked releases the slot of a connection, if it has one.
 func (k *watcher) leaveLocked(c *Conn) {
 	at := c.watched.place - 1
 	if at < 0 {
@@ -269,8 +269,7 @@ func (c *Conn) Unpark() {
 	}
 }
 
-// forget is Unpark for a connection that is closed: the system tells nothing of it any
-// more.
+// forget is Unpark for a closed connection: the system reports nothing more for it.
 func (c *Conn) forget() {
 	if k := c.watched.by.Load(); k != nil {
 		k.mu.Lock()
@@ -289,8 +288,8 @@ func (k *watcher) releaseLocked(c *Conn) {
 	}
 }
 
-// resumeLocked ends the wait of a connection. One that was parked gives up its place:
-// who knows whether it waits again, and when it is closed.
+// resumeLocked ends the wait of a connection. One that was parked releases its slot,
+// as it may never wait again or may be closed at any time.
 func (k *watcher) resumeLocked(c *Conn) {
 	if !c.watched.carries {
 		k.leaveLocked(c)
@@ -321,13 +320,13 @@ func (k *watcher) run(raw syscall.RawConn) {
 }
 
 // remind makes the next wait of the goroutine end at once, after others have run. The
-// scheduler need not hear of that: a call that it is told of wakes the runtime's monitor
-// thread up, which then looks around every few microseconds for some milliseconds.
+// call bypasses the scheduler: one that involves it wakes up the runtime's monitor
+// thread, which then polls every few microseconds for some milliseconds.
 func (k *watcher) remind() {
-	sysRemind(k.again, reminder) // a counter that takes 2⁶⁴ of them
+	sysRemind(k.again, reminder) // a counter with a range of 2⁶⁴
 }
 
-// reminder is a one as an eventfd takes it.
+// reminder is the number one in the form of an eventfd.
 var reminder = binary.NativeEndian.AppendUint64(nil, 1)
 
 // dispatch resumes what is parked, and carries what is carried.
@@ -375,7 +374,7 @@ func (k *watcher) hearLocked(event *unix.EpollEvent) {
 	}
 }
 
-// connectionOfLocked returns the connection that the system has told of, nil if it is closed.
+// connectionOfLocked returns the connection that an event is for, nil if it is closed.
 func (k *watcher) connectionOfLocked(event *unix.EpollEvent) *Conn {
 	at := event.Fd
 	if at == noPlace || k.places[at].uses != event.Pad {

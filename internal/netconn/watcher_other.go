@@ -8,7 +8,8 @@ type watched struct{}
 // flow is nothing on this system.
 type flow struct{}
 
-// parks tells that connections wait in goroutines of their own on this system.
+// parks reports that connections wait in goroutines of their own on this
+// system.
 const parks = false
 
 // Park does nothing on this system.

@@ -12,11 +12,11 @@ type within struct {
 	fd    uintptr
 	on    bool // TLS reads from the wait
 	again bool // something was read in the wait before
-	empty bool // the last read found less than it had room for: the poller tells of more
+	empty bool // the last read did not fill its buffer: the poller reports more
 }
 
-// errEmpty is what TLS is told in such a wait when there is nothing to read. It is
-// temporary: TLS stays as it is, and may be asked again.
+// errEmpty is returned to TLS in such a wait when there is nothing to read. It is
+// temporary: TLS keeps its state and can be called again.
 var errEmpty error = emptyError{}
 
 type emptyError struct{}
@@ -62,7 +62,7 @@ func (c *Conn) onServeWithin(fd uintptr) bool {
 			return true
 		}
 		r.buf.Release()
-		if !r.again { // the edge that told of these bytes may have told of the end too: see onServe
+		if !r.again { // the edge that announced these bytes may have announced the end too: see onServe
 			r.again, l.within.again, l.within.empty = true, true, false
 		}
 	}
