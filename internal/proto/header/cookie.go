@@ -45,8 +45,9 @@ func (l *List) HasToken(id ID, token string) bool {
 	return false
 }
 
-// VaryBy tells caches by Vary that the response depends on a field of the request,
-// unless it says so already (RFC 9110, section 12.5.5).
+// VaryBy adds a field name to Vary, which tells caches that the response depends
+// on that field of the request, unless it is listed already (RFC 9110, section
+// 12.5.5).
 func (l *List) VaryBy(name string) {
 	if !l.HasToken(Vary, "*") && !l.HasToken(Vary, name) {
 		l.Add(Vary, name)

@@ -34,7 +34,7 @@ type List struct {
 // Len returns the number of fields.
 func (l *List) Len() int { return len(l.fields) }
 
-// Clip gives back memory for more fields than there are.
+// Clip releases memory beyond the fields that exist.
 func (l *List) Clip() {
 	if len(l.fields) < cap(l.fields) {
 		l.fields = append(make([]Field, 0, len(l.fields)), l.fields...)
@@ -53,7 +53,7 @@ func (l *List) Reset() {
 }
 
 // Has reports in constant time whether a field with this well-known name is in
-// the list. It must not be asked for Other.
+// the list. It must not be called with Other.
 func (l *List) Has(id ID) bool { return l.seen.has(id) }
 
 // Get returns the value of the first field with this well-known name, or "".
@@ -108,8 +108,8 @@ func (l *List) AddKnown(id ID, name, value string) {
 	l.fields = append(l.fields, Field{Name: name, Value: value, ID: id})
 }
 
-// Set gives the first field of this well-known name the value and removes the
-// others, or appends a field if there is none.
+// Set sets the first field of this well-known name to the value and removes
+// the others, or appends a field if there is none.
 func (l *List) Set(id ID, value string) { l.set(id, id.String(), value) }
 
 // SetKnown is Set by name, for one whose id the caller has already looked up.

@@ -199,11 +199,11 @@ func (id ID) ConnectionSpecific() bool {
 	return false
 }
 
-// ClaimsClient reports whether a field claims who the client is or what it
-// asked for on an earlier hop. From a peer that is not trusted such a field is
-// dropped, so that an upstream never believes a client's own words. Proxy is one of
-// them: to a server that makes variables of names it is HTTP_PROXY, by which programs
-// learn where their own requests go (httpoxy, CVE-2016-5385).
+// ClaimsClient reports whether a field describes the client or its request on an
+// earlier hop. headgate drops such a field from a peer that is not trusted, so that
+// an upstream never trusts what a client says about itself. Proxy is one of them: a
+// server that turns field names into variables makes HTTP_PROXY of it, which
+// configures the proxy of outgoing requests (httpoxy, CVE-2016-5385).
 func (id ID) ClaimsClient() bool {
 	switch id {
 	case Forwarded, XForwarded, XForwardedFor, XForwardedHost, XForwardedMethod, XForwardedPort,

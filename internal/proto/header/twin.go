@@ -5,9 +5,9 @@ package header
 // client that sends the second beside a first that we vouch for would forge it. The
 // rule for such twins of a name is here and nowhere else.
 
-// Twins reports whether a server that makes variables of names may take one name
-// for the other: they differ only in case and in what is neither letter nor digit
-// ("Remote-User", "remote_user"). A name is its own twin.
+// Twins reports whether a server that turns names into variables may confuse the
+// two names: they differ only in case and in characters that are neither letters
+// nor digits ("Remote-User", "remote_user"). A name is an alias of itself.
 func Twins(a, b string) bool {
 	if len(a) != len(b) {
 		return false
@@ -37,7 +37,8 @@ func Twin(name string) ID {
 	return Lookup(string(buf[:len(name)]))
 }
 
-// HasTwins reports whether a name has a byte that others may stand for.
+// HasTwins reports whether a name has a byte that other bytes can replace in
+// an alias.
 func HasTwins(name string) bool {
 	for i := range len(name) {
 		if !alphanumeric(name[i]) {
@@ -66,8 +67,8 @@ var odd = func() (t [256]bool) {
 	return t
 }()
 
-// DeleteTwins removes the fields that a server may take for those of this name, and
-// leaves those of the name itself, in any case, alone.
+// DeleteTwins removes the fields that a server may confuse with those of this name,
+// except those with the name itself, in any case.
 func (l *List) DeleteTwins(name string) {
 	for i := range l.All() {
 		if f := &l.All()[i]; !f.Is(name) && Twins(f.Name, name) {

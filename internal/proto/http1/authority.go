@@ -8,15 +8,15 @@ const maxHost = 255
 // maxPort is the longest port, in digits: leading zeros make no difference to it.
 const maxPort = 16
 
-// SplitAuthority takes an authority, as Host and the target hold it, apart. The
-// host keeps the brackets of an IPv6 address; the port is empty if there is
-// none. ok is false unless the host is a name as RFC 3986, section 3.2.2 has it, with
+// SplitAuthority splits an authority, as in Host and the target, into host and port.
+// The host keeps the brackets of an IPv6 address; the port is empty if there is none.
+// ok is false unless the host is a name according to RFC 3986, section 3.2.2, with
 // single dots, an IPv4 address or an IPv6 address in brackets, and the port is absent,
 // empty or between 1 and 65535.
 //
-// Refused is what two readers may take for different hosts, though the RFC allows it: a
-// comma, which parts members of a list where the host goes on in a field, and encoded
-// bytes but for unreserved characters, which AppendDecoded decodes.
+// Rejected is what two readers may interpret as different hosts, though the RFC allows
+// it: a comma, which separates list members where a field contains the host, and
+// encoded bytes except unreserved characters, which AppendDecoded decodes.
 func SplitAuthority(s string) (host, port string, ok bool) {
 	if len(s) > 0 && s[0] == '[' {
 		return splitIPv6(s)
@@ -47,7 +47,7 @@ func SplitAuthority(s string) (host, port string, ok bool) {
 	return s[:i], s[i+1:], s[i] == ':' && validPort(s[i+1:])
 }
 
-// encoded returns the byte that stands percent-encoded at the beginning of s, or 0.
+// encoded returns the byte that is percent-encoded at the start of s, or 0.
 func encoded(s string) byte {
 	if len(s) < 3 {
 		return 0

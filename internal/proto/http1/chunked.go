@@ -10,13 +10,13 @@ const (
 	maxChunkDigits     = 16       // leading zeros included
 )
 
-// Decoder takes the chunked coding off a body (RFC 9112, section 7.1) as it
-// arrives, in pieces of any size. It is given the bytes as they come and points
-// at the runs of data in them; it holds nothing back and copies nothing but
-// trailers. Reset readies it for a body.
+// Decoder removes the chunked coding from a body (RFC 9112, section 7.1) as it
+// arrives, in pieces of any size. It is passed the bytes as they arrive and
+// points at the runs of data in them; it retains nothing and copies nothing
+// except trailers. Reset prepares it for a body.
 type Decoder struct {
-	// Trailers is the trailer fields once Done is true, without those that may
-	// not stand there. They live until Reset.
+	// Trailers contains the trailer fields once Done is true, without those
+	// that are not allowed in trailers. They are valid until Reset.
 	Trailers header.List
 
 	limits     *Limits
@@ -28,7 +28,7 @@ type Decoder struct {
 	state      state
 	failed     Error
 	section    []byte // the trailer section
-	from       int    // where its last line begins
+	from       int    // the start of its last line
 }
 
 // state is what a Decoder expects next.
@@ -65,9 +65,9 @@ func (d *Decoder) Reset(lim *Limits) {
 // Done reports whether the body and its trailers have ended.
 func (d *Decoder) Done() bool { return d.state == finished }
 
-// Left returns how many bytes of data the chunk at hand still holds. While it is
-// more than 0 the next bytes of the connection are data and nothing else, and may
-// be taken around the decoder; Skip tells it how many.
+// Left returns how many bytes of data the current chunk still has. While it is
+// more than 0 the next bytes of the connection are only data, and may bypass the
+// decoder; Skip passes it their number.
 func (d *Decoder) Left() int64 { return d.left }
 
 // Skip counts n bytes of data, at most Left, as seen.
@@ -107,7 +107,7 @@ func (d *Decoder) Next(src []byte) (data []byte, n int, err error) {
 }
 
 // Decode copies the data in src to dst until one of them is used up or the body
-// ends. dst may be src, or begin before it in the same memory.
+// ends. dst may be src, or start before it in the same memory.
 func (d *Decoder) Decode(dst, src []byte) (nDst, nSrc int, err error) {
 	for nSrc < len(src) && (nDst < len(dst) || d.state != inData) && d.state != finished {
 		data, n, err := d.Next(src[nSrc:])

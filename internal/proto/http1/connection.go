@@ -6,7 +6,7 @@ import "headgate/internal/proto/header"
 // hold, and so of fields that it can nominate.
 const maxOptions = 32
 
-// options is what the Connection field asks for (RFC 9110, section 7.6.1).
+// options is the content of the Connection field (RFC 9110, section 7.6.1).
 type options struct {
 	close, keepAlive, upgrade bool
 	vital                     bool // names Host or Content-Length
@@ -61,14 +61,14 @@ func (o *options) persists(minor uint8) bool {
 // Connection field names.
 //
 // A Connection field cannot remove a well-known end-to-end field. The section
-// forbids senders to name one, and a client that could take away Authorization
-// or a trusted proxy's X-Forwarded-For would change what this proxy and the
-// server decide, so such names are ignored. (Requests that name Host or
-// Content-Length do not come this far.)
+// forbids senders to list one, and a client that could remove Authorization or
+// a trusted proxy's X-Forwarded-For would change the decisions of this proxy
+// and the server, so such names are ignored. (Requests that list Host or
+// Content-Length are rejected before.)
 //
-// TE and Upgrade are removed as well: a proxy that goes on with an upgrade, or
-// takes trailers, sends its own. So is Transfer-Encoding, as the proxy frames
-// what it sends anew.
+// TE and Upgrade are removed as well: a proxy that forwards an upgrade, or
+// accepts trailers, sends its own. So is Transfer-Encoding, as the proxy
+// determines the framing of what it sends.
 func StripHopByHop(list *header.List) {
 	if !list.Has(header.Connection) {
 		list.DeleteFunc(hopByHop)

@@ -9,8 +9,7 @@ import (
 const dateFormat = "Mon, 02 Jan 2006 15:04:05 GMT"
 
 // Date makes the value of the Date field, formatted once a second. The zero
-// value is ready. It may be used from several goroutines at once and takes no
-// lock.
+// value is ready. Concurrent calls are allowed; it acquires no lock.
 type Date struct {
 	last atomic.Pointer[dateText]
 }

@@ -4,7 +4,7 @@ package http1
 // zero value is no error and never returned.
 type Error uint8
 
-// The rules; Error tells each in words.
+// The rules; Error describes each.
 const (
 	none Error = iota
 	more       // the message may be right, but has not arrived whole; internal
@@ -79,7 +79,7 @@ const (
 	errorCount
 )
 
-// refusal says how one rule is told to a client and to an operator.
+// refusal is how one rule is reported to a client and to an operator.
 type refusal struct {
 	status int
 	detail string
@@ -91,7 +91,7 @@ var refusals = [errorCount]refusal{
 	BareLF:             {400, "a line ends in LF without CR (RFC 9112, section 2.2)"},
 	BareCR:             {400, "a CR is not followed by LF (RFC 9112, section 2.2)"},
 	ControlInValue:     {400, "a field value contains a control character (RFC 9110, section 5.5)"},
-	ObsFold:            {400, "a line begins with white space: folded lines are obsolete (RFC 9112, section 5.2)"},
+	ObsFold:            {400, "a line starts with white space: folded lines are obsolete (RFC 9112, section 5.2)"},
 	SpaceBeforeColon:   {400, "white space between field name and colon (RFC 9112, section 5.1)"},
 	EmptyName:          {400, "a field name is empty (RFC 9110, section 5.1)"},
 	BadName:            {400, "a field name is not a token (RFC 9110, section 5.1)"},
@@ -103,7 +103,7 @@ var refusals = [errorCount]refusal{
 	EmptyLines:     {400, "more than one empty line before the request line (RFC 9112, section 2.2)"},
 	BadMethod:      {400, "the method is not a token followed by one space (RFC 9112, section 3.1)"},
 	MethodTooLong:  {501, "the method is longer than any known one (RFC 9112, section 3)"},
-	ConnectRefused: {501, "CONNECT asks for a forward proxy, which this is not (RFC 9110, section 9.3.6)"},
+	ConnectRefused: {501, "CONNECT is a request to a forward proxy, which headgate is not (RFC 9110, section 9.3.6)"},
 	URITooLong:     {414, "the request target is longer than the limit (RFC 9110, section 15.5.15)"},
 	BadTargetByte:  {400, "the request target holds a byte that no URI has (RFC 9112, section 3.2)"},
 	BadRequestLine: {400, "the request line is not method, target and version with one space between (RFC 9112, section 3)"},
@@ -134,7 +134,7 @@ var refusals = [errorCount]refusal{
 	BadStatus:        {502, "the status is not three digits from 100 on (RFC 9110, section 15)"},
 	BadReason:        {502, "the reason phrase contains a control character (RFC 9112, section 4)"},
 	FramedNoContent:  {502, "content announced in a 1xx or 204 response (RFC 9112, section 6.1; RFC 9110, section 8.6)"},
-	SwitchNotAsked:   {502, "101 to a request that asked for no upgrade (RFC 9110, section 15.2.2)"},
+	SwitchNotAsked:   {502, "101 to a request without an upgrade (RFC 9110, section 15.2.2)"},
 	SwitchIncomplete: {502, "101 without Connection: upgrade and Upgrade (RFC 9110, section 7.8)"},
 	SwitchNotOffered: {502, "101 to another protocol than the request offered (RFC 9110, section 7.8)"},
 

@@ -16,7 +16,7 @@ const (
 	slotCount
 )
 
-// slots gives the slot of each well-known name.
+// slots maps well-known names to their slots.
 var slots = [256]slot{
 	header.Host: slotHost, header.ContentLength: slotLength, header.TransferEncoding: slotCoding,
 	header.Connection: slotConnection, header.Upgrade: slotUpgrade, header.Expect: slotExpect,
@@ -98,7 +98,8 @@ func endOfFields(b []byte, start, at int) (int, Error) {
 	return at, BadName
 }
 
-// spaceInName tells white space before the colon from white space elsewhere.
+// spaceInName distinguishes white space before the colon from white space
+// elsewhere.
 func spaceInName(b []byte, at int) Error {
 	for at < len(b) && (b[at] == ' ' || b[at] == '\t') {
 		at++
@@ -109,9 +110,9 @@ func spaceInName(b []byte, at int) Error {
 	return SpaceBeforeColon
 }
 
-// judgeName refuses an unknown name that is not a token, and one that a server
-// which turns names into variables takes for a framing field: "Content_Length",
-// "transfer.encoding".
+// judgeName rejects an unknown name that is not a token, and one that a server
+// which turns names into variables confuses with a framing field:
+// "Content_Length", "transfer.encoding".
 func (f *facts) judgeName(name string) Error {
 	var all, odds uint8 = tchar, 0
 	for i := 0; i < len(name); i++ {
@@ -150,8 +151,8 @@ func partialLine(b []byte, pos int, otherwise Error) Error {
 	return badLineEnd(b, pos, otherwise)
 }
 
-// badLineEnd names what is wrong with b[pos], which is not what should stand
-// there; otherwise is the error if it is not a bare CR or LF.
+// badLineEnd returns what is wrong with b[pos], which is not the expected
+// byte; otherwise is the error if it is not a bare CR or LF.
 func badLineEnd(b []byte, pos int, otherwise Error) Error {
 	switch {
 	case b[pos] == '\n':

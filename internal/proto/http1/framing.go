@@ -7,7 +7,8 @@ import (
 	"headgate/internal/proto/header"
 )
 
-// Framing tells how the end of a message body is found (RFC 9112, section 6.3).
+// Framing is how the end of a message body is determined (RFC 9112, section
+// 6.3).
 type Framing uint8
 
 // The framings.
@@ -143,8 +144,8 @@ func ParseLength(s string) int64 {
 	return n
 }
 
-// trimLength removes leading zeros, which no reader may take for octal, from
-// the one Content-Length in the list.
+// trimLength removes leading zeros, so that no reader interprets them as
+// octal, from the only Content-Length in the list.
 func trimLength(list *header.List) {
 	all := list.All()
 	for i := range all {

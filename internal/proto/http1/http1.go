@@ -3,24 +3,24 @@
 //
 // It works on byte slices and does no I/O. [ParseRequest] and [ParseResponse]
 // parse a head in place: what they return are views into the caller's buffer,
-// which live as long as the bytes stay where they are. A head that has not
-// arrived whole is no error (n is 0); [Scanner] then tells, without reading a
-// byte twice, when it is worth parsing again. [Decoder] takes the chunked
-// coding off a body and the Append functions write what is sent.
+// which are valid as long as the bytes stay where they are. An incomplete
+// head is not an error (n is 0); [Scanner] then reports, without reading a
+// byte twice, when it is worth parsing again. [Decoder] removes the chunked
+// coding from a body and the Append functions write what is sent.
 //
 // request.go and response.go put a head together: line.go and target.go read its
 // first line, fields.go its fields, framing.go says where the body ends and
 // connection.go what the connection is for. chunked.go, chunkline.go and trailer.go
 // are the chunked coding.
 //
-// What is accepted is what RFC 9112 asks a sender to send, and less than it
-// lets a recipient accept: whatever two implementations are known to read
-// differently is refused, never repaired. Each refusal is an [Error] that names
-// the rule. Nothing here allocates, but for trailers.
+// It accepts what RFC 9112 requires of senders, which is less than it allows
+// recipients to accept: anything that two implementations are known to read
+// differently is rejected, never repaired. Each rejection is an [Error] that
+// names the rule. Nothing here allocates, except trailers.
 package http1
 
-// Limits bounds the head of a message. A field that is zero or negative stands
-// for the default.
+// Limits bounds the head of a message. A field that is zero or negative means
+// the default.
 type Limits struct {
 	// HeadSize is the largest head in bytes, with its first line and the empty
 	// line that ends it. Default DefaultHeadSize.
@@ -66,8 +66,8 @@ func (l *Limits) uriSize() int {
 	return DefaultURISize
 }
 
-// window returns the part of buf that a head may take, and whether a head that
-// does not end in it is too large.
+// window returns the part of buf that a head may occupy, and whether a head
+// that does not end in it is too large.
 func (l *Limits) window(buf []byte) (b []byte, full bool) {
 	if size := l.headSize(); len(buf) >= size {
 		return buf[:size], true

@@ -1,7 +1,7 @@
 package http1
 
-// Method is the small number of a well-known method. The zero value stands for
-// every other one. Methods are told apart by case (RFC 9110, section 9.1).
+// Method is the small number of a well-known method. The zero value represents
+// all others. Methods are case-sensitive (RFC 9110, section 9.1).
 type Method uint8
 
 // The methods of RFC 9110 and RFC 5789.

@@ -33,7 +33,7 @@ type RequestHead struct {
 	NonASCII bool
 	// Scheme is "http" or "https" if the target is in absolute form, or "".
 	Scheme string
-	// Path is the path of the target, not decoded, which begins with "/"; or
+	// Path is the path of the target, not decoded, which starts with "/"; or
 	// "*", also for OPTIONS with an http URI that has neither path nor query
 	// (RFC 9112, section 3.2.4).
 	Path string
@@ -46,7 +46,7 @@ type RequestHead struct {
 	// Host and Port are its parts; see SplitAuthority.
 	Host, Port string
 
-	// Framing says how the body ends: NoBody, Length or Chunked. It is NoBody
+	// Framing is how the body ends: NoBody, Length or Chunked. It is NoBody
 	// for Content-Length: 0 too; the field then stays in Fields.
 	Framing Framing
 	// ContentLength is the length of the body; -1 with the chunked coding.
@@ -59,10 +59,10 @@ type RequestHead struct {
 	ExpectContinue bool
 	// Underscore: a field name holds "_". See header.Twin.
 	Underscore bool
-	// Upgrade is the protocols that the client offers to go on with, or "".
-	// Offers of HTTP/2 (h2c, which RFC 9113 took back) and of TLS are not seen:
-	// behind one a client would speak to a server unwatched. Nor is an offer
-	// that comes with a body, in HTTP/1.0, or without Connection: upgrade.
+	// Upgrade is the list of protocols that the client offers to change to, or
+	// "". Offers of HTTP/2 (h2c, which RFC 9113 removed) and of TLS are
+	// ignored: after one, a client could send requests to a server unchecked.
+	// So are offers with a body, in HTTP/1.0, or without Connection: upgrade.
 	Upgrade string
 
 	// Fields is the field lines in order. Host, if there is one, has the value
@@ -233,7 +233,7 @@ func (r *RequestHead) settleHost(f *facts) Error {
 	return none
 }
 
-// badAuthority tells user information from other faults.
+// badAuthority distinguishes user information from other errors.
 func badAuthority(s string, otherwise Error) Error {
 	for i := 0; i < len(s); i++ {
 		if s[i] == '@' {

@@ -6,7 +6,7 @@ import (
 	"headgate/internal/proto/header"
 )
 
-// Asked is what a response depends on of the request that it answers.
+// Asked contains what a response depends on of its request.
 type Asked struct {
 	// Head: the method was HEAD.
 	Head bool
@@ -24,7 +24,7 @@ type ResponseHead struct {
 	// Minor is the minor version: 1 for HTTP/1.1, 0 for HTTP/1.0.
 	Minor uint8
 
-	// Framing says how the body ends. It is NoBody for an empty body too.
+	// Framing is how the body ends. It is NoBody for an empty body too.
 	Framing Framing
 	// ContentLength is the length of the body; -1 if it is not known. For the
 	// answer to HEAD it is 0, whatever the field says.
@@ -132,7 +132,7 @@ func (r *ResponseHead) concludeEmpty(asked Asked, o *options, f *facts) Error {
 
 // amongOffered reports whether every protocol that a server changes to was offered
 // (RFC 9110, section 7.8). Names compare without case; a version that only one of the
-// two tells makes no difference.
+// two has is ignored.
 func amongOffered(chosen, offers string) bool {
 	for rest, last := chosen, false; !last; {
 		var protocol string

@@ -8,10 +8,10 @@ import (
 	"headgate/internal/proto/header"
 )
 
-// Eight bytes are looked at as one word. For each byte c of a word x the high
+// Eight bytes are processed as one word. For each byte c of a word x the high
 // bit of (x-lows*n) &^ x is set where c < n. A borrow may set it in bytes above
-// such a one too, so only the lowest bit that is set is to be trusted; that is
-// the one asked for.
+// such a one too, so only the lowest set bit is reliable; that is the one
+// needed.
 const (
 	lows  = 0x0101010101010101
 	highs = 0x8080808080808080
@@ -53,8 +53,8 @@ func classes() (t [256]uint8) {
 	return t
 }
 
-// valueEnd returns the index of the first byte from i on that cannot stand in a
-// field value or reason phrase (RFC 9110, section 5.5), or len(b).
+// valueEnd returns the index of the first byte from i on that is not allowed in
+// a field value or reason phrase (RFC 9110, section 5.5), or len(b).
 func valueEnd(b []byte, i int) int {
 	for i+8 <= len(b) {
 		x := binary.LittleEndian.Uint64(b[i:])
@@ -91,10 +91,10 @@ func nameEnd(b []byte, i int) int {
 	return i
 }
 
-// targetEnd returns the index of the first byte from i on that cannot stand in
-// a request target, or len(b): white space, control characters, "#" and what is
-// not ASCII. Other bytes that a URI may not hold are for the path normaliser to
-// judge.
+// targetEnd returns the index of the first byte from i on that is not allowed
+// in a request target, or len(b): white space, control characters, "#" and
+// non-ASCII bytes. Other bytes that are not allowed in a URI are left to the
+// path normalizer.
 func targetEnd(b []byte, i int) int {
 	for i+8 <= len(b) {
 		x := binary.LittleEndian.Uint64(b[i:])
@@ -116,8 +116,8 @@ func view(b []byte, i, j int) string { return unsafe.String(&b[i], j-i) }
 // isToken reports whether s is a token (RFC 9110, section 5.6.2).
 func isToken(s string) bool { return header.ValidName(s) }
 
-// ValidName reports whether s can be a field name. Who makes a field from
-// settings asks this first; nothing is checked when a head is written.
+// ValidName reports whether s can be a field name. Code that makes a field
+// from settings checks this first; nothing is checked when a head is written.
 func ValidName(s string) bool { return header.ValidName(s) }
 
 // ValidValue reports whether s can be a field value: no control characters but
@@ -143,8 +143,8 @@ func trim(s string) string {
 }
 
 // element cuts the first element off a comma-separated list; the rest is empty
-// when there is no other. last tells whether no comma followed. Elements with
-// quoted strings are not expected.
+// when there is no other. last reports whether no comma followed. Elements
+// with quoted strings are not expected.
 func element(list string) (first, rest string, last bool) {
 	for i := 0; i < len(list); i++ {
 		if list[i] == ',' {

@@ -7,18 +7,18 @@ import "bytes"
 // that comes at once. The zero value is ready, and is set to zero again for the
 // next head.
 //
-// A head is first given to ParseRequest or ParseResponse, as most arrive whole.
-// If that asks for more, the Scanner is asked after each read, and the parser
-// again when Ready says so.
+// A head is first passed to ParseRequest or ParseResponse, as most arrive
+// whole. If that needs more bytes, call Ready after each read, and the parser
+// again when Ready reports true.
 type Scanner struct {
 	done  int  // bytes looked at; all lines in them end in CRLF
-	start int  // where the line that holds done begins
+	start int  // the start of the line that contains done
 	lines bool // a line that is not empty has been seen
 }
 
 // Ready reports whether the parser would return a result for buf: the head is complete,
 // exceeds a limit, or contains an invalid line end, so that more data is not needed. buf
-// must begin where it began in the previous call.
+// must start at the same byte as in the previous call.
 func (s *Scanner) Ready(buf []byte, lim *Limits) bool {
 	if len(buf) >= lim.headSize() {
 		return true
@@ -45,7 +45,7 @@ func (s *Scanner) Ready(buf []byte, lim *Limits) bool {
 	}
 }
 
-// bareCR reports whether a CR stands in buf[from:end], but for its last byte.
+// bareCR reports whether buf[from:end], except its last byte, contains a CR.
 func bareCR(buf []byte, from, end int) bool {
 	return end > from && bytes.IndexByte(buf[from:end-1], '\r') >= 0
 }

@@ -15,8 +15,8 @@ func CacheableByDefault(status int) bool {
 	return false
 }
 
-// UnderstoodByCache reports whether what a status asks of a cache is known, for
-// the must-understand directive (RFC 9111, section 5.2.2.3).
+// UnderstoodByCache reports whether the caching requirements of a status are
+// known, for the must-understand directive (RFC 9111, section 5.2.2.3).
 func UnderstoodByCache(status int) bool {
 	switch status {
 	case 302, 303, 307:
@@ -25,8 +25,8 @@ func UnderstoodByCache(status int) bool {
 	return CacheableByDefault(status)
 }
 
-// ServerFailed reports whether a status is one of those for which a stale
-// response may stand in (RFC 5861, section 4).
+// ServerFailed reports whether a stale response may be used in place of one
+// with this status (RFC 5861, section 4).
 func ServerFailed(status int) bool {
 	switch status {
 	case 500, 502, 503, 504:

@@ -33,7 +33,7 @@ func parseTarget(b []byte, pos int, lim *Limits, full bool, req *RequestHead) (i
 	return pos + 1, none
 }
 
-// splitTarget takes the target apart (RFC 9112, section 3.2).
+// splitTarget splits the target (RFC 9112, section 3.2).
 func (r *RequestHead) splitTarget() Error {
 	if r.MethodID == Connect {
 		return ConnectRefused
@@ -52,8 +52,7 @@ func (r *RequestHead) splitTarget() Error {
 	return r.splitAbsolute()
 }
 
-// splitAbsolute takes a target in absolute form apart (RFC 9112, section
-// 3.2.2).
+// splitAbsolute splits a target in absolute form (RFC 9112, section 3.2.2).
 func (r *RequestHead) splitAbsolute() Error {
 	scheme, rest, ok := strings.Cut(r.Target, "://")
 	switch {

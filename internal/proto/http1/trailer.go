@@ -6,7 +6,8 @@ import (
 	"headgate/internal/proto/header"
 )
 
-// trailer takes bytes of the trailer section from src and returns how many.
+// trailer consumes bytes of the trailer section from src and returns how
+// many.
 func (d *Decoder) trailer(src []byte) int {
 	if len(d.section) == 0 && len(src) >= 2 && src[0] == '\r' && src[1] == '\n' {
 		d.state = finished

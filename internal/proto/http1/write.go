@@ -15,8 +15,8 @@ const (
 	LastChunk = "0\r\n\r\n"
 )
 
-// The functions below check nothing: who makes a target, a name or a value from
-// settings or variables asks ValidName and ValidValue when it is made.
+// The functions below check nothing: code that makes a target, a name or a
+// value from settings or variables calls ValidName and ValidValue first.
 
 // AppendRequestLine appends the first line of an HTTP/1.1 request.
 func AppendRequestLine(dst []byte, method, target string) []byte {

@@ -15,15 +15,15 @@ type Body struct {
 // Receiver is the stream of a Body. Its Locked methods are called with the lock of the
 // connection's Writer held.
 type Receiver interface {
-	// OverLocked is asked when nothing is there to be read. It returns io.EOF when
-	// nothing will come as the body is whole, another error when it broke off, and nil
-	// if it goes on.
+	// OverLocked is called when nothing is available to read. It returns io.EOF at the
+	// end of the body, another error if the body was interrupted, and nil if more can
+	// arrive.
 	OverLocked() error
-	// TookLocked hears that n bytes were read, so that the peer may send others. whole
-	// says that the body has come to its end.
+	// TookLocked is called after n bytes were read, so that the peer may send others.
+	// whole means that the end of the body was read.
 	TookLocked(n int64) (whole bool)
-	// End hears that the body was read to its end, more than once perhaps, and returns
-	// io.EOF.
+	// End is called when the body was read to its end, possibly more than once, and
+	// returns io.EOF.
 	End() error
 	// Await waits for Wake. An error ends the read.
 	Await() error
@@ -41,13 +41,15 @@ func (b *Body) AddLocked(k *Chunk) {
 	b.Wake.Raise()
 }
 
-// EmptyLocked reports whether nothing is there to be read. Only who reads may ask.
+// EmptyLocked reports whether nothing is available to read. Only the reader may
+// call it.
 func (b *Body) EmptyLocked() bool { return b.current == nil && b.list.Empty() }
 
 // SizeLocked returns the number of unread bytes.
 func (b *Body) SizeLocked() int64 { return int64(b.list.Size()) }
 
-// UnreadLocked returns how many bytes were not read. Only who reads may ask.
+// UnreadLocked returns how many bytes were not read. Only the reader may call
+// it.
 func (b *Body) UnreadLocked() int64 {
 	n := b.SizeLocked()
 	if b.current != nil {
@@ -56,7 +58,8 @@ func (b *Body) UnreadLocked() int64 {
 	return n
 }
 
-// HasCurrent reports whether a piece was taken that is not read. Only who reads may ask.
+// HasCurrent reports whether a piece was removed and not yet read. Only the reader may
+// call it.
 func (b *Body) HasCurrent() bool { return b.current != nil }
 
 // SingleLocked returns all that is there if it lies in one piece, else nil. It is not
@@ -104,7 +107,7 @@ func (b *Body) Read(p []byte, w *Writer, r Receiver) (int, error) {
 	return n, nil
 }
 
-// Next takes out the next piece, which counts as read. The caller gives the chunk back.
+// Next removes the next piece, which counts as read. The caller releases the chunk.
 func (b *Body) Next(w *Writer, r Receiver) (*Chunk, error) {
 	if b.current == nil {
 		if err := b.next(w, r); err != nil {
@@ -140,7 +143,8 @@ func (b *Body) next(w *Writer, r Receiver) error {
 	}
 }
 
-// took tells the stream of n bytes that were read, and reports whether that was the end.
+// took reports n bytes to the stream that were read, and returns whether that was the
+// end.
 func (b *Body) took(n int, w *Writer, r Receiver) bool {
 	w.Lock()
 	whole := r.TookLocked(int64(n)) && b.EmptyLocked()
@@ -155,15 +159,15 @@ func (b *Body) took(n int, w *Writer, r Receiver) bool {
 // MaxStreamWindow is the largest window that a stream gets, in bytes.
 const MaxStreamWindow = 1 << 20
 
-// Window is what the peer may send on a stream. It begins with InitialWindow (RFC
-// 9113, section 6.9.2) and becomes larger while the body is taken as fast as it comes.
+// Window is what the peer may send on a stream. It starts with InitialWindow (RFC
+// 9113, section 6.9.2) and grows while the body is read as fast as it arrives.
 type Window struct {
 	room     int64 // what the peer may send
 	consumed int64 // what was read and not granted anew
 	target   int64 // the window that the peer is to see
 }
 
-// NewWindow returns the window that a stream begins with.
+// NewWindow returns the initial window of a stream.
 func NewWindow() Window { return Window{room: InitialWindow, target: InitialWindow} }
 
 // Receive counts a frame of n bytes, of which used are used up at once. It reports
@@ -174,8 +178,8 @@ func (w *Window) Receive(n, used int) bool {
 	return w.room >= 0
 }
 
-// Read counts n bytes that were read. It returns by how much the peer is to be told to
-// open its window, 0 if that is not worth a frame yet.
+// Read counts n bytes that were read. It returns the increment for a WINDOW_UPDATE
+// frame, 0 if that is not worth a frame yet.
 func (w *Window) Read(n int64) (by int64) {
 	w.consumed += n
 	if w.consumed < w.target/4 {

@@ -43,7 +43,7 @@ const (
 // Sizes in bytes.
 const (
 	FrameHeaderSize  = 9       // of the head of a frame
-	MaxFrameSize     = 1 << 14 // the largest frame that we take and send: the initial SETTINGS_MAX_FRAME_SIZE
+	MaxFrameSize     = 1 << 14 // the largest frame that headgate accepts and sends: the initial SETTINGS_MAX_FRAME_SIZE
 	MaxWindow        = 1<<31 - 1
 	InitialWindow    = 1<<16 - 1 // the initial window (RFC 9113, section 6.9.2)
 	SettingSize      = 6
@@ -76,7 +76,7 @@ const (
 	InitialTableSize    = 4096
 )
 
-// Preface is what a client's connection begins with (RFC 9113, section 3.4).
+// Preface is the start of a client's connection (RFC 9113, section 3.4).
 const Preface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 
 // Code is an error code (RFC 9113, section 7).
@@ -175,9 +175,9 @@ func AppendSetting(b []byte, id Setting, value uint32) []byte {
 	return binary.BigEndian.AppendUint32(b, value)
 }
 
-// AppendBlock appends a field block in as many frames as it takes (RFC 9113,
-// sections 6.2 and 6.10). prefix, if not 0, is one byte that goes before the
-// block; end ends the stream.
+// AppendBlock appends a field block in as many frames as needed (RFC 9113,
+// sections 6.2 and 6.10). prefix, if not 0, is one byte before the block; end
+// ends the stream.
 func AppendBlock(b []byte, stream uint32, prefix byte, block []byte, end bool) []byte {
 	kind, flags := FrameHeaders, uint8(0)
 	if end {

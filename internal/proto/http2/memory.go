@@ -49,8 +49,8 @@ func (k *Chunk) Release() {
 // Rest returns what was not read yet, as a view.
 func (k *Chunk) Rest() []byte { return k.Mem[k.R:k.W] }
 
-// Chunks is what came of a body and was not taken yet, in order. The zero value is
-// empty. It belongs to one goroutine at a time.
+// Chunks contains the pieces of a body that arrived and were not read yet, in
+// order. The zero value is empty. It belongs to one goroutine at a time.
 type Chunks struct {
 	head, tail *Chunk
 	size       int
@@ -104,7 +104,7 @@ func (l *Chunks) Pop() *Chunk {
 	return k
 }
 
-// Drop gives everything back.
+// Drop releases all pieces.
 func (l *Chunks) Drop() {
 	for k := l.head; k != nil; {
 		next := k.next
@@ -130,7 +130,7 @@ func TakeOut() []byte {
 	return b
 }
 
-// GiveOut gives a slice back, unless it has grown beyond keep bytes or is nil.
+// GiveOut releases a slice, unless it has grown beyond keep bytes or is nil.
 func GiveOut(b []byte, keep int) {
 	if b == nil || cap(b) > keep {
 		return

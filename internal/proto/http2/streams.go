@@ -33,7 +33,7 @@ func (t *Streams[S]) Get(id uint32) (s S) {
 	return s
 }
 
-// Remove takes out the stream with a number, and reports whether there was one.
+// Remove removes the stream with a number, and reports whether there was one.
 func (t *Streams[S]) Remove(id uint32) bool {
 	i, ok := t.find(id)
 	if !ok {
@@ -47,7 +47,8 @@ func (t *Streams[S]) Remove(id uint32) bool {
 	return true
 }
 
-// find returns where the stream with this number stands, or would.
+// find returns the index of the stream with this number, or where it would be
+// inserted.
 func (t *Streams[S]) find(id uint32) (int, bool) {
 	lo, hi := 0, len(t.list)
 	for lo < hi {

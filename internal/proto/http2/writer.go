@@ -32,9 +32,11 @@ type Writer struct {
 type Sink interface {
 	// WriteNow writes b. It is called without the lock.
 	WriteNow(b []byte) error
-	// WroteLocked hears that something was written: who waits for room may have it.
+	// WroteLocked is called after a write: goroutines that wait for space may
+	// continue.
 	WroteLocked()
-	// FailedLocked hears that a write has failed. It has to call EndLocked.
+	// FailedLocked is called after a write has failed. It has to call
+	// EndLocked.
 	FailedLocked(err error)
 	// PassLocked has another goroutine write what is collected: one that calls Flush,
 	// WriteLocked, or that WriteAsideLocked starts.
@@ -44,9 +46,9 @@ type Sink interface {
 	Broke(v any)
 }
 
-// Init readies the writer. A goroutine writes at most rounds times before another
-// takes its turn, 0 as often as there is something; memory of up to keep bytes is
-// kept for others.
+// Init prepares the writer. A goroutine writes at most rounds times before
+// another takes its turn, 0 for as long as there is something to write; up to
+// keep bytes of memory are kept for reuse.
 func (w *Writer) Init(sink Sink, rounds, keep int) {
 	if rounds == 0 {
 		rounds = int(^uint(0) >> 1)

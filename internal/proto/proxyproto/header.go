@@ -1,14 +1,16 @@
 // Package proxyproto reads and writes the header of the PROXY protocol, versions
-// 1 and 2: the line or block by which a proxy in front tells whose connection it
-// passes on ("The PROXY protocol", HAProxy, 2020/03/05, cited here as PP).
+// 1 and 2: the line or block with which a proxy in front describes the
+// connection that it forwards ("The PROXY protocol", HAProxy, 2020/03/05, cited
+// here as PP).
 //
-// Take reads the header off a connection, not one byte more, and returns the
-// connection with the addresses that it tells. Whom to believe is for the caller
-// to know: a header of a stranger is a forgery. Append writes a header.
+// ReadHeader reads the header from a connection, not one byte more, and returns
+// the connection with the addresses in it. The caller decides which peers to
+// trust: an unknown peer can forge a header. Append writes a header.
 //
-// The parser is our own since the header has to be read from the socket exactly:
-// what serves the connection afterwards waits on the descriptor itself, and a
-// library that wraps the connection in a reader would stand between.
+// headgate has its own parser because the header has to be read from the socket
+// exactly: the code that serves the connection afterwards waits on the
+// descriptor itself, and a library that wraps the connection in a reader would
+// prevent that.
 package proxyproto
 
 import (
@@ -16,24 +18,24 @@ import (
 	"net/netip"
 )
 
-// Header is what a header tells.
+// Header is the content of a header.
 type Header struct {
 	// Source is the client's address and Destination the one that it connected
-	// to. They are not valid when the header tells of no other connection: LOCAL,
-	// UNKNOWN, and families without IP addresses.
+	// to. They are not valid when the header describes no other connection:
+	// LOCAL, UNKNOWN, and families without IP addresses.
 	Source, Destination netip.AddrPort
 }
 
 // The errors of a header that is refused.
 var (
-	ErrMissing   = errors.New("the connection does not begin with a PROXY header")
+	ErrMissing   = errors.New("the connection does not start with a PROXY header")
 	ErrTruncated = errors.New("the PROXY header ends before it is whole")
 	ErrLate      = errors.New("the PROXY header did not come in time")
 	ErrInvalid   = errors.New("the PROXY header breaks a rule")
 	ErrChecksum  = errors.New("the checksum of the PROXY header is wrong")
 )
 
-// signature begins a header of version 2 (PP, section 2.2).
+// signature is the start of a header of version 2 (PP, section 2.2).
 const signature = "\r\n\r\n\x00\r\nQUIT\n"
 
 // How long the parts of a header are, in bytes.
@@ -60,7 +62,7 @@ func need(b []byte) (int, error) {
 	return 0, ErrMissing
 }
 
-// Parse reads a header that is whole: b begins and ends with it.
+// Parse reads a complete header: b contains nothing else.
 func Parse(b []byte) (Header, error) {
 	switch n, err := need(b); {
 	case err != nil:

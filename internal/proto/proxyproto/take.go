@@ -10,10 +10,9 @@ import (
 	"headgate/internal/netconn"
 )
 
-// ReadHeader reads the header that begins nc, within a time, and returns the connection
-// with the addresses that the header tells; nc itself when it tells of none. What
-// follows the header is left on the socket. After an error, nc is the caller's to
-// close.
+// ReadHeader reads the header at the start of nc, with a timeout, and returns the
+// connection with the addresses in the header, or nc itself if there are none. The
+// bytes after the header stay on the socket. After an error, the caller closes nc.
 func ReadHeader(nc netconn.Stream, within time.Duration) (net.Conn, error) {
 	if err := nc.SetReadDeadline(time.Now().Add(within)); err != nil {
 		return nil, err
@@ -35,8 +34,8 @@ func ReadHeader(nc netconn.Stream, within time.Duration) (net.Conn, error) {
 	return netconn.Announce(nc, net.TCPAddrFromAddrPort(h.Source), net.TCPAddrFromAddrPort(h.Destination)), nil
 }
 
-// read reads a header and nothing behind it: each read asks for no more than what
-// is part of the header for certain.
+// read reads a header and nothing behind it: each read requests only bytes that
+// are certainly part of the header.
 func read(r io.Reader) ([]byte, error) {
 	b := make([]byte, 0, 128)
 	for {

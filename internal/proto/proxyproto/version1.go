@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// prefix1 begins a header of version 1 (PP, section 2.1).
+// prefix1 is the start of a header of version 1 (PP, section 2.1).
 const prefix1 = "PROXY "
 
 // shortestFields are the fewest bytes of the four fields behind the family, for
@@ -51,7 +51,7 @@ func need1(b []byte) (int, error) {
 }
 
 // parse1 reads a line of version 1: "PROXY TCP4 source destination port port".
-// Addresses stand in their usual form and ports without leading zeros.
+// Addresses have their usual form and ports have no leading zeros.
 func parse1(b []byte) (Header, error) {
 	line := string(b[:len(b)-2])
 	if strings.ContainsAny(line, "\r\n") {

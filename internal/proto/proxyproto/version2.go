@@ -40,7 +40,7 @@ func need2(b []byte) int {
 }
 
 // parse2 reads a block of version 2. Values that the protocol does not assign
-// are refused, as it asks (PP, section 2.2).
+// are rejected, as it requires (PP, section 2.2).
 func parse2(b []byte) (Header, error) {
 	command, family, transport := b[12], b[13]>>4, b[13]&0xf
 	switch {

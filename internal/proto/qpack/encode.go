@@ -2,7 +2,7 @@ package qpack
 
 import "headgate/internal/proto/prefixed"
 
-// AppendPrefix appends what a section begins with (RFC 9204, section 4.5.1).
+// AppendPrefix appends the prefix of a section (RFC 9204, section 4.5.1).
 func AppendPrefix(b []byte) []byte { return append(b, 0, 0) }
 
 // AppendIndexed appends a field that is in the static table (RFC 9204, section

@@ -1,7 +1,7 @@
 // Package qpack reads and writes the field sections of HTTP/3 (RFC 9204), without
-// the dynamic table: a section depends on no other one, is made without a lock,
-// and costs a copy. A peer that was told of a table of no size has to do the
-// same.
+// the dynamic table: a section does not depend on any other, is made without a
+// lock, and costs one copy. A peer that received a table capacity of 0 must do
+// the same.
 //
 // Decode hands over field by field. Names and values are views into the section,
 // the static table, or memory that Decode adds to its Text.
@@ -14,9 +14,9 @@ import (
 	"golang.org/x/net/http2/hpack"
 )
 
-// Fields takes the fields of a section in their order.
+// Fields receives the fields of a section in order.
 type Fields interface {
-	// Add takes a field. It returns false when it wants no other one.
+	// Add adds a field. It returns false to stop.
 	Add(name, value string) (more bool)
 }
 
@@ -24,14 +24,14 @@ type Fields interface {
 // it lives until Reset. The zero value is ready.
 type Text struct{ buf []byte }
 
-// textLeast is the least memory that is taken at once, and maxText what is kept,
-// in bytes.
+// textLeast is the minimum memory that is allocated at once, and maxText the
+// maximum that is kept, in bytes.
 const (
 	textLeast = 1 << 10
 	maxText   = 4 << 10
 )
 
-// Reset gives up what was decoded. The memory is used again.
+// Reset discards what was decoded. The memory is used again.
 func (t *Text) Reset() {
 	if cap(t.buf) > maxText {
 		t.buf = nil
@@ -39,7 +39,7 @@ func (t *Text) Reset() {
 	t.buf = t.buf[:0]
 }
 
-// Write adds bytes, for which there is room.
+// Write adds bytes, which must fit.
 func (t *Text) Write(p []byte) (int, error) {
 	t.buf = append(t.buf, p...)
 	return len(p), nil

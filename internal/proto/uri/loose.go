@@ -2,13 +2,13 @@ package uri
 
 import "bytes"
 
-// A path has one form here, but servers read some of them in more ways than one. This
-// file tells the other ways: percent-encoding decoded, also twice; "\" as a slash;
-// what follows ";" cut off a segment, and dots and blanks at its end; dot segments
-// resolved behind that; empty segments left out; capitals as small letters. Who guards
-// a path asks whether another one may be read as it.
+// A path has one form here, but servers read some paths in more ways than one. This
+// file produces the other ways: percent-encoding decoded, also twice; "\" as a slash;
+// the part of a segment from ";" on removed, and dots and blanks at its end; dot
+// segments resolved after that; empty segments removed; upper-case letters in lower
+// case. A rule that protects a path checks whether another path could be read as it.
 
-// Spelling says how much room a path leaves its readers.
+// Spelling classifies a path by how differently servers may read it.
 type Spelling uint8
 
 // The spellings of a path that is in its one form.
@@ -66,8 +66,8 @@ func plain(s string) bool {
 	return (capital|zero)&high == 0
 }
 
-// decodesLoosely reports whether the encoded character at the beginning of s may begin
-// or end a segment, or an encoding.
+// decodesLoosely reports whether the encoded character at the start of s may start or
+// end a segment, or an encoding.
 func decodesLoosely(s string) bool {
 	switch c := unhex(s[1])<<4 | unhex(s[2]); c {
 	case '/', '\\', ';', '%', '.':
@@ -94,8 +94,8 @@ var loose = func() (t [256]uint8) {
 	return t
 }()
 
-// AppendFirst appends the slash and the first segment of a path that is not Loose, as
-// Readings tells it.
+// AppendFirst appends the slash and the first segment of a path that is not Loose, in
+// the form of Readings.
 func AppendFirst(dst []byte, path string) []byte {
 	dst = append(dst, '/')
 	for i := 1; i < len(path) && path[i] != '/'; i++ {
@@ -134,8 +134,8 @@ const (
 	maxRead    = 64 << 10
 )
 
-// Readings are the ways in which one path may be read; Begin says which. One value is
-// used for many paths, one after the other, and allocates nothing then.
+// Readings are the ways in which one path may be read; Begin sets the path. One value
+// can be used for many paths, one after the other, without allocation.
 type Readings struct {
 	text    []byte // the path, decoded so far
 	out     []byte
@@ -154,7 +154,7 @@ const (
 	cut                      // what follows ";" is no part of a segment
 	trim                     // nor are dots and blanks at its end
 	merge                    // an empty segment is none
-	resolve                  // dot segments are taken away
+	resolve                  // dot segments are removed
 )
 
 // Reset prepares the readings of a path that is in its one form.
@@ -288,7 +288,7 @@ func lower(c byte) byte {
 	return c
 }
 
-// AppendLoose appends a path as Readings tells it: decoded once, in small letters and
+// AppendLoose appends a path in the form of Readings: decoded once, in lower case and
 // without a slash at its end.
 func AppendLoose(dst []byte, path string) []byte {
 	r := Readings{text: []byte(path)}

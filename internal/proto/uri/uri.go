@@ -6,9 +6,9 @@
 // seen. So AppendNormal brings a path to its one form before it is matched, and
 // that form is what is sent.
 //
-// The rule, for a path that begins with "/":
+// The rule, for a path that starts with "/":
 //
-//  1. A percent sign and two hexadecimal digits stand for a byte. Unreserved
+//  1. A percent sign and two hexadecimal digits encode a byte. Unreserved
 //     characters (letters, digits, "-", ".", "_", "~") are decoded; every other
 //     encoding stays, with capital digits (RFC 3986, sections 2.3 and 6.2.2).
 //     So %2F and %5C stay as they are and never separate segments, and %252E
@@ -16,7 +16,7 @@
 //  2. Characters that a path cannot hold and that some clients send all the
 //     same ( " < > [ ] ^ ` { | } ) are encoded.
 //  3. Empty segments are left out: "//" is "/".
-//  4. "." segments are left out and ".." takes the segment before it away, also
+//  4. "." segments are removed and ".." removes the segment before it, also
 //     when they were written with %2E. ".." at the root stays at the root, as
 //     RFC 3986, section 5.2.4 has it: nothing is above it, so nothing is
 //     gained by refusing.

@@ -22,8 +22,8 @@ const spliceLeast = 64 << 10
 // buffer, in bytes.
 const directLeast = 4 << 10
 
-// Body is the body of one message. Begin readies it; it is used again for the
-// next message of the connection. One goroutine reads it.
+// Body is the body of one message. Begin prepares it; it is used again for
+// the next message of the connection. One goroutine reads it.
 type Body struct {
 	conn    *netconn.Conn
 	buf     *netconn.Buffer
@@ -37,7 +37,7 @@ type Body struct {
 
 	sole  bool // nothing may follow
 	more  bool // something does
-	blind bool // the last read had no room for what follows
+	blind bool // the last read filled its buffer, so nothing behind it was seen
 }
 
 // Reset readies b for a body that follows in buf and on conn. Trailers are put
@@ -55,8 +55,8 @@ func (b *Body) Reset(conn *netconn.Conn, buf *netconn.Buffer, framing http1.Fram
 // Done reports whether the whole body was read.
 func (b *Body) Done() bool { return b.done }
 
-// Sole says that nothing may follow the body, as nothing may follow a response. Its end is
-// then read with room for what does, where there is any: that costs nothing.
+// Sole means that nothing may follow the body, as nothing may follow a response. Its end
+// is then read with space for more, if there is any: that costs nothing.
 func (b *Body) Sole() { b.sole = true }
 
 // Followed reports whether something has come behind a body that was read whole. If not,
@@ -135,7 +135,7 @@ func (b *Body) readSome(p []byte) (int, error) {
 	return n, nil
 }
 
-// readChunked takes the coding off until there is data or the end.
+// readChunked removes the coding until there is data or the end.
 func (b *Body) readChunked(p []byte) (int, error) {
 	d := &b.decoder
 	for {
@@ -186,16 +186,16 @@ func (b *Body) Ready() bool {
 	case err == io.EOF && b.framing == http1.UntilClose:
 		b.done = true
 	default:
-		// A socket tells an error once: after a reset it would read as an
+		// A socket reports an error once: after a reset it would read as an
 		// orderly end.
 		b.err = cutOff(err)
 	}
 	return true
 }
 
-// ReadyWithin is Ready, but on a connection that cannot tell without waiting whether there
-// are bytes, as under TLS, it waits for them for a moment. The next wait must set
-// its time anew.
+// ReadyWithin is like Ready, but on a connection that cannot find out without waiting
+// whether there are bytes, as under TLS, it waits for them for a moment. The next wait
+// must set its deadline again.
 func (b *Body) ReadyWithin(moment time.Duration) bool {
 	if b.Ready() || b.conn.CanPoll() {
 		return b.Ready()
