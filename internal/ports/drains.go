@@ -10,9 +10,9 @@ import (
 	"headgate/internal/plan"
 )
 
-// drains are the listeners that are being closed. Those of TCP let go of their address
+// drains are the listeners that are being closed. Those of TCP release their address
 // at once and keep their connections; those of QUIC hold it until the last connection
-// has ended, so one that is wanted again is taken back.
+// has ended, so one that is needed again is reopened.
 type drains struct {
 	mu struct {
 		sync.Mutex
@@ -21,8 +21,8 @@ type drains struct {
 	running sync.WaitGroup
 }
 
-// start lets what is open on a listener end, in the background, and closes it. since is
-// when that began. done is called when it has ended, with how many connections were cut.
+// start drains a listener in the background, and closes it. since is the start of that.
+// done is called at the end, with how many connections were cut.
 func (d *drains) start(l *listener, since time.Time, done func(cut int)) {
 	d.mu.Lock()
 	if d.mu.listeners == nil {
@@ -53,8 +53,8 @@ func (d *drains) all() map[*listener]time.Time {
 	return maps.Clone(d.mu.listeners)
 }
 
-// resume takes a listener back into use, if one drains that can be, and returns since when
-// it drained. It returns nil when there is none.
+// resume reopens a draining listener, if there is one that can be reopened, and returns
+// the time at which it started to drain. It returns nil when there is none.
 func (d *drains) resume(k key) (*listener, time.Time) {
 	for l, since := range d.all() {
 		if l.key != k || k.kind == tcpKind {
@@ -82,7 +82,7 @@ func (d *drains) awaitRelease(number uint16) {
 	}
 }
 
-// at returns the listeners that drain with this port number and take datagrams.
+// at returns the draining UDP listeners with this port number.
 func (d *drains) at(number uint16) []*listener {
 	return slices.DeleteFunc(slices.Collect(maps.Keys(d.all())), func(l *listener) bool {
 		return l.key.kind == tcpKind || l.key.address.Port() != number

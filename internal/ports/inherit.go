@@ -107,8 +107,8 @@ func (s *Set) shareLocked(k key, l *listener, files map[string]*os.File) error {
 }
 
 // Leave stops accepting connections on the sockets whose duplicates Freeze has returned,
-// and tells those that are open to end in their own time. It returns when nothing is
-// accepted any more. Thaw reverts it.
+// and drains the open ones without interruption. It returns when no more connections are
+// accepted. Thaw reverts it.
 func (s *Set) Leave() {
 	s.mu.left = true
 	for _, sh := range s.mu.shared {

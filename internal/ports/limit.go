@@ -2,9 +2,9 @@ package ports
 
 import "headgate/internal/ports/listen"
 
-// divideLocked shares out how many connections there may be. What a port may have by
-// itself is its setting; all together leave room for connections to servers, and no
-// port takes the reserve of another.
+// divideLocked divides the connection limit among the ports. The limit of one port
+// is its setting; together they reserve some for connections to servers, and no port
+// uses the reserve of another.
 func (s *Set) divideLocked() {
 	max := map[*listen.Share]int{}
 	for _, l := range s.mu.open {
@@ -15,7 +15,7 @@ func (s *Set) divideLocked() {
 	s.limit.Divide(connectionLimit(), max)
 }
 
-// full tells that a port has no room for a connection that wants to come, or has room
+// full is called when a port has no capacity for a new connection, and when it has
 // again.
 func (s *Set) full(l *listener, full bool) {
 	l.counter.Load().AtLimit(full)

@@ -15,8 +15,8 @@ import (
 	"headgate/internal/ports/listen"
 )
 
-// kind is what a socket takes. Those that take datagrams can be at the same address
-// as one of TCP.
+// kind is the protocol of a socket. Those of UDP can have the same address as one
+// of TCP.
 type kind uint8
 
 const (
@@ -32,7 +32,7 @@ type key struct {
 	address netip.AddrPort
 }
 
-// String returns the address, with udp/ in front where datagrams are taken.
+// String returns the address, with udp/ in front for UDP.
 func (k key) String() string {
 	if k.kind == tcpKind {
 		return k.address.String()
@@ -65,7 +65,7 @@ func (k key) in(p *plan.Plan) *plan.Port {
 	return p.At(k.address)
 }
 
-// wanted returns the ports of a plan, those of TCP and UDP proxies among them.
+// wanted returns the ports of a plan, including those of TCP and UDP proxies.
 func wanted(p *plan.Plan) []*plan.Port {
 	all := p.Listeners()
 	for _, u := range p.UDPProxies() {
@@ -76,9 +76,9 @@ func wanted(p *plan.Plan) []*plan.Port {
 
 // socket is what is different for TCP, QUIC and UDP proxies.
 type socket interface {
-	// serve begins to take clients. It is called once.
+	// serve starts to accept clients. It is called once.
 	serve() error
-	// setPlan brings the socket to the plan in which its listener was settled.
+	// setPlan applies the plan that its listener belongs to.
 	setPlan(p *plan.Plan)
 	// Renew makes what is open end soon, as something else is spoken from now on.
 	Renew()
@@ -88,17 +88,17 @@ type socket interface {
 	// how many connections were cut at the end of the time, and whether resume has
 	// called it off.
 	drain(within time.Duration) (wait func() (cut int, resumed bool))
-	// resume takes the socket back into use while it drains. It reports false if
-	// that cannot be.
+	// resume reopens a draining socket. It reports false if that is not
+	// possible.
 	resume() bool
-	// Cut ends at once what is open, and returns how much there was. The socket takes
-	// new clients as before.
+	// Cut closes what is open at once, and returns how much there was. The socket
+	// accepts new clients as before.
 	Cut() int
 	CutFrom(netip.Prefix) int
 	// Close closes the socket with all that is open on it.
 	Close()
 	// file returns a duplicate of the socket, for another process; leave leaves the socket
-	// to that, which has the other end of the relay, and rejoin takes it into use again.
+	// to that process, which has the other end of the relay, and rejoin uses it again.
 	file() (*os.File, error)
 	leave(relay *os.File) error
 	rejoin()
@@ -116,13 +116,13 @@ type listener struct {
 	since   time.Time
 	share   *listen.Share
 	serving bool // guarded by Set.mu
-	// Of one that drains and that a change on its way has taken back; guarded by Set.mu.
+	// Of a draining listener that a change in progress has reopened; guarded by Set.mu.
 	resumed *resumed
 	view    atomic.Pointer[view]
 	// counter counts the connections that come from now on. UDP proxies have none:
 	// they count their sessions.
 	counter atomic.Pointer[metrics.Port]
-	told    atomic.Int64 // when it was last told that the port is full, in seconds
+	told    atomic.Int64 // when the full port was last logged, in seconds
 }
 
 // tellEvery is how often the log says that a port is full, in seconds.
@@ -151,8 +151,9 @@ type view struct {
 // name returns the name of the listener's port.
 func (l *listener) name() string { return l.view.Load().on.Name() }
 
-// setPlan gives a listener its place in a plan. What it returns, unless it is nil,
-// is retired when all listeners have theirs: the counter under the port's old name.
+// setPlan assigns a listener to a port of a plan. The function that it returns,
+// unless it is nil, is called when all listeners are assigned: it retires the
+// counter under the port's old name.
 func (l *listener) setPlan(p *plan.Plan, port *plan.Port, m *metrics.Registry) (old *metrics.Port) {
 	was := l.view.Load()
 	if was == nil || was.on.Name() != port.Name() {
@@ -189,9 +190,9 @@ func (l *listener) viewIn(p *plan.Plan) *view {
 	return next
 }
 
-// front returns what serves the HTTP of a listener that is now a port's. One that
-// speaks none leaves it to who served it before: connections that were open when
-// a TCP proxy took the address end on that.
+// front returns the HTTP handler of a listener that now belongs to a port. A port
+// without HTTP keeps the previous one: connections that were open when a TCP
+// proxy replaced the port end with that.
 func front(port *plan.Port, before *view) *exchange.Port {
 	if port.Stream() != nil && before != nil {
 		return before.port
@@ -199,9 +200,9 @@ func front(port *plan.Port, before *view) *exchange.Port {
 	return port.Front()
 }
 
-// covering returns the port that listens on all addresses of a family, that of a
-// listener of TCP among them; nil if there is none. A client that still comes to the
-// narrower socket asks that port.
+// covering returns the port that listens on all addresses of a family, that of a TCP
+// listener among them; nil if there is none. Clients that still connect to the
+// narrower socket are served by that port.
 func covering(p *plan.Plan, k key) *plan.Port {
 	if k.kind != tcpKind {
 		return nil
@@ -215,8 +216,8 @@ func covering(p *plan.Plan, k key) *plan.Port {
 	return nil
 }
 
-// open opens the listener of a port, beside sockets of ours that the change to the
-// plan is about to close. One that drains is taken back.
+// open opens the listener of a port, next to sockets of ours that the change to
+// the plan is about to close. It reopens a draining one.
 func (s *Set) open(p *plan.Plan, port *plan.Port) (*listener, error) {
 	k := keyOf(port)
 	if l, since := s.drains.resume(k); l != nil {
@@ -245,7 +246,7 @@ func (s *Set) open(p *plan.Plan, port *plan.Port) (*listener, error) {
 	return l, nil
 }
 
-// serve takes a listener into use.
+// serve starts to use a listener.
 func (s *Set) serve(l *listener) {
 	s.mu.open[l.key], l.resumed = l, nil
 	if l.key.kind == udpKind {
@@ -260,7 +261,7 @@ func (s *Set) serve(l *listener) {
 	}
 }
 
-// abandon gives up a listener that was opened for a change that is not made.
+// abandon closes a listener that was opened for a cancelled change.
 func (s *Set) abandon(l *listener) {
 	if was := l.resumed; was != nil { // it goes on draining as it did
 		l.resumed = nil
@@ -284,8 +285,8 @@ func (s *Set) abandon(l *listener) {
 	}
 }
 
-// handOver gives up a listener beside a port that listens on its address among others: the
-// system has given it the clients that came meanwhile, and they are the port's.
+// handOver closes a listener next to a port whose address includes its own: the system has
+// assigned it clients that connected meanwhile, and they belong to the port.
 func (s *Set) handOver(l *listener, p *plan.Plan, port *plan.Port) {
 	if old := l.setPlan(p, port, s.metrics); old != nil {
 		old.Retire()
@@ -321,8 +322,7 @@ func (s *Set) drainQuietly(l *listener, since time.Time) {
 	})
 }
 
-// packets returns the sockets with a port number that take datagrams, and that a plan
-// does not want any more.
+// packets returns the UDP sockets with a port number that are not in a plan any more.
 func (s *Set) packets(p *plan.Plan, number uint16) (all []*net.UDPConn) {
 	for _, l := range s.mu.open {
 		if l.key.kind != tcpKind && l.key.address.Port() == number && l.key.in(p) == nil {
@@ -338,7 +338,7 @@ func (s *Set) packets(p *plan.Plan, number uint16) (all []*net.UDPConn) {
 // datagrams is a socket of UDP, whatever is spoken on it.
 type datagrams interface{ Conn() *net.UDPConn }
 
-// counted is a connection that tells of its end.
+// counted is a connection that reports its end.
 type counted struct {
 	listen.Conn
 	counter *metrics.Port
@@ -365,8 +365,8 @@ func (c *counted) Serve() (park func(resume func()) bool) {
 	return c.Conn.Serve()
 }
 
-// Idle returns whose connection it is, and since when it has no request under way. ok
-// is false also for one that never makes room for another.
+// Idle returns the client of a connection, and since when it has no request in
+// progress. ok is false also for a connection that is never closed for another.
 func (c *counted) Idle() (client netip.Addr, since int64, ok bool) {
 	if y, can := c.Conn.(listen.Yielder); can {
 		return y.Idle()

@@ -40,12 +40,12 @@ type Options struct {
 	Inheritance Inheritance
 	// Activated has the sockets that the service manager has opened; nil is none.
 	Activated Activated
-	// Hold opens sockets and accepts nothing on them before Begin.
+	// Hold opens sockets and accepts nothing on them before Set.Start.
 	Hold bool
 	// QUIC are the keys of HTTP/3; nil makes some for each socket.
 	QUIC *listen.QUICKeys
-	// Changed is called when a port may stand otherwise than before. It may be called
-	// with locks held and must only take a note. Nil hears nothing.
+	// Changed is called when the state of a port may have changed. It may be called
+	// with locks held and must not block. Nil ignores that.
 	Changed func()
 }
 
@@ -66,7 +66,7 @@ type Set struct {
 	serials atomic.Uint64 // of connections
 	drains  drains
 	limit   listen.Limit
-	// standing is what States tells; it is replaced when a change has ended.
+	// standing is what States returns; it is replaced at the end of a change.
 	standing atomic.Pointer[standing]
 
 	mu struct {
@@ -106,9 +106,9 @@ func New(o Options) *Set {
 	return s
 }
 
-// Change is the sockets of a plan on its way: those it adds are open and take no
-// connections yet. Exactly one of Commit and Cancel is called; until then no other
-// change begins.
+// Change contains the sockets of a plan that is being prepared: those it adds are
+// open and accept no connections yet. Exactly one of Commit and Cancel is called;
+// until then no other change starts.
 type Change struct {
 	set      *Set
 	plan     *plan.Plan
@@ -151,8 +151,8 @@ func (ch *Change) Cancel() {
 	}
 }
 
-// Commit takes the sockets into use, when the plan is the current one, and closes
-// those that it does not want. Their connections end in their own time.
+// Commit starts to use the sockets, when the plan is the current one, and closes
+// those that are not in it. Their connections drain without interruption.
 func (ch *Change) Commit() {
 	s := ch.set
 	defer s.mu.Unlock()
@@ -177,7 +177,7 @@ func (ch *Change) Commit() {
 	s.tellWaiting(waited)
 }
 
-// settleLocked gives the open listeners their place in a plan.
+// settleLocked assigns the open listeners to ports of a plan.
 func (s *Set) settleLocked(p *plan.Plan) {
 	var counters []*metrics.Port
 	for k, l := range s.mu.open {
@@ -186,7 +186,7 @@ func (s *Set) settleLocked(p *plan.Plan) {
 			counters = append(counters, old)
 		}
 		if !port.Continues(was) {
-			l.Renew() // what was agreed on open connections is not what the port asks for
+			l.Renew() // the parameters negotiated on open connections differ from those of the port
 		}
 	}
 	for _, old := range counters {
@@ -201,7 +201,7 @@ func (s *Set) endLocked(p *plan.Plan) {
 	s.publishLocked()
 }
 
-// Close begins to drain every port; from then on nothing can change. Wait waits for
+// Close starts to drain every port; from then on nothing can change. Wait waits for
 // the end of their connections.
 func (s *Set) Close() {
 	s.mu.Lock()

@@ -19,7 +19,7 @@ import (
 
 // quicSocket is the socket of an http3 port. It holds all its connections, so it
 // stays open until the last of them has ended; if its port comes back before, it is
-// taken into use again.
+// reopened.
 type quicSocket struct {
 	*listen.QUIC
 	set   *Set
@@ -57,7 +57,7 @@ func (s *Set) openQUIC(l *listener, p *plan.Plan) (socket, error) {
 	return &quicSocket{QUIC: opened, set: s, of: l, front: front}, nil
 }
 
-// openQUICSocket opens a socket, or takes the inherited one.
+// openQUICSocket opens a socket, or uses the inherited one.
 func (s *Set) openQUICSocket(l *listener, p *plan.Plan, settings listen.QUICSettings) (*listen.QUIC, error) {
 	at := l.key.address
 	if f := s.takeSocket(l, p); f != nil {
@@ -80,7 +80,7 @@ func (q *quicSocket) drain(within time.Duration) func() (int, bool) { return q.D
 
 func (q *quicSocket) resume() bool { return q.Resume() }
 
-// advertiseLocked makes https ports tell clients of the http3 ports beside them that
+// advertiseLocked makes https ports announce the http3 ports next to them that
 // listen.
 func (s *Set) advertiseLocked(p *plan.Plan) {
 	for _, port := range p.Ports() {

@@ -9,12 +9,12 @@ import (
 	"headgate/internal/exchange"
 )
 
-// refusalPause is how long the log says nothing after it has told of a client whose
-// requests were refused. The metric counts them all.
+// refusalPause is the minimum time between two log lines about clients whose
+// requests were rejected. The metric counts all of them.
 const refusalPause = int64(time.Minute)
 
-// refusals returns what counts requests that are refused as their clients hold too much
-// memory, and tells the log of the first in a minute.
+// refusals returns the function that counts requests rejected because their clients
+// hold too much memory, and logs the first in a minute.
 func (l *listener) refusals(log *slog.Logger) func(netip.Prefix) {
 	var told atomic.Int64
 	return func(client netip.Prefix) {

@@ -6,13 +6,13 @@ import (
 	"headgate/internal/config"
 )
 
-// Reset closes what is open on a port at once, on sockets of it that drain too, and tries
-// at once to open it if it waits. New clients are served as before. The port is that of a
-// name whose protocol is one of those that of takes: ports, TCP proxies and UDP proxies
-// may have the same name.
+// Reset closes everything that is open on a port at once, also on its draining sockets,
+// and tries at once to open it if it waits. New clients are served as before. of selects
+// among a port, a TCP proxy and a UDP proxy with the same name, by the protocols that it
+// accepts.
 //
-// It returns how many connections and sessions were closed, and how the port stands, by
-// socket; none if it has no socket and waits for none.
+// It returns how many connections and sessions were closed, and the states of the port,
+// one for each socket; none if it has no socket and waits for none.
 func (s *Set) Reset(name string, of func(config.Protocol) bool) (closed int, stands []State) {
 	meant := func(v *State) bool { return v.Name == name && of(v.Protocol) }
 	for _, l := range s.listeners() {

@@ -12,7 +12,7 @@ import (
 	"headgate/internal/plan"
 )
 
-// State is how a port stands.
+// State is the state of a port.
 type State struct {
 	// Name is the port's name, Address where it listens, Protocol http, https, http3,
 	// tcp or udp.
@@ -29,8 +29,8 @@ type State struct {
 	// Reason is the word for why the port does not listen, Hint what helps.
 	Reason string `json:"reason,omitempty"`
 	Hint   string `json:"hint,omitempty"`
-	// Connections are open now, Accepted were taken since the socket was opened.
-	// Of UDP they are sessions.
+	// Connections are open now, Accepted were accepted since the socket was
+	// opened. For UDP they are sessions.
 	Connections int    `json:"connections" required:"true"`
 	Accepted    uint64 `json:"accepted" required:"true"`
 	// AtLimit says that there are as many connections as there may be, and that more
@@ -40,18 +40,18 @@ type State struct {
 	// process: that of HTTP/3 and UDP has to wait for its last connection.
 	Holds bool `json:"holds_address,omitempty"`
 	// SelfSigned are the hosts whose clients get a self-signed certificate,
-	// which browsers refuse; "*" stands for all.
+	// which browsers reject; "*" means all.
 	SelfSigned []string `json:"self_signed,omitempty"`
 }
 
-// standing is what a change leaves behind for States, so that States never waits
-// for a change. It is not changed.
+// standing is what a change leaves for States, so that States never waits for a
+// change. It is immutable.
 type standing struct {
 	open    []*listener
 	waiting []State
 }
 
-// publishLocked shows how things stand when a change has ended.
+// publishLocked publishes the states at the end of a change.
 func (s *Set) publishLocked() {
 	now := &standing{open: slices.Collect(maps.Values(s.mu.open))}
 	for _, waiting := range s.mu.waiting {
@@ -61,7 +61,8 @@ func (s *Set) publishLocked() {
 	s.changed()
 }
 
-// States returns how the ports stand that listen, wait or drain, in no order.
+// States returns the states of the ports that listen, wait or drain, in no
+// order.
 func (s *Set) States() []State {
 	now := s.standing.Load()
 	out := slices.Clone(now.waiting)
@@ -104,7 +105,7 @@ func waitingState(port *plan.Port, err error, before *State) *State {
 		s.State, s.Reason = "error", err.Error()
 	}
 	if before != nil && before.Reason == s.Reason {
-		s.Since, s.Hint = before.Since, before.Hint // to find out who has an address takes its time
+		s.Since, s.Hint = before.Since, before.Hint // finding the process that has an address is slow
 		return s
 	}
 	s.Hint = help(err, port)

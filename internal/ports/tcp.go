@@ -56,8 +56,8 @@ func (t *tcpSocket) accept(nc net.Conn, waited bool) listen.Conn {
 	port := t.of.viewIn(t.set.current.Load()).on
 	counter := t.of.counter.Load()
 	if waited && port.Stream() == nil && netconn.HasLeft(nc) {
-		// Its client gave up while it stood in the queue. To take its request to a
-		// server would keep those waiting who are still there.
+		// Its client closed the connection in the queue. Sending its request to a
+		// server would delay clients that are still waiting.
 		counter.Refused(metrics.RefusedFull)
 		nc.Close()
 		return nil
@@ -71,11 +71,11 @@ func (t *tcpSocket) accept(nc net.Conn, waited bool) listen.Conn {
 	return &counted{t.fronts.Conn(nc, port, t.set.serials.Add(1), counter), counter}
 }
 
-// setPlan has clients taken when they have said something, unless the server of a TCP
-// proxy may have to speak first.
+// setPlan accepts clients when they have sent something, unless the server of a TCP
+// proxy may have to send first.
 func (t *tcpSocket) setPlan(*plan.Plan) { t.DeferAccept(t.of.view.Load().on.Stream() == nil) }
 
-// drain closes the socket, which takes a moment, and lets the connections end.
+// drain closes the socket, which is immediate, and lets the connections end.
 func (t *tcpSocket) drain(within time.Duration) func() (int, bool) {
 	return func() (int, bool) { return t.Drain(within), false }
 }

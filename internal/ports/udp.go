@@ -29,7 +29,7 @@ func (s *Set) openUDP(l *listener, p *plan.Plan) (socket, error) {
 	return &udpSocket{udp.NewTable(conn, p.AtUDP(address).Proxy), l, make(chan struct{})}, nil
 }
 
-// openPackets opens a socket, or takes the inherited one.
+// openPackets opens a socket, or uses the inherited one.
 func (s *Set) openPackets(l *listener, p *plan.Plan) (*net.UDPConn, error) {
 	if f := s.takeSocket(l, p); f != nil {
 		return listen.InheritPackets(l.key.address, f)

@@ -79,7 +79,7 @@ type OpenError struct {
 	Err error
 }
 
-// Error tells the name, what went wrong, and what to do.
+// Error returns the name, what went wrong, and what to do.
 func (e *OpenError) Error() string { return fmt.Sprintf("port %s: %v; %s", e.Name, e.Err, e.Remedy) }
 
 // Unwrap returns what went wrong.
@@ -107,7 +107,8 @@ func Help(err error, address netip.AddrPort) string {
 	return helpWith(err, func() string { return listen.Owner(address) })
 }
 
-// helpWith is help for an address whose owner is asked for only when it matters.
+// helpWith returns help for an address whose owner is determined only when
+// needed.
 func helpWith(err error, owner func() string) string {
 	switch {
 	case errors.Is(err, syscall.EADDRINUSE):

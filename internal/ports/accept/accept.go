@@ -1,12 +1,12 @@
-// Package accept finds out what is spoken on a new connection, and hands it to the
-// front that speaks it: a header of the PROXY protocol is taken first, then TLS
-// shakes hands, or a client of HTTP/2 without TLS says so, or a name that is asked
-// for leads through a TCP proxy.
+// Package accept determines the protocol of a new connection, and passes it to the
+// front for that protocol: it reads a header of the PROXY protocol first, then
+// does the TLS handshake, or recognizes HTTP/2 without TLS, or forwards the
+// connection through a TCP proxy by its server name.
 //
-// accept.go is the way of a connection, handshake.go the handshake of TLS in its
-// turn, pass.go the name that a client of TLS asks for, yield.go the end of one that
-// makes room for another. It knows no sockets: who
-// accepts a connection hands it over with the port that it came to.
+// accept.go is the path of a connection, handshake.go the TLS handshake, pass.go the
+// server name that a TLS client requests, yield.go the end of a connection that is
+// closed to free capacity for another. The package knows no sockets: the caller
+// accepts a connection and passes it on with its port.
 package accept
 
 import (
@@ -33,15 +33,17 @@ import (
 type Options struct {
 	// Log is the application's log.
 	Log *slog.Logger
-	// Port returns the port that the socket belongs to at the moment. It is asked at
+	// Port returns the port that the socket currently belongs to. It is called for
 	// each request and never returns nil.
 	Port func() *exchange.Port
 	// Full reports whether connections wait for capacity; then clients that seem to have
 	// disconnected are not waited for.
 	Full func() bool
-	// Refused hears of clients whose requests were refused as they hold too much memory.
+	// Refused is called for clients whose requests were rejected because they hold too
+	// much memory.
 	Refused func(client netip.Prefix)
-	// Flooded hears of a client of HTTP/2 that was cut off for flooding.
+	// Flooded is called for a client of HTTP/2 that was disconnected for
+	// flooding.
 	Flooded func(h2.Flood)
 }
 
@@ -49,7 +51,7 @@ type Options struct {
 type Fronts struct {
 	plain  speaker // without TLS
 	secure speaker
-	turn   chan struct{} // room for running handshakes
+	turn   chan struct{} // limits concurrent handshakes
 }
 
 // speaker is what speaks HTTP on a connection once it is known how.
@@ -72,8 +74,8 @@ func newSpeaker(o *Options, scheme string, known *clients.Clients) speaker {
 	}
 }
 
-// Conn returns what serves a new connection to a port. Serials are unique; counter
-// hears of connections that end before anything is served on them.
+// Conn returns the handler of a new connection to a port. Serials are unique;
+// counter counts connections that end before anything is served on them.
 func (f *Fronts) Conn(nc net.Conn, port *plan.Port, serial uint64, counter *metrics.Port) listen.Conn {
 	header := port.Announced(nc)
 	switch {
@@ -99,12 +101,12 @@ type fresh struct {
 	tls     *tls.Config // nil on a port without TLS
 	to      *speaker
 	serial  uint64
-	turn    chan struct{} // room for running handshakes
+	turn    chan struct{} // limits concurrent handshakes
 	counter *metrics.Port
 	began   int64 // when the connection was accepted
 
 	nc    net.Conn // replaced, with mu held, by itself with other addresses
-	early []byte   // was read from nc to find out what the client asks for
+	early []byte   // was read from nc to find the requested server name
 
 	mu struct {
 		sync.Mutex
@@ -174,13 +176,13 @@ func (f *fresh) selectProtocol() listen.Conn {
 	case "h2":
 		return f.to.h2.NewConn(secure, f.serial)
 	case certs.ChallengeProtocol:
-		secure.Close() // the authority has seen what it wanted
+		secure.Close() // the certificate authority has its proof
 		return nil
 	}
 	return f.to.h1.NewConn(secure, f.serial)
 }
 
-// announce takes the PROXY header and reports whether it is one.
+// announce reads the PROXY header and reports whether it is valid.
 func (f *fresh) announce() bool {
 	tcp, ok := f.nc.(netconn.Stream)
 	if !ok {
@@ -209,8 +211,7 @@ func (f *fresh) Remote() netip.Addr {
 	return netip.Addr{}
 }
 
-// beginGrace is how long a connection that drains may take to say what is spoken
-// on it.
+// beginGrace is how long a draining connection may take to show its protocol.
 const beginGrace = time.Second
 
 // Drain makes the connection end soon.
@@ -226,7 +227,8 @@ func (f *fresh) Drain() {
 	time.AfterFunc(beginGrace, f.giveUp)
 }
 
-// Leave makes the connection end in its own time: a handshake takes as long as ever.
+// Leave makes the connection end without interruption: a handshake may take as long
+// as usual.
 func (f *fresh) Leave() {
 	f.mu.Lock()
 	f.mu.left = true

@@ -110,7 +110,7 @@ const (
 )
 
 // farewell ends our side and waits for the client's: unread bytes would make the
-// close a reset, which takes away what the client was told.
+// close a reset, which discards what was sent to the client.
 func (f *fresh) farewell() {
 	if tcp, ok := f.nc.(interface{ CloseWrite() error }); ok && tcp.CloseWrite() == nil {
 		io.CopyN(io.Discard, f.nc, farewellBytes)
@@ -118,7 +118,7 @@ func (f *fresh) farewell() {
 }
 
 // looksLikeHTTP reports whether the first bytes on a TLS port may be those of a
-// request without TLS: a method in capitals. No record of TLS begins with a
+// request without TLS: a method in capitals. No TLS record starts with a
 // letter.
 func looksLikeHTTP(b [5]byte) bool {
 	for i, c := range b {

@@ -12,10 +12,10 @@ import (
 // helloRoom is how much is read at first, in bytes: what browsers say fits in.
 const helloRoom = 2 << 10
 
-// pass reads what a client asks for and returns its connection through the TCP
-// proxy for that name; nil if there is none, and then the port itself serves the
-// client, from its first byte on. That is also for clients that ask for nothing,
-// say something that is no ClientHello, or take too long.
+// pass reads the requested server name and returns the connection through the
+// TCP proxy for that name, or nil if there is none; then the port itself serves
+// the client, from its first byte on. That also applies to clients that send no
+// server name, send something other than a ClientHello, or take too long.
 func (f *fresh) pass() listen.Conn {
 	if !netconn.Readable(f.nc, handshakeTime) {
 		return nil
@@ -32,9 +32,9 @@ func (f *fresh) pass() listen.Conn {
 	return proxy.NewConn(f.nc, early, name)
 }
 
-// readHello reads until it is clear what the client asks for, "" for nothing. What
-// was read stays in f.early. Memory is taken for what has come, not for what a
-// client says will.
+// readHello reads until the server name is known, "" for none. The bytes are kept
+// in f.early. Memory is allocated for bytes that have arrived, not for a length
+// that a client announces.
 func (f *fresh) readHello() string {
 	b := make([]byte, 0, helloRoom)
 	defer func() { f.early = b }()

@@ -73,8 +73,8 @@ type newer struct {
 // New returns the socket for a process of a generation.
 func New(d *netconn.Datagrams, generation byte) *Conn { return &Conn{Datagrams: d, own: generation} }
 
-// Relay returns a pair of sockets for datagrams from a new process to an old one: Leave
-// takes ours, and theirs is for Join in the new process. The caller closes both.
+// Relay returns a pair of sockets for datagrams from a new process to an old one: ours
+// is for Leave, theirs is for Join in the new process. The caller closes both.
 func Relay() (ours, theirs *os.File, err error) {
 	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
 	if err != nil {
@@ -165,7 +165,7 @@ func (c *Conn) handshakes() (ids [][]byte) {
 	return ids
 }
 
-// note remembers the ID of a datagram that begins a connection.
+// note remembers the ID of a datagram that starts a connection.
 func (c *Conn) note(id []byte) {
 	if len(id) == 0 {
 		return
@@ -255,8 +255,8 @@ func (o *older) has(id []byte, generation byte, known bool, own byte) bool {
 }
 
 // relay sends a datagram to the older process, behind its source and control messages.
-// One that finds no room is lost, which QUIC can bear. The error says that the process
-// has ended.
+// A datagram for a full socket is lost, which QUIC tolerates. The error means that the
+// process has ended.
 func (o *older) relay(m *ipv4.Message) error {
 	from, ok := m.Addr.(*net.UDPAddr)
 	if !ok || m.N+m.NN > maxFrame-64 {

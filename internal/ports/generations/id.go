@@ -64,8 +64,8 @@ func checksum(b []byte) (sum byte) {
 }
 
 // destination returns the destination connection ID of a datagram, and whether it can
-// begin a connection: an Initial or a 0-RTT packet, whose ID may be the client's choice
-// (RFC 9000, section 17.2). The ID is nil for what is no packet of QUIC.
+// start a connection: an Initial or a 0-RTT packet, whose ID may be the client's choice
+// (RFC 9000, section 17.2). The ID is nil if the datagram is not a QUIC packet.
 func destination(b []byte) (id []byte, begins bool) {
 	switch {
 	case len(b) == 0:

@@ -27,10 +27,10 @@ var ErrMore = errors.New("the ClientHello has not come whole")
 // ErrInvalid is what Parse returns of bytes that are no ClientHello.
 var ErrInvalid = errors.New("no ClientHello")
 
-// Parse returns the name that a ClientHello asks for, in lower case; "" if it asks
-// for none. data begins with the first byte of the connection. With ErrMore come
-// how many more bytes it takes at least, so that a message in small pieces is not
-// looked at for each of them.
+// Parse returns the server name in a ClientHello, in lower case; "" if there is
+// none. data starts with the first byte of the connection. With ErrMore it returns
+// the minimum number of further bytes that it needs, so that a message in small
+// pieces is not parsed again for each of them.
 func Parse(data []byte) (name string, more int, err error) {
 	message, more, err := message(data)
 	if err != nil {
@@ -70,8 +70,8 @@ const (
 	nameTypeHostName = 0
 )
 
-// message returns the first handshake message, out of as many records as it
-// takes.
+// message returns the first handshake message, from as many records as
+// necessary.
 func message(data []byte) (joined []byte, more int, err error) {
 	var copied bool
 	for rest := data; ; {
@@ -103,8 +103,8 @@ func message(data []byte) (joined []byte, more int, err error) {
 	}
 }
 
-// record returns what has come of the content of the record that begins b, and
-// the length of the whole record with its head.
+// record returns the part that has arrived of the content of the record at the
+// start of b, and the length of the whole record with its header.
 func record(b []byte) (content []byte, length int, err error) {
 	if len(b) > 0 && b[0] != recordHandshake || len(b) > 1 && b[1] != 3 {
 		return nil, 0, ErrInvalid

@@ -1,7 +1,7 @@
 package hello
 
-// reader takes fields off the front of a message. Once one is not there it is not
-// ok any more, and gives nothing.
+// reader reads fields from the front of a message. Once one is missing, ok is
+// false and all further reads return nothing.
 type reader struct {
 	b  []byte
 	ok bool

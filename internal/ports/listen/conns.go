@@ -56,7 +56,7 @@ func (c *conns) init(address netip.AddrPort, share *Share, log *slog.Logger) {
 // Address returns what the socket is bound to.
 func (c *conns) Address() netip.AddrPort { return c.address }
 
-// Accepted returns how many connections were taken.
+// Accepted returns how many connections were accepted.
 func (c *conns) Accepted() uint64 { return c.accepted.Load() }
 
 // Len returns how many connections are open.
@@ -73,7 +73,7 @@ func (c *conns) Draining() bool {
 	return c.mu.draining
 }
 
-// Renew makes the open connections end soon; new ones are taken as before.
+// Renew makes the open connections end soon; new ones are accepted as before.
 func (c *conns) Renew() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -179,8 +179,8 @@ func (c *conns) await(late <-chan time.Time, over func() bool) bool {
 	}
 }
 
-// Cut ends the open connections at once, and returns how many there were. The socket
-// takes new ones as before.
+// Cut closes the open connections at once, and returns how many there were. The
+// socket accepts new ones as before.
 func (c *conns) Cut() int {
 	all := c.all()
 	for _, conn := range all {

@@ -63,13 +63,14 @@ func share(l syscall.Conn, yes bool) {
 	})
 }
 
-// deferTime is how long the system keeps a client that says nothing from us, in
-// seconds; it takes 1 for the time until it sends its part of the handshake again.
+// deferTime is how long the system withholds a silent client, in seconds; it
+// treats 1 as the time until it sends its part of the handshake again.
 const deferTime = 1
 
-// DeferAccept sets whether clients are taken only when they have said something, or
-// have closed their side: for what is spoken so that the client begins. One that says
-// nothing comes after a second. Where the system knows no such thing, all come at once.
+// DeferAccept sets whether clients are accepted only when they have sent something, or
+// have closed their side. It is for protocols in which the client sends first. A silent
+// client is accepted after a second. On a system without this option, all are accepted
+// at once.
 func (s *Socket) DeferAccept(yes bool) {
 	if s.deferred.Swap(yes) != yes {
 		s.setDeferred(yes)
@@ -104,8 +105,8 @@ func (s *Socket) isDeferred() (yes bool) {
 	return yes
 }
 
-// emptyQueue ends the accept loop when it has taken every client that waits in
-// the system's queue: to close a listening socket resets those.
+// emptyQueue ends the accept loop when it has accepted all clients in the
+// system's queue: closing a listening socket resets those.
 func (s *Socket) emptyQueue() {
 	s.setDeferred(false)
 	s.hide()
@@ -147,9 +148,9 @@ func (s *Socket) hide() {
 	})
 }
 
-// dropSYN returns a filter that drops packets which begin a handshake. What ends
-// one passes: that client believes in its connection already. A filter of a TCP
-// socket sees packets from the TCP header on.
+// dropSYN returns a filter that drops packets which start a handshake. The last
+// packet of a handshake passes: for that client the connection is already
+// established. A filter of a TCP socket sees packets from the TCP header on.
 func dropSYN() []unix.SockFilter {
 	const (
 		flags = 13 // offset of the flags in the TCP header

@@ -22,11 +22,11 @@ func (s *Socket) isDeferred() bool { return false }
 // hasHandshakes reports false: clients come when their handshake is over.
 func hasHandshakes(uint16) bool { return false }
 
-// hasQueue reports false: this system is not asked.
+// hasQueue reports false: this system cannot be queried.
 func (s *Socket) hasQueue() bool { return false }
 
-// emptyQueue lets the accept loop take the clients that wait in the system's
-// queue before the socket is closed.
+// emptyQueue lets the accept loop accept the clients in the system's queue
+// before the socket is closed.
 func (s *Socket) emptyQueue() {
 	s.file.SetDeadline(time.Now().Add(queueTime))
 	s.accepting.Wait()

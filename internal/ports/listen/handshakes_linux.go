@@ -8,8 +8,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// hasHandshakes reports whether there are clients of a port whom the system has
-// answered, but not let in yet. It is false where the system does not tell.
+// hasHandshakes reports whether a port has clients whose handshake the system
+// has answered, but that have not completed it. It is false if the system does
+// not report that.
 func hasHandshakes(port uint16) bool {
 	return hasHandshakesOf(unix.AF_INET, port) || hasHandshakesOf(unix.AF_INET6, port)
 }
@@ -17,8 +18,8 @@ func hasHandshakes(port uint16) bool {
 // tableTime bounds the wait for the system's table of sockets.
 const tableTime = time.Second
 
-// hasHandshakesOf is hasHandshakes for a family of addresses. It asks for what ss(8)
-// calls syn-recv (see sock_diag(7)).
+// hasHandshakesOf is hasHandshakes for an address family. It queries the sockets
+// that ss(8) calls syn-recv (see sock_diag(7)).
 func hasHandshakesOf(family uint8, port uint16) bool {
 	fd, err := unix.Socket(unix.AF_NETLINK, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, unix.NETLINK_SOCK_DIAG)
 	if err != nil {
@@ -37,12 +38,12 @@ func hasHandshakesOf(family uint8, port uint16) bool {
 	if err != nil {
 		return false
 	}
-	// A table without any begins with its end.
+	// A table without any starts with its end.
 	messages, err := syscall.ParseNetlinkMessage(b[:n])
 	return err == nil && len(messages) > 0 && messages[0].Header.Type == unix.SOCK_DIAG_BY_FAMILY
 }
 
-// askHandshakes returns the message that asks: a struct nlmsghdr and a struct
+// askHandshakes returns the request: a struct nlmsghdr and a struct
 // inet_diag_req_v2.
 func askHandshakes(family uint8, port uint16) []byte {
 	const (

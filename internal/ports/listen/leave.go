@@ -17,7 +17,8 @@ import (
 // idle timeout is over.
 type leaver interface{ Leave() }
 
-// Leave tells a connection that another process serves its clients from now on.
+// Leave notifies a connection that another process serves its clients from now
+// on.
 func Leave(c Conn) {
 	if l, ok := c.(leaver); ok {
 		l.Leave()
@@ -26,7 +27,8 @@ func Leave(c Conn) {
 	c.Drain()
 }
 
-// leaveLocked tells the open connections, and those that are still being accepted.
+// leaveLocked notifies the open connections, and those that are still being
+// accepted.
 func (c *conns) leaveLocked() {
 	c.mu.draining, c.mu.left = true, true
 	for conn := range c.mu.open {
@@ -63,10 +65,10 @@ func (s *Socket) File() (*os.File, error) {
 	return nil, errors.ErrUnsupported
 }
 
-// Leave leaves the socket to another process that has it, too: this one accepts no more
-// connections and tells those that are open to end in their own time. Nothing is changed
-// about the socket: its options, its address and the queue of clients are shared with
-// the other process. It returns when no connection is being accepted. Rejoin reverts it.
+// Leave leaves the socket to another process that shares it: this one accepts no more
+// connections and drains the open ones without interruption. Nothing about the socket
+// changes: its options, its address and the queue of clients are shared with the other
+// process. It returns when no connection is being accepted. Rejoin reverts it.
 func (s *Socket) Leave() {
 	s.mu.Lock()
 	s.leaveLocked()
@@ -76,7 +78,8 @@ func (s *Socket) Leave() {
 	s.accepting.Wait()
 }
 
-// Rejoin accepts connections again after Leave. Those that were told to end do so.
+// Rejoin accepts connections again after Leave. Connections that are draining end
+// nevertheless.
 func (s *Socket) Rejoin(accept Accept) {
 	s.mu.Lock()
 	s.mu.draining, s.mu.left = false, false
@@ -127,10 +130,10 @@ func InheritPackets(address netip.AddrPort, f *os.File) (*net.UDPConn, error) {
 // File returns a duplicate of the socket, for another process.
 func (q *QUIC) File() (*os.File, error) { return q.udp.File() }
 
-// Leave leaves the socket to another process that has it, too: that reads it, and sends
-// what is for connections of this process by the relay, whose other end it has. New
-// connections are the other process's, except those whose handshake is under way. Those
-// that are open are told to end. Rejoin reverts it.
+// Leave leaves the socket to another process that shares it: that process reads it, and
+// sends datagrams for connections of this process through the relay, whose other end it
+// has. New connections go to the other process, except those whose handshake is in
+// progress. Open ones drain. Rejoin reverts it.
 func (q *QUIC) Leave(relay *os.File) error {
 	q.mu.Lock()
 	q.leaveLocked()
@@ -138,7 +141,7 @@ func (q *QUIC) Leave(relay *os.File) error {
 	return q.shared.Leave(relay)
 }
 
-// Rejoin reads the socket and takes connections again.
+// Rejoin reads the socket and accepts connections again.
 func (q *QUIC) Rejoin() {
 	q.mu.Lock()
 	q.mu.draining, q.mu.left = false, false

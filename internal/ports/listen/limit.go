@@ -30,13 +30,13 @@ type Share struct {
 	max     int // connections of this share; 0 is no bound of its own
 	reserve int
 	open    int
-	of      *conns // the socket; nil for one whose connections never make room
+	of      *conns // the socket; nil if its connections are never closed for others
 }
 
-// NewShare returns the share of another socket, with no bound of its own and no
-// reserve before Divide. told, which may be nil, hears when there is no room in it
-// for a connection that wants to come, and when there is again. It must not call the
-// limit.
+// NewShare returns the share of another socket, with no limit of its own and no
+// reserve before Divide. told, which may be nil, is called when the share is
+// exhausted and a connection waits, and when it is no longer exhausted. It must not
+// call the limit.
 func (l *Limit) NewShare(told func(full bool)) *Share {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -83,7 +83,7 @@ func beyond(s *Share) int {
 // its bound.
 const easing = 16
 
-// newsLocked lets those look again who wait for room.
+// newsLocked wakes up those that wait for capacity.
 func (l *Limit) newsLocked() {
 	for s := range l.mu.shares {
 		if s.full.Load() && s.freeLocked() > s.boundLocked()/easing {
@@ -103,11 +103,11 @@ func (s *Share) turn(full bool) {
 	}
 }
 
-// Full reports whether there was no room for a connection a moment ago: it waits, was
-// refused, or another one was closed for it.
+// Full reports whether there was no capacity for a connection a moment ago: it waits,
+// was refused, or another one was closed for it.
 func (s *Share) Full() bool { return s.full.Load() }
 
-// freeLocked returns for how many connections more there is room.
+// freeLocked returns how many more connections are allowed.
 func (s *Share) freeLocked() int {
 	l, free := s.limit, math.MaxInt
 	if l.mu.total > 0 {
@@ -129,8 +129,8 @@ func (s *Share) boundLocked() int {
 	return bound
 }
 
-// room reports whether there is room for a connection. If not, it returns what is
-// closed when there may be.
+// room reports whether another connection is allowed. If not, it returns a
+// channel that is closed when one may be.
 func (s *Share) room() (news <-chan struct{}, ok bool) {
 	l := s.limit
 	l.mu.Lock()
@@ -145,7 +145,7 @@ func (s *Share) room() (news <-chan struct{}, ok bool) {
 	return l.mu.news, false
 }
 
-// add counts a connection, whether there is room or not.
+// add counts a connection, within the limit or not.
 func (s *Share) add() {
 	l := s.limit
 	l.mu.Lock()
@@ -176,8 +176,7 @@ func (s *Share) recheck() {
 	s.limit.newsLocked()
 }
 
-// Leave takes the share of a socket that has closed out of the limit. To do that again
-// does no harm.
+// Leave removes the share of a closed socket from the limit. It may be called again.
 func (s *Share) Leave() {
 	l := s.limit
 	l.mu.Lock()

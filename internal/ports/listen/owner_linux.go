@@ -14,9 +14,10 @@ import (
 	"strings"
 )
 
-// Owner returns who listens on an address or on one that overlaps with it: a process,
-// such as "nginx (pid 812)", or, since the system tells the processes of other users
-// to root only, "a process of user www-data". It is "" when that cannot be found out.
+// Owner returns the process that listens on an address or on one that overlaps with
+// it, such as "nginx (pid 812)", or, since the system shows the processes of other
+// users to root only, "a process of user www-data". It is "" when that cannot be
+// found out.
 func Owner(address netip.AddrPort) string { return owner(address, listening, "tcp") }
 
 // PacketsOwner is Owner for datagrams.
@@ -64,8 +65,8 @@ func userName(uid string) string {
 	return "the user with number " + uid
 }
 
-// process returns a process that has one of the sockets open and whose files we may
-// see. Sockets of our own are taken out of inodes.
+// process returns a process that has one of the sockets open and whose files are
+// visible. Sockets of this process are removed from inodes.
 func process(inodes map[string]string) string {
 	fds, err := filepath.Glob("/proc/[0-9]*/fd/*")
 	if err != nil {

@@ -23,20 +23,20 @@ const handshakeLook = 100 * time.Millisecond
 // the time, which goes on while the process does not.
 const handshakeLooks = 20
 
-// queue is what an accept loop remembers while it takes the clients that wait in
-// the system's queue of a socket that is being closed.
+// queue is the state of an accept loop while it accepts the clients in the
+// system's queue of a socket that is being closed.
 type queue struct {
 	looks      int
 	handshakes int    // looks while there were handshakes
 	missed     int    // looks that came too late for clients who were there
-	before     uint64 // accepted when the last look but the first began
+	before     uint64 // accepted at the last check but the first start
 }
 
 // goesOn decides after an error of accept whether the queue may have more connections.
 func (q *queue) goesOn(s *Socket, err error) bool {
 	late := errors.Is(err, os.ErrDeadlineExceeded)
 	if q.looks++; q.looks < queueLooks && !late {
-		time.Sleep(queueTime) // no descriptor, say: connections that end give theirs back
+		time.Sleep(queueTime) // for example no descriptor: connections that end release theirs
 		return true
 	}
 	if q.looks == 1 {

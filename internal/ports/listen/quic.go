@@ -23,9 +23,9 @@ import (
 // QUIC is an open socket for connections of QUIC. Like a Socket it knows its
 // address and nothing of the configuration.
 //
-// All its connections go through one socket, so its address is free again only
-// when the last of them has ended. A change that wants the address back meanwhile
-// takes the socket back: Resume.
+// All its connections use one socket, so its address is free again only when the
+// last of them has ended. A change that needs the address again meanwhile reopens
+// the socket: Resume.
 type QUIC struct {
 	conns
 	// constant
@@ -38,7 +38,7 @@ type QUIC struct {
 
 	accepting sync.WaitGroup
 	shaking   atomic.Int64 // handshakes under way
-	said      atomic.Int64 // when the log was told last of a datagram that was lost
+	said      atomic.Int64 // time of the last log line about a lost datagram
 
 	// guarded by conns.mu
 	listener *quic.Listener // nil before Serve
@@ -48,13 +48,13 @@ type QUIC struct {
 	ended    bool     // end was called
 }
 
-// QUICSettings are what a connection gets when it begins.
+// QUICSettings are the settings of a new connection.
 type QUICSettings struct {
 	// TLS returns how TLS is spoken at the moment.
 	TLS func() (*tls.Config, error)
 	// Config returns how QUIC is spoken at the moment.
 	Config func() *quic.Config
-	// Full hears of a connection that was one too many, Failed of one whose
+	// Full is called for a connection over the limit, Failed for one whose
 	// handshake failed.
 	Full, Failed func()
 	// Banned reports whether connections of a client are rejected, after it has proven its
@@ -62,9 +62,9 @@ type QUICSettings struct {
 	// Nil rejects none.
 	Banned func(net.Addr) bool
 	Reject func()
-	// Lost hears of a datagram that the system did not send (netconn.SendDatagram), or
-	// of a read that failed (netconn.ReceiveDatagram). Several goroutines may call it at
-	// once; nil counts nothing.
+	// Lost counts datagrams that the system did not send (netconn.SendDatagram), and
+	// reads that failed (netconn.ReceiveDatagram). Concurrent calls are allowed; nil
+	// counts nothing.
 	Lost func(op string)
 	// Keys are those of the process; nil makes some that only this socket knows.
 	Keys *QUICKeys
@@ -138,8 +138,8 @@ func newQUIC(address netip.AddrPort, udp *net.UDPConn, share *Share, settings QU
 	return q, nil
 }
 
-// failed hears of datagrams that the system does not send or read. The log is told of the
-// first in a minute.
+// failed handles datagrams that the system does not send or read. It logs the first in a
+// minute.
 func (q *QUIC) failed(op string, err error) {
 	if q.settings.Lost != nil {
 		q.settings.Lost(op)
@@ -155,11 +155,11 @@ func (q *QUIC) failed(op string, err error) {
 // Conn returns the socket, for others to be opened beside it.
 func (q *QUIC) Conn() *net.UDPConn { return q.udp }
 
-// Bound returns the address the system gave, which differs where the port number
-// was left open.
+// Bound returns the address that the system assigned, which differs if the port
+// number was left open.
 func (q *QUIC) Bound() netip.AddrPort { return q.udp.LocalAddr().(*net.UDPAddr).AddrPort() }
 
-// Serve begins to take connections, in the background.
+// Serve starts to accept connections, in the background.
 func (q *QUIC) Serve(accept AcceptQUIC) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -199,7 +199,7 @@ func (q *QUIC) listenLocked() error {
 	return nil
 }
 
-// loop takes connections until the listener is closed.
+// loop accepts connections until the listener is closed.
 func (q *QUIC) loop(l *quic.Listener) {
 	for {
 		qc, err := l.Accept(context.Background())
@@ -244,7 +244,7 @@ func (s *shake) end(failed bool) {
 	})
 }
 
-// Why a connection is not taken.
+// Why a connection is not accepted.
 var (
 	errDraining = errors.New("the socket is being closed")
 	errFull     = errors.New("there are too many connections")
@@ -256,13 +256,13 @@ func (q *QUIC) verifies(client net.Addr) bool {
 	return q.shaking.Load() >= verifyFrom || q.settings.Banned != nil && q.settings.Banned(client)
 }
 
-// admit decides whether a connection may begin.
+// admit decides whether to accept a connection.
 func (q *QUIC) admit(ctx context.Context, client *quic.ClientInfo) (context.Context, error) {
 	switch {
 	case client.AddrVerified && q.settings.Banned != nil && q.settings.Banned(client.RemoteAddr):
 		q.settings.Reject()
 		return nil, errBanned
-	case q.Draining() && !q.hasLeft(): // by a relay come those alone that began here
+	case q.Draining() && !q.hasLeft(): // through a relay arrive only those that started here
 		return nil, errDraining
 	case q.shaking.Load() >= maxHandshakes, !q.room():
 		q.settings.Full()
@@ -275,8 +275,8 @@ func (q *QUIC) admit(ctx context.Context, client *quic.ClientInfo) (context.Cont
 	return context.WithValue(ctx, shakeKey{}, s), nil
 }
 
-// room reports whether there is room for a connection. One that closes to make it may
-// be open for a moment still.
+// room reports whether another connection is allowed. One that is closed for it may
+// be open for another moment.
 func (q *QUIC) room() bool {
 	_, room := q.share.room()
 	return room || q.crowd.makeRoom(q.share)
@@ -295,10 +295,10 @@ func (q *QUIC) Close() {
 	q.end()
 }
 
-// Drain takes no new connections, but those whose handshake is under way, and tells
-// the open ones to end. What it returns waits until all have, or cuts them when the
-// time is over, and closes the socket: it returns how many connections were cut, and
-// whether Resume has called it off.
+// Drain accepts no new connections, except those whose handshake is in progress, and
+// drains the open ones. The function that it returns waits until all have ended, or
+// cuts them at the deadline, and closes the socket: it returns how many connections
+// were cut, and whether Resume has cancelled it.
 func (q *QUIC) Drain(within time.Duration) (wait func() (cut int, resumed bool)) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -324,8 +324,7 @@ func (q *QUIC) Drain(within time.Duration) (wait func() (cut int, resumed bool))
 	}
 }
 
-// Resume takes a socket back into use that drains. It reports false if it is too
-// late for that.
+// Resume reopens a draining socket. It reports false if it is too late for that.
 func (q *QUIC) Resume() bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -2,14 +2,15 @@
 // address and nothing of the configuration: what is spoken on it is decided by
 // who is handed its connections.
 //
-// Open binds an address; Serve takes connections; Drain closes the socket and
-// lets its connections end. A socket that runs out of file descriptors goes on
-// with the connections it has, says so, and takes new ones when there is room.
+// Open binds an address; Serve accepts connections; Drain closes the socket
+// and lets its connections end. A socket that runs out of file descriptors
+// continues with its connections, logs that, and accepts new ones when
+// descriptors are available.
 //
-// socket.go holds sockets of TCP, queue.go what becomes of clients that still wait
-// when one closes, quic.go those of QUIC, conns.go the connections of either, limit.go
-// how many there may be, packets.go the UDP sockets under QUIC and under UDP proxies,
-// and trouble.go what is told of errors.
+// socket.go contains TCP sockets, queue.go the handling of clients in the system's
+// queue when one closes, quic.go QUIC sockets, conns.go the connections of either,
+// limit.go their limits, packets.go the UDP sockets under QUIC and under UDP proxies,
+// and trouble.go the log of errors.
 package listen
 
 import (
@@ -27,10 +28,10 @@ import (
 	"headgate/internal/netconn"
 )
 
-// Accept makes a Conn of an accepted connection. It must not wait. Nil means
-// that the connection was refused and closed. waited says that it may have stood in
-// the system's queue while there was no room for it, and that its client may have
-// left since.
+// Accept makes a Conn of an accepted connection. It must not wait. Nil means that
+// the connection was refused and closed. waited means that it may have been in the
+// system's queue while the limit was reached, and that its client may have left
+// since.
 type Accept func(nc net.Conn, waited bool) Conn
 
 // Socket is an open listening socket for connections of TCP.
@@ -38,17 +39,17 @@ type Socket struct {
 	conns
 	file netconn.Listening
 
-	deferred  atomic.Bool // clients that say nothing yet are not taken
+	deferred  atomic.Bool // silent clients are not accepted
 	accepting sync.WaitGroup
-	before    atomic.Uint64 // accepted when the socket began to drain
+	before    atomic.Uint64 // accepted before the socket started to drain
 	hasty     atomic.Bool   // it closes at once, and waits for no handshakes
 	released  chan struct{} // closed when the address is free again
 	serving   atomic.Bool
 }
 
-// Open binds an address and lets clients queue. 0.0.0.0 stands for all IPv4
-// addresses, [::] for all of both families. The error wraps that of the system:
-// errors.Is(err, syscall.EADDRINUSE) tells a busy address.
+// Open binds an address and lets clients queue. 0.0.0.0 means all IPv4
+// addresses, [::] all of both families. The error wraps that of the system:
+// errors.Is(err, syscall.EADDRINUSE) identifies an address in use.
 //
 // beside are sockets of this process that overlap with the address and will be closed
 // soon, such as 127.0.0.1:80 for 0.0.0.0:80. The system refuses that unless both sides
@@ -88,7 +89,7 @@ func open(address netip.AddrPort, beside []syscall.Conn, share *Share, log *slog
 	return s, nil
 }
 
-// bind binds an address, beside others that allow it for as long as that takes.
+// bind binds an address, together with others that allow it for that time.
 func bind(address netip.AddrPort, beside []syscall.Conn) (*net.TCPListener, error) {
 	shared := len(beside) > 0
 	for _, l := range beside {
@@ -101,7 +102,8 @@ func bind(address netip.AddrPort, beside []syscall.Conn) (*net.TCPListener, erro
 			return control(raw, shared)
 		},
 	}
-	// Multipath sockets, Go's default, take fewer options: no packet filter.
+	// Multipath sockets, Go's default, support fewer options: no packet
+	// filter.
 	lc.SetMultipathTCP(false)
 	l, err := lc.Listen(context.Background(), network(address), address.String())
 	if err != nil {
@@ -113,8 +115,8 @@ func bind(address netip.AddrPort, beside []syscall.Conn) (*net.TCPListener, erro
 	return l.(*net.TCPListener), nil
 }
 
-// network returns what Listen has to be asked for: an IPv4 address is not to
-// take IPv6, and [::] takes both.
+// network returns the network for Listen: an IPv4 address must not accept
+// IPv6, and [::] accepts both.
 func network(address netip.AddrPort) string {
 	switch addr := address.Addr(); {
 	case addr.Is4():
@@ -134,26 +136,26 @@ func cause(err error) error {
 	return err
 }
 
-// Bound returns the address the system gave, which differs where the port
-// number was left open.
+// Bound returns the address that the system assigned, which differs if the
+// port number was left open.
 func (s *Socket) Bound() netip.AddrPort { return s.file.Addr().(*net.TCPAddr).AddrPort() }
 
-// Serve begins to take connections, in the background.
+// Serve starts to accept connections, in the background.
 func (s *Socket) Serve(accept Accept) {
 	s.serving.Store(true)
 	s.accepting.Go(func() { s.loop(accept) })
 }
 
-// queueCheck is for how long after there was no room connections are taken for ones
-// that have waited.
+// queueCheck is the time after the limit was reached in which connections count as
+// ones that have waited.
 const queueCheck = time.Second
 
-// loop takes connections until the socket is closed.
+// loop accepts connections until the socket is closed.
 func (s *Socket) loop(accept Accept) {
 	var trouble trouble
 	var queue queue
 	var crowd crowd
-	var crowded time.Time // when there was no room last
+	var crowded time.Time // when the limit was last reached
 	for {
 		if s.awaitRoom(&crowd) {
 			crowded = time.Now()
@@ -182,8 +184,8 @@ func (s *Socket) loop(accept Accept) {
 	}
 }
 
-// awaitRoom waits until there may be another connection, and reports whether it had
-// to. A socket that drains empties its queue, room or not.
+// awaitRoom waits until another connection is allowed, and reports whether it had
+// to. A draining socket empties its queue even over the limit.
 func (s *Socket) awaitRoom(crowd *crowd) (waited bool) {
 	for {
 		news, ok := s.share.room()
@@ -196,16 +198,16 @@ func (s *Socket) awaitRoom(crowd *crowd) (waited bool) {
 }
 
 // Released is closed when the address is free for another socket: soon after
-// Drain or Close begins, long before the last connection has ended.
+// Drain or Close starts, long before the last connection has ended.
 func (s *Socket) Released() <-chan struct{} { return s.released }
 
 // Close closes a socket that was opened and never served, or together with all
 // its connections. To close again does no harm.
 func (s *Socket) Close() { s.Drain(0) }
 
-// Drain closes the socket and tells its connections to end. It returns when all
-// have, or cuts them when the time is over. Clients that wait in the system's
-// queue are served too. It returns how many connections were cut.
+// Drain closes the socket and drains its connections. It returns when all have
+// ended, or cuts them at the deadline. Clients in the system's queue are served
+// too. It returns how many connections were cut.
 func (s *Socket) Drain(within time.Duration) (cut int) {
 	s.stop(within <= 0)
 	late := time.NewTimer(within)
@@ -219,8 +221,8 @@ func (s *Socket) Drain(within time.Duration) (cut int) {
 	return cut
 }
 
-// stop tells the open connections, empties the queue and closes the socket. Only the
-// first call does. A hasty one does not wait for clients that have said nothing yet.
+// stop notifies the open connections, empties the queue and closes the socket. Only
+// the first call has an effect. A hasty one does not wait for silent clients.
 func (s *Socket) stop(hasty bool) {
 	if hasty {
 		s.hasty.Store(true)

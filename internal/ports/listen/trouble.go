@@ -34,7 +34,7 @@ func (t *trouble) note(s *Socket, err error) {
 	time.Sleep(t.rest)
 }
 
-// over notes that a connection was taken.
+// over records that a connection was accepted.
 func (t *trouble) over() { t.rest = 0 }
 
 // explain returns the message for an error of accept, and what an operator can do.

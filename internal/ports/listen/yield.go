@@ -23,19 +23,19 @@ type Yielder interface {
 	Yield(since int64) bool
 }
 
-// settleTime is how long a connection is idle at least before it has to make room:
-// the request of a new one may be on its way.
+// settleTime is the minimum idle time of a connection before it can be closed for
+// another: the request of a new one may be on its way.
 const settleTime = int64(50 * time.Millisecond)
 
-// staleTime is how long it is believed which connections have to go first.
+// staleTime is how long the list of connections to close first remains valid.
 const staleTime = int64(time.Second)
 
 // retryYield is how soon a connection that waits for capacity looks again for an idle one
 // to close.
 const retryYield = 50 * time.Millisecond
 
-// crowd is what an accept loop remembers of the connections that make room for others.
-// Its zero value remembers nothing.
+// crowd is the list that an accept loop keeps of the connections that are closed for
+// others. Its zero value is empty.
 type crowd struct {
 	list   []idler // the first to go is the first
 	looked int64   // when the list was made
@@ -53,17 +53,17 @@ type idler struct {
 	since  int64
 }
 
-// forget lets go of what is believed no longer.
+// forget discards an outdated list.
 func (c *crowd) forget() {
 	if c.list != nil && clock.Now()-c.looked > staleTime {
 		c.list = nil
 	}
 }
 
-// makeRoom closes one connection for another that has no room in share, and reports
-// whether it found one: the client with the most idle connections loses the one that
-// has been idle for the longest time. A connection with a request under way is never
-// closed.
+// makeRoom closes one connection for another that exceeds the limit of share, and
+// reports whether it found one: of the client with the most idle connections, the
+// one that has been idle for the longest time. A connection with a request in
+// progress is never closed.
 func (c *crowd) makeRoom(share *Share) bool {
 	now := clock.Now()
 	if len(c.list) == 0 || now-c.looked > staleTime {
@@ -87,9 +87,9 @@ func (c *crowd) makeRoom(share *Share) bool {
 	return false
 }
 
-// idlers returns the connections that can make room for one of the share: those of its
-// own socket where that has a bound of its own, else those of all that have more than
-// their reserve.
+// idlers returns the connections that can be closed for one of the share: those of its
+// own socket if that has a limit of its own, otherwise those of all sockets with more
+// than their reserve.
 func (s *Share) idlers() (all []idler) {
 	for _, c := range s.crowded() {
 		for _, conn := range c.all() {
@@ -105,7 +105,8 @@ func (s *Share) idlers() (all []idler) {
 	return all
 }
 
-// crowded returns the sockets whose connections take the room that the share lacks.
+// crowded returns the sockets whose connections use the capacity that the share
+// lacks.
 func (s *Share) crowded() (all []*conns) {
 	l := s.limit
 	l.mu.Lock()
@@ -141,8 +142,8 @@ func clientOf(a netip.Addr) netip.Prefix {
 	return p
 }
 
-// firstToGo returns those that have to make room first, in their order: an eighth, so
-// that not all are looked at for each that comes.
+// firstToGo returns the connections to close first, in order: an eighth, so that not
+// all are examined for each new connection.
 func firstToGo(all []idler) []idler {
 	if len(all) == 0 {
 		return nil
@@ -206,8 +207,8 @@ func (c *lockedCrowd) makeRoom(share *Share) bool {
 	return c.crowd.makeRoom(share)
 }
 
-// awaitYield has a connection closed, and waits until there may be room. When it has to
-// be called again, the next one is closed, if one is idle by then.
+// awaitYield closes a connection, and waits until another may be allowed. If it has to
+// be called again, it closes the next one that is idle by then.
 func (s *Socket) awaitYield(crowd *crowd, news <-chan struct{}) {
 	crowd.makeRoom(s.share)
 	retry := time.NewTimer(retryYield)

@@ -47,7 +47,7 @@ type Member struct {
 	// ID names the server for hashes. It is the same on every machine and after
 	// every restart.
 	ID string
-	// Weight is the server's share against the others. 0 takes no new clients.
+	// Weight is the server's share against the others. 0 means no new clients.
 	Weight int
 	// Backup is whether the server is used only when no other can be.
 	Backup bool
@@ -60,17 +60,17 @@ type Outcome uint8
 
 // The outcomes. Every one but Chosen comes with the place -1.
 const (
-	// Chosen: a server was taken.
+	// Chosen: a server was acquired.
 	Chosen Outcome = iota
-	// None: every server was tried, or takes no clients.
+	// None: every server was tried, or accepts no clients.
 	None
-	// Full: every server that could be taken has as many requests as it may.
+	// Full: every eligible server has reached its limit of requests.
 	Full
 	// Broken: the circuits of all servers are open.
 	Broken
 )
 
-// Ask is one request for a server.
+// Ask is one request to choose a server.
 type Ask struct {
 	// Now is the present moment by clock.Now, or nearly.
 	Now int64
@@ -85,16 +85,16 @@ type Ask struct {
 // Group is the servers of a route. It is safe for use by many goroutines at once.
 type Group struct {
 	// constant
-	lone      *Gauge // of the server of a group of one that takes clients
+	lone      *Gauge // of the server of a group of one that accepts clients
 	slowStart int64
 	method    Method
 	equal     bool  // all weights that are not 0 are the same
 	closed    bool  // unhealthy servers get no requests
-	first     uint8 // the first primary server of the list that takes clients
+	first     uint8 // the first primary server of the list that accepts clients
 	members   []Member
 	queue     *Queue
-	// order is a full turn of the primary servers by their weights; nil when
-	// none takes clients, or the turn would be too long.
+	// order is one round of the primary servers by their weights; nil when
+	// none accepts clients, or the round would be too long.
 	order    []uint8
 	rotation *rotation // nil in a group of one, which has no turns
 }
@@ -114,10 +114,10 @@ type rotation struct {
 type Options struct {
 	// Method is how a server is chosen.
 	Method Method
-	// SlowStart is the time in which a server that comes back is given more and
-	// more; 0 gives it its full share at once.
+	// SlowStart is the time over which the share of a recovered server grows to
+	// its full value; 0 means at once.
 	SlowStart time.Duration
-	// FailClosed is whether unhealthy and ejected servers are not asked either when
+	// FailClosed is whether unhealthy and ejected servers stay unused even when
 	// there is no other.
 	FailClosed bool
 	// Queue is the queue for Wait; it outlives the group as gauges do. Without it, nothing
@@ -196,15 +196,15 @@ func (g *Group) Choose(a *Ask) (int, Outcome) {
 	}
 }
 
-// Claim takes the server at place i, for a client that belongs there, if it can
-// take requests and was not tried. Its weight does not matter, nor that it drains.
+// Claim acquires the server at place i, for a client with affinity to it, if it
+// can accept requests and was not tried. Its weight and draining are ignored.
 func (g *Group) Claim(i int, a *Ask) bool {
 	gauge := g.members[i].Gauge
 	return !a.Tried.Has(i) && gauge.out.Load()&^uint32(HalfOpen|Draining) == 0 && gauge.acquire(a.waiter)
 }
 
-// Likely returns whom Take would choose now and changes nothing; -1 with Chosen
-// means that it is left to chance.
+// Likely returns the server that Take would choose now and changes nothing; -1
+// with Chosen means that the choice is random.
 func (g *Group) Likely(a *Ask) (int, Outcome) {
 	set, outcome := g.candidates(a, &Tried{})
 	if outcome != Chosen {
@@ -215,7 +215,8 @@ func (g *Group) Likely(a *Ask) (int, Outcome) {
 	}
 	switch g.method {
 	case RoundRobin:
-		// Another attempt takes no turn, and a server that is out has none (quick).
+		// Another attempt does not advance the rotation, and a server that is out
+		// has no turn (quick).
 		if i := g.whoseTurn(&set, a.Now); a.Tried == (Tried{}) && g.members[i].Gauge.Out() == 0 {
 			return i, Chosen
 		}
@@ -238,8 +239,8 @@ func (g *Group) whoseTurn(set *Tried, now int64) int {
 	return g.rotation.smooth.peek(g, set, now)
 }
 
-// quick takes a server without looking at the others, when the method allows it
-// and the server is in its ordinary state; else it returns -1.
+// quick acquires a server without looking at the others, if the method allows
+// that and the server is in its normal state; otherwise it returns -1.
 func (g *Group) quick(a *Ask) int {
 	if g.lone != nil {
 		if a.Tried != (Tried{}) || g.lone.out.Load() != 0 || !g.lone.acquire(a.waiter) {
@@ -249,8 +250,8 @@ func (g *Group) quick(a *Ask) int {
 	}
 	n := uint32(len(g.order))
 	if n == 0 || g.warming() || a.Tried != (Tried{}) {
-		// Another attempt takes no turn: of two servers of which one fails, that one
-		// would be first for every request.
+		// Another attempt does not advance the rotation: of two servers of which one
+		// fails, that one would be first for every request.
 		return -1
 	}
 	var i int
@@ -295,10 +296,11 @@ func (g *Group) warming() bool {
 	return false
 }
 
-// candidates returns the places to choose from: the primary servers that can take
-// the request; else the backup servers that can; and when there is no server at
-// all that takes requests, those that are unhealthy or ejected, as one of them may
-// answer after all, unless the group fails closed. Places in full are full.
+// candidates returns the places to choose from: the primary servers that can
+// accept the request; otherwise the backup servers that can; and when no server
+// accepts requests, those that are unhealthy or ejected, as one of them may work
+// after all, unless the group fails closed. Places in full have reached their
+// limit.
 func (g *Group) candidates(a *Ask, full *Tried) (Tried, Outcome) {
 	var tier [3]struct {
 		set  Tried

@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// Out says why a server takes no requests, as a set of bits. 0 takes them.
+// Out is why a server gets no requests, as a set of bits. 0 means that it
+// gets requests.
 type Out uint32
 
 // The reasons why a server is out.
@@ -15,7 +16,8 @@ const (
 	Unhealthy Out = 1 << iota
 	// Ejected: it failed requests in a row.
 	Ejected
-	// Open: its circuit is open. Not even in a panic is it asked.
+	// Open: its circuit is open. It gets no requests even when the group
+	// fails open.
 	Open
 	// Draining: an operator wants no new clients on it. Those that belong to it go on.
 	Draining
@@ -36,7 +38,7 @@ type Gauge struct {
 
 	out    atomic.Uint32
 	probes atomic.Int32 // how many a half-open circuit still lets through
-	warm   atomic.Int64 // when a slow start began, 0 for none
+	warm   atomic.Int64 // start of a slow start, 0 for none
 	speed  atomic.Uint64
 
 	_      [8]byte
@@ -54,10 +56,10 @@ func NewGauge(limit int, queue *Queue) *Gauge {
 // Init makes g what NewGauge returns.
 func (g *Gauge) Init(limit int, queue *Queue) { g.limit, g.queue = int64(limit), queue }
 
-// Set gives reasons why the server takes no requests, Clear takes them away.
+// Set adds reasons why the server gets no requests, Clear removes them.
 func (g *Gauge) Set(why Out) { g.out.Or(uint32(why)) }
 
-// Clear takes reasons away, and calls those who wait for the server.
+// Clear removes reasons, and wakes up requests that wait for the server.
 func (g *Gauge) Clear(why Out) {
 	g.out.And(^uint32(why))
 	if g.queue != nil {
@@ -66,7 +68,7 @@ func (g *Gauge) Clear(why Out) {
 	}
 }
 
-// Out returns why the server takes no requests.
+// Out returns why the server gets no requests.
 func (g *Gauge) Out() Out { return Out(g.out.Load()) }
 
 // AllowProbes says how many requests a half-open circuit lets through from now
@@ -76,7 +78,7 @@ func (g *Gauge) AllowProbes(n int) { g.probes.Store(int32(n)) }
 // AddProbe lets one more through.
 func (g *Gauge) AddProbe() { g.probes.Add(1) }
 
-// Warm begins a slow start at the moment now; 0 ends it.
+// Warm starts a slow start at now; 0 ends it.
 func (g *Gauge) Warm(now int64) { g.warm.Store(now) }
 
 // Active returns how many requests run on the server.
@@ -116,8 +118,8 @@ func (g *Gauge) count(waiter bool) bool {
 	return false
 }
 
-// Release ends a request that Take, Wait or Claim began. The next one that waits
-// gets its place.
+// Release ends a request that Take, Wait or Claim started. The next waiting
+// request gets its place.
 func (g *Gauge) Release() {
 	g.active.Add(-1)
 	if g.queue != nil && g.queue.waiting.Load() > 0 {
@@ -147,8 +149,7 @@ func (g *Gauge) Observe(took time.Duration, now int64) {
 	}
 }
 
-// Took returns the mean time of an answer, the age of its parts considered; 0 if
-// none is known.
+// Took returns the average response time, weighted by age; 0 if none is known.
 func (g *Gauge) Took(now int64) time.Duration {
 	mean, at := unpack(g.speed.Load())
 	if mean == 0 {

@@ -12,20 +12,21 @@ type Method uint8
 
 // The methods.
 const (
-	// RoundRobin takes servers in turn, spread evenly by their weights.
+	// RoundRobin uses servers in turn, spread evenly by their weights.
 	RoundRobin Method = iota
-	// LeastConnections takes the server with the fewest running requests for its
-	// weight; of several, the one whose turn it is.
+	// LeastConnections uses the server with the fewest active requests for its
+	// weight; of several, the next in turn.
 	LeastConnections
-	// P2CEWMA draws two servers by their weights and takes the one that will
-	// likely answer sooner: by the mean time of its answers and what runs on it.
+	// P2CEWMA draws two servers by their weights and uses the one that will
+	// probably respond sooner: by its average response time and its active
+	// requests.
 	P2CEWMA
 	// Random draws a server by the weights.
 	Random
-	// First takes the first server of the list that can take the request.
+	// First uses the first server of the list that can accept the request.
 	First
-	// Hash takes the server that the key belongs to. When a server leaves, only
-	// its own keys move (rendezvous hashing).
+	// Hash uses the server that the key maps to. When a server leaves, only its
+	// own keys move (rendezvous hashing).
 	Hash
 )
 
@@ -67,8 +68,8 @@ func (t *Tried) next(i int) int {
 }
 
 // smooth is smooth weighted round robin: each turn raises every server by its
-// share, takes the highest, and lowers it by the sum of all. Turns of a heavy
-// server are spread evenly between those of the others.
+// share, selects the highest, and lowers it by the sum of all. Turns of a
+// server with a high weight are spread evenly among those of the others.
 type smooth struct {
 	mu struct {
 		sync.Mutex
@@ -92,7 +93,7 @@ func (s *smooth) next(g *Group, set *Tried, now int64) int {
 	return best
 }
 
-// peek returns whom take would choose.
+// peek returns the server that take would choose.
 func (s *smooth) peek(g *Group, set *Tried, now int64) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -120,7 +121,8 @@ func (g *Group) turn(set *Tried, now int64) int {
 // a*y < b*x.
 func (g *Group) leastLoaded(set *Tried, now int64, first int) int {
 	best, active, share := first, g.members[first].Gauge.active.Load(), g.share(first, now)
-	// Begin behind it, so that no server wins ties by its place in the list.
+	// Start behind it, so that no server wins ties because of its place in
+	// the list.
 	for i, wrapped := set.next(first+1), false; ; i = set.next(i + 1) {
 		if i < 0 && !wrapped {
 			i, wrapped = set.next(0), true
@@ -152,7 +154,7 @@ func (g *Group) quickTwo(a *Ask, n uint32) int {
 	return g.sooner(x, y, a.Now)
 }
 
-// two draws two servers and takes the better one.
+// two draws two servers and returns the better one.
 func (g *Group) two(set *Tried, now int64) int {
 	x := g.draw(set, now)
 	rest := *set
@@ -172,7 +174,7 @@ func (g *Group) sooner(x, y int, now int64) int {
 	return x
 }
 
-// draw takes a server by chance.
+// draw selects a server at random.
 func (g *Group) draw(set *Tried, now int64) int {
 	total := int64(0)
 	for i := set.next(0); i >= 0; i = set.next(i + 1) {
@@ -189,9 +191,10 @@ func (g *Group) draw(set *Tried, now int64) int {
 	return last // a slow start that went on meanwhile does no harm
 }
 
-// rendezvous gives each server a number made of its name and the key, and takes
-// the best: the highest, or with weights the one that comes first when each
-// server waits for a random time that is the shorter the larger its weight.
+// rendezvous assigns each server a number derived from its name and the key,
+// and selects the best: the highest, or with weights the one that is first when
+// each server waits for a random time that is the shorter the larger its
+// weight.
 func (g *Group) rendezvous(set *Tried, a *Ask) int {
 	best := -1
 	if g.equal && g.slowStart == 0 {
@@ -219,8 +222,8 @@ var alone = []uint8{0}
 // longestTurn bounds the work and the memory for a turn.
 const longestTurn = 1 << 15
 
-// fullTurn returns a full turn of the primary servers that take clients, by smooth
-// weighted round robin; nil if there are none or the turn is too long.
+// fullTurn returns one round of the primary servers that accept clients, by smooth
+// weighted round robin; nil if there are none or the round is too long.
 func fullTurn(members []Member) []uint8 {
 	if len(members) == 1 && members[0].Weight > 0 && !members[0].Backup {
 		return alone

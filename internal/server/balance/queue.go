@@ -32,7 +32,8 @@ func NewQueue(length int) *Queue { return &Queue{length: length} }
 // Waiting returns how many requests wait.
 func (q *Queue) Waiting() int { return int(q.waiting.Load()) }
 
-// Retire does nothing: who waits is called by those who are served, or gives up.
+// Retire does nothing: waiting requests are woken up by others that end, or time
+// out.
 func (q *Queue) Retire() {}
 
 // look is how often a waiting request checks whether it is still needed.
@@ -66,7 +67,7 @@ func (g *Group) Wait(a *Ask, patience time.Duration, gone func() bool) (int, Out
 			}
 			return <-w.place, Chosen // it was handed a server at the last moment
 		}
-		// Which servers can be chosen may have changed without one of them having room.
+		// The eligible servers may have changed without free capacity on any of them.
 		if i, outcome := g.queue.retry(w); outcome != Full {
 			return i, outcome
 		}
@@ -93,7 +94,7 @@ func (q *Queue) enter(w *waiter) (i int, outcome Outcome, waits bool) {
 	return -1, Full, true
 }
 
-// leave takes a waiter out. It returns false when it was handed a server already.
+// leave removes a waiter. It returns false when the waiter has a server already.
 func (q *Queue) leave(w *waiter) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -135,7 +136,8 @@ func (q *Queue) retryLocked(w *waiter) (int, Outcome) {
 		}
 		return -1, outcome
 	}
-	// A server may have room that those before it cannot use, as they have tried it.
+	// A server may have capacity that the waiters in front cannot use, as they have
+	// tried it.
 	for i := range w.group.members {
 		for gauge := w.group.members[i].Gauge; !gauge.full(true) && q.handLocked(gauge); {
 			if !slices.Contains(q.mu.list, w) {
@@ -175,7 +177,7 @@ func (g *Group) placeOf(gauge *Gauge) int {
 	return slices.IndexFunc(g.members, func(m Member) bool { return m.Gauge == gauge })
 }
 
-// usable reports whether the server at i is one that Take may choose for a.
+// usable reports whether Take may choose the server at i for a.
 func (g *Group) usable(i int, a *Ask) bool {
 	set, _ := g.candidates(a, &Tried{})
 	return set.Has(i)

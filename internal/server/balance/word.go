@@ -52,8 +52,8 @@ const (
 	ByCookie
 )
 
-// Parse reads a load_balancing setting; "" is round_robin. For a wrong one, what
-// says what is wrong and remedy what mends it.
+// Parse reads a load_balancing setting; "" is round_robin. For an invalid one,
+// what is the error and remedy the fix.
 func Parse(text string) (c Choice, what, remedy string) {
 	if text == "" {
 		return c, "", ""

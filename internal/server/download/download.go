@@ -21,7 +21,7 @@ import (
 // address is checked when it is dialed.
 const maxRedirects = 3
 
-// timeout is how long one download takes at most.
+// timeout is the maximum time of one download.
 const timeout = 2 * time.Minute
 
 // Client downloads files. It is safe for concurrent use.

@@ -35,9 +35,9 @@ type Follower struct {
 	Interval time.Duration
 	// Planned is called with the pause before each download.
 	Planned func(pause time.Duration)
-	// Take is called with what a download brought. Its error is ErrUnchanged if the server
-	// still has the version that was taken last. Take returns why the file is not used, nil
-	// if it is; a file that is not used is downloaded again in full.
+	// Take is called with the result of a download. Its error is ErrUnchanged if the server
+	// still has the version that was last accepted. Take returns why the file is not used,
+	// nil if it is; a file that is not used is downloaded again in full.
 	Take func(data []byte, err error) error
 }
 

@@ -28,7 +28,8 @@ func (k *Check) runOnce() Result {
 	return Result{At: time.Now(), Took: float64(end-began) / 1e6, Healthy: wrong == "", Status: status, Error: wrong}
 }
 
-// try asks the server. A panic is a check that failed, and not the end of the process.
+// try sends a check to the server. A panic makes the check fail instead of ending the
+// process.
 func (k *Check) try(until int64) (status int, wrong string) {
 	defer func() {
 		if v := recover(); v != nil {
@@ -45,7 +46,8 @@ func (k *Check) try(until int64) (status int, wrong string) {
 	return 0, wrong
 }
 
-// request asks for the path and says what is wrong with the answer.
+// request sends a request for the path and returns what is wrong with the
+// response.
 func (k *Check) request(until int64) (status int, wrong string) {
 	e := &k.subrequest
 	e.Start(k.method, k.path, k.query, k.config.Timeout.D())
@@ -105,7 +107,7 @@ func (k *Check) readBody(until int64) (whole bool, err error) {
 			return false, err
 		}
 		if clock.Now() > until {
-			return false, fmt.Errorf("it takes longer than %v", k.config.Timeout)
+			return false, fmt.Errorf("not complete within %v", k.config.Timeout)
 		}
 	}
 	return false, nil

@@ -20,13 +20,14 @@ const Results = 20
 type Probe struct {
 	// Name is the server's URL, for the log.
 	Name string
-	// Source answers requests. It gives them the Host that Config asks for.
+	// Source sends requests. They have the Host of Config.
 	Source exchange.Source
 	// Connect opens a connection, with its handshake, and closes it.
 	Connect func(timeout time.Duration) error
 }
 
-// Check asks one server again and again. Servers of routes listen to it by Watch.
+// Check checks one server at intervals. Servers of routes receive its results
+// with Watch.
 type Check struct {
 	// constant
 	config   Config
@@ -63,8 +64,8 @@ type Check struct {
 	}
 }
 
-// NewCheck returns a check of a server, by settings that were checked. Begin lets
-// it run, Retire ends it.
+// NewCheck returns a check of a server with valid settings. Start starts it,
+// Retire ends it.
 func NewCheck(c *Config, probe Probe, rounds *Rounds, log *slog.Logger) *Check {
 	k := &Check{config: *c, probe: probe, rounds: rounds, log: log}
 	k.path, k.query, k.method = c.Path, "", c.Method
@@ -82,7 +83,7 @@ func NewCheck(c *Config, probe Probe, rounds *Rounds, log *slog.Logger) *Check {
 	return k
 }
 
-// Start lets the check run. To begin again does nothing.
+// Start starts the check. Further calls do nothing.
 func (k *Check) Start() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -243,8 +244,8 @@ func NewRounds() *Rounds { return &Rounds{slots: make(chan struct{}, atOnce)} }
 // Retire does nothing: checks retire by themselves.
 func (r *Rounds) Retire() {}
 
-// first returns when a new check has its first turn: the checks of a start begin
-// one after the other, all within one interval.
+// first returns the time of the first run of a new check: the checks of a
+// process start one after the other, all within one interval.
 func (r *Rounds) first(interval time.Duration) time.Duration {
 	n := r.begun.Add(1)
 	return apart + (time.Duration(n)*apart)%max(interval, apart)

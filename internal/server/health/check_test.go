@@ -193,7 +193,7 @@ func TestWhatACheckLooksAt(t *testing.T) {
 		{func(c *Config) { c.Body = "^ok$" }, status(200, "<h1>error</h1>"), "the body does not match ^ok$"},
 		{func(c *Config) { c.Body = "x$" }, status(200, strings.Repeat("x", 100<<10)), ""},
 		{func(c *Config) { c.Body = "y" }, status(200, strings.Repeat("x", 100<<10)+"y"), "the first 65536 bytes of the body do not match y"},
-		{func(c *Config) { c.Body = "y" }, drip, "the body broke off: it takes longer than 3s"},
+		{func(c *Config) { c.Body = "y" }, drip, "the body broke off: not complete within 3s"},
 		{func(*Config) {}, hang, "no answer in 3s"},
 		{func(*Config) {}, func(*exchange.Exchange) *exchange.Answer {
 			return exchange.Fail(exchange.UpstreamRefused, "connect to a: refused")

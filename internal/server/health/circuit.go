@@ -27,7 +27,7 @@ type Circuit struct {
 	settings Breaker
 	errors   *statuses
 	server   *Server
-	begun    int64 // by clock.Now: when its cells begin
+	begun    int64 // by clock.Now: start of its cells
 
 	opened atomic.Uint64
 
@@ -74,8 +74,8 @@ func (c *Circuit) State() string {
 // Opened returns how often the circuit was opened.
 func (c *Circuit) Opened() uint64 { return c.opened.Load() }
 
-// Answered reports a response head with this status, to an attempt from began to now,
-// by clock.Now.
+// Answered records a response head with this status, for an attempt from began to
+// now, by clock.Now.
 func (c *Circuit) Answered(status int, began, now int64) {
 	slow := c.settings.SlowAfter > 0 && now-began > int64(c.settings.SlowAfter)
 	c.record(slow || c.errors.has(status), began, now)

@@ -58,7 +58,7 @@ const (
 	GRPC Type = "grpc"
 )
 
-// Check reports problems of the settings, which stand at at.
+// Check reports problems of the settings, which are at at.
 func (c *Config) Check(at schema.Place) {
 	if c.Type == GRPC {
 		for _, f := range []struct{ name, value string }{{"path", c.Path}, {"body", c.Body}} {
@@ -67,7 +67,7 @@ func (c *Config) Check(at schema.Place) {
 			}
 		}
 	} else if c.Service != "" {
-		at.Field("service").Problem("only checks of type grpc ask for a service", "write type: grpc, or remove service")
+		at.Field("service").Problem("service applies only to checks of type grpc", "write type: grpc, or remove service")
 	}
 	path, query, asks := strings.Cut(c.Path, "?")
 	switch {

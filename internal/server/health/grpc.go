@@ -9,11 +9,11 @@ import (
 	"headgate/internal/proto/header"
 )
 
-// grpcPath is where the gRPC health checking protocol asks.
+// grpcPath is the path of the gRPC health checking protocol.
 const grpcPath = "/grpc.health.v1.Health/Check"
 
-// grpcRequest returns the message that asks for a service: a frame that is not
-// compressed, and in it field 1 of HealthCheckRequest.
+// grpcRequest returns the request message for a service: an uncompressed frame
+// with field 1 of HealthCheckRequest.
 func grpcRequest(service string) []byte {
 	var message []byte
 	if service != "" {
@@ -126,7 +126,7 @@ func readServing(b []byte) (state uint64, ok bool) {
 	return state, true
 }
 
-// readVarint returns a number and how many bytes it takes, 0 if it is broken.
+// readVarint returns a number and its length in bytes, 0 if it is invalid.
 func readVarint(b []byte) (n uint64, size int) {
 	for i := 0; i < len(b) && i < 10; i++ {
 		n |= uint64(b[i]&0x7f) << (7 * i)

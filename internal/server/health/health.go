@@ -14,7 +14,7 @@ import (
 // State is the state of a server.
 type State uint8
 
-// The states. A server of which nothing is known takes requests.
+// The states. A server of unknown state gets requests.
 const (
 	Unknown State = iota
 	Healthy
@@ -46,7 +46,7 @@ func (s *State) UnmarshalText(text []byte) error {
 
 // Status is the status of a server, for people.
 type Status struct {
-	// State is the current state, Since when it began, and Reason a short explanation.
+	// State is the current state, Since its start, and Reason a short explanation.
 	State  State     `json:"state" required:"true"`
 	Since  time.Time `json:"since" required:"true"`
 	Reason string    `json:"reason,omitempty"`
@@ -79,7 +79,7 @@ type Status struct {
 
 // Result is one check.
 type Result struct {
-	// At is when it ended, Took its duration in milliseconds.
+	// At is the time of its end, Took its duration in milliseconds.
 	At   time.Time `json:"at"`
 	Took float64   `json:"took_ms"`
 	// Healthy is the result; Status is the status of the response, 0 if there was none.
@@ -89,7 +89,7 @@ type Result struct {
 	Error string `json:"error,omitempty"`
 }
 
-// Usable reports whether the server takes requests.
+// Usable reports whether the server gets requests.
 func (s *Status) Usable() bool {
 	return s.Hold == "" && s.State != Unhealthy && s.State != Ejected && s.Circuit != CircuitOpen
 }

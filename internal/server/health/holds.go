@@ -24,15 +24,15 @@ type HoldKey struct {
 // keyOf returns by which key a server is held.
 func keyOf(s exchange.Holdable) HoldKey {
 	proxy, route, server := s.Place()
-	if route == "tcp" || route == "udp" { // the paths of routes begin with a slash
+	if route == "tcp" || route == "udp" { // the paths of routes start with a slash
 		return HoldKey{route, proxy, server}
 	}
 	return HoldKey{"http", proxy, server}
 }
 
-// Holds knows what operators have decided about servers, and the servers, so that a
-// decision acts at once, and on those too that begin later. Its methods may be called by
-// several goroutines at once.
+// Holds contains the decisions of operators about servers, and the servers, so that a
+// decision applies at once, and also to servers added later. Concurrent calls are
+// allowed.
 type Holds struct {
 	seed maphash.Seed
 	mu   struct {
@@ -62,7 +62,7 @@ func (h *Holds) Join(s exchange.Holdable) {
 	}
 }
 
-// Leave ends what Join began.
+// Leave ends what Join started.
 func (h *Holds) Leave(s exchange.Holdable) {
 	hash := maphash.Comparable(h.seed, keyOf(s))
 	h.mu.Lock()

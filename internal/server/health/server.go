@@ -16,8 +16,8 @@ import (
 // Server is what is known of one server of a route at run time. It outlives plans
 // that leave the server alone. It is safe for use by many goroutines at once.
 type Server struct {
-	// What every request looks at takes the first cache line, what it writes is in the
-	// second.
+	// The fields that every request reads are in the first cache line, those it writes
+	// are in the second.
 
 	// The requests in a row that got no answer, and those that got one which broke
 	// off.
@@ -52,15 +52,15 @@ type past struct {
 	failure  string // the last
 	failedAt time.Time
 
-	// A server that checks find unhealthy is still sent requests when its route fails
-	// open: answering says that it has answered one lately, answeredAt when. A server
-	// that is failing answered none of the last requests, and is not ejected since no
-	// other one could take its requests.
+	// A server that checks find unhealthy still gets requests when its route fails
+	// open: answering means that it has answered one lately, answeredAt when. A
+	// server that is failing answered none of the last requests, and is not ejected
+	// since no other one could get its requests.
 	answering  bool
 	answeredAt time.Time
 	failing    bool
 
-	slow    time.Duration // of the last policy that asked for a slow start
+	slow    time.Duration // of the last policy with a slow start
 	ejected *time.Timer   // set while it is
 	until   time.Time
 	again   int32     // the row of failures after the ejection
@@ -127,8 +127,8 @@ func (s *Server) Place() (proxy, route, server string) {
 	return s.name.Proxy, s.name.Route, s.name.Server
 }
 
-// Hold makes what an operator has decided about the server so. One that comes back
-// begins slowly if it should.
+// Hold applies the decision of an operator about the server. A server that returns
+// to service has a slow start if configured.
 func (s *Server) Hold(h exchange.Held) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -253,7 +253,7 @@ func (s *Server) count(p *Policy, row *atomic.Int32, failure *exchange.Error) {
 }
 
 // fail shows the server as unhealthy until it answers: requests failed in a row, and it is
-// not ejected. It still takes requests.
+// not ejected. It still gets requests.
 func (s *Server) fail() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -266,7 +266,7 @@ func (s *Server) fail() {
 	s.settleLocked("requests failed in a row")
 }
 
-// eject takes the server out for a while. It reports false if too many servers are out
+// eject ejects the server for a while. It reports false if too many servers are out
 // already.
 func (s *Server) eject(p *Policy, failures int) bool {
 	p.mu.Lock()
@@ -318,12 +318,12 @@ func (s *Server) readmit(row int32) {
 	s.breaks.Store(min(s.breaks.Load(), row))
 	s.answered.Store(false)
 	s.backLocked(balance.Ejected)
-	s.logChange(slog.LevelInfo, "server takes requests again", "after", "ejection")
+	s.logChange(slog.LevelInfo, "server gets requests again", "after", "ejection")
 	s.settleLocked("the ejection is over")
 }
 
-// backLocked takes a reason away why the server was out; when it was the last, it
-// starts slowly if it should.
+// backLocked removes a reason why the server was out; after the last one, the
+// server has a slow start if configured.
 func (s *Server) backLocked(why balance.Out) {
 	if past := s.mu.past; past != nil && s.Out()&^why == 0 && past.slow > 0 {
 		s.Warm(clock.Now())
@@ -447,7 +447,7 @@ func (s *Server) refresh() {
 	s.settleLocked(reason)
 }
 
-// settleLocked takes down the state that follows from all that is known.
+// settleLocked records the state that results from all of the facts.
 func (s *Server) settleLocked(reason string) {
 	state := s.stateLocked()
 	if state == s.mu.state {

@@ -124,8 +124,8 @@ func shorter(a, b time.Duration) time.Duration {
 	return a
 }
 
-// put asks the name servers in turn until one knows the answer, or knows that
-// there is none.
+// put queries the name servers in turn until one has the answer, or reports
+// that there is none.
 func (a asker) put(ctx context.Context, ask func(context.Context, *net.Resolver) error) (ttl time.Duration, err error) {
 	if len(a.servers) == 0 {
 		return a.listen(ctx, "", ask)
@@ -179,9 +179,9 @@ func (a asker) listen(ctx context.Context, server string, ask func(context.Conte
 	return ear.ttl, err
 }
 
-// guarded returns hear with a recover: package net reads in its own goroutines. After a
-// panic, reading returns an error, which ends the lookup and not the process. It is logged
-// once.
+// guarded returns hear with a recover: package net reads in goroutines of its own. After a
+// panic, reading returns an error, which ends the lookup instead of the process. It is
+// logged once.
 func (a asker) guarded(hear func(message []byte)) func(message []byte) error {
 	var once sync.Once
 	return func(message []byte) (err error) {

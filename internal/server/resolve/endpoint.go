@@ -73,8 +73,8 @@ func byPriority(list []Endpoint) {
 const maxDials = 16
 
 // appendOrder appends the addresses of servers in the order in which they are to
-// be tried: priorities upwards, those of one priority in turn, or by chance when
-// their weights differ (RFC 2782). Each turn begins with another one.
+// be tried: ascending priorities, those of one priority in turn, or at random
+// when their weights differ (RFC 2782). Each round starts with a different one.
 func appendOrder(out []netip.AddrPort, set []Endpoint, turn uint32) []netip.AddrPort {
 	for len(set) > 0 && len(out) < maxDials {
 		n := 1

@@ -65,7 +65,7 @@ type Name struct {
 	ask     func(context.Context) ([]Endpoint, time.Duration, error) // nil for an address
 
 	next    atomic.Uint32 // whose turn it is
-	due     atomic.Int64  // when Poll begins the next look-up
+	due     atomic.Int64  // when Poll starts the next lookup
 	version atomic.Uint64 // of set
 
 	mu struct {
@@ -157,9 +157,9 @@ func (n *Name) Now() []Endpoint {
 // Fixed reports whether the name is an address, of which nothing changes.
 func (n *Name) Fixed() bool { return n.ask == nil }
 
-// Poll begins a look-up beside the caller when one is due at now, a moment of
-// package clock, and returns a number that grows whenever Endpoints changes. It
-// costs next to nothing when there is nothing to do.
+// Poll starts a lookup in the background if one is due at now, by package
+// clock, and returns a number that grows whenever Endpoints changes. It costs
+// next to nothing otherwise.
 func (n *Name) Poll(now int64) uint64 {
 	if n.ask != nil && now >= n.due.Load() {
 		n.mu.Lock()
@@ -169,7 +169,7 @@ func (n *Name) Poll(now int64) uint64 {
 	return n.version.Load()
 }
 
-// beginLocked begins a look-up if it is due and none runs.
+// beginLocked starts a lookup if it is due and none is running.
 func (n *Name) beginLocked(now int64) {
 	if now >= n.mu.until && !n.mu.running {
 		n.mu.running, n.mu.ready = true, make(chan struct{})
@@ -218,12 +218,12 @@ func (n *Name) await(ctx context.Context, ready chan struct{}, known bool) ([]En
 	case len(n.mu.set) > 0:
 		return n.mu.set, nil
 	case n.mu.running || n.mu.err == nil:
-		return nil, &net.DNSError{Err: "the look-up took too long", Name: n.shown, IsTimeout: true}
+		return nil, &net.DNSError{Err: "the lookup timed out", Name: n.shown, IsTimeout: true}
 	}
 	return nil, n.mu.err
 }
 
-// lookUp asks, and ends by itself after lookupTimeout.
+// lookUp sends queries, and ends after lookupTimeout.
 func (n *Name) lookUp() {
 	ctx, cancel := context.WithTimeout(context.Background(), lookupTimeout)
 	defer cancel()
@@ -248,7 +248,8 @@ func (n *Name) lookUp() {
 	n.logChange(before, set, was, err, kept)
 }
 
-// guarded asks. A panic is a look-up that failed, and not the end of the process.
+// guarded runs a lookup. A panic makes the lookup fail instead of ending the
+// process.
 func (n *Name) guarded(ctx context.Context) (set []Endpoint, ttl time.Duration, err error) {
 	defer func() {
 		if v := recover(); v != nil {

@@ -83,8 +83,8 @@ func embedded(a netip.Addr) netip.Addr {
 	return netip.Addr{}
 }
 
-// Client returns a client whose requests take at most timeout in all. It follows no
-// redirect. Roots are the authorities to trust, nil for those of the system. The caller
+// Client returns a client whose requests take at most timeout in total. It follows no
+// redirects. Roots are the trusted authorities, nil for those of the system. The caller
 // ends it with CloseIdleConnections.
 func Client(timeout time.Duration, roots *x509.CertPool) *http.Client {
 	return &http.Client{

@@ -73,7 +73,7 @@ func checkLabel(name, label string) *Fault {
 	case len(label) > 63:
 		return &Fault{fmt.Sprintf("label %q of a host name is longer than 63 characters", label), "shorten it"}
 	case label[0] == '-' || label[len(label)-1] == '-':
-		return &Fault{fmt.Sprintf("label %q of a host name begins or ends with a hyphen", label), remedy}
+		return &Fault{fmt.Sprintf("label %q of a host name starts or ends with a hyphen", label), remedy}
 	}
 	for i := range len(label) {
 		c := label[i]

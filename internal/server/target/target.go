@@ -30,12 +30,12 @@ type Target struct {
 	Service string
 	// Socket is the path of a Unix socket, or "".
 	Socket string
-	// BasePath is put in front of the path that a route leaves. It begins with
-	// a slash; "/" means none.
+	// BasePath is added in front of the path of the request. It starts with a
+	// slash; "/" means none.
 	BasePath string
 }
 
-// Scheme is how a server is spoken to, as its URL begins.
+// Scheme is the protocol of a server, as in its URL.
 type Scheme string
 
 // The schemes.
@@ -43,7 +43,7 @@ const (
 	// HTTP is HTTP/1.1, HTTPS TLS with HTTP/2 or HTTP/1.1 as the server prefers.
 	HTTP  Scheme = "http"
 	HTTPS Scheme = "https"
-	// H2C is HTTP/2 without TLS and without asking first.
+	// H2C is HTTP/2 without TLS and without negotiation.
 	H2C Scheme = "h2c"
 	// Unix is HTTP/1.1 and UnixH2C HTTP/2 over a Unix socket.
 	Unix    Scheme = "unix"
@@ -94,11 +94,11 @@ func (t Target) IP() (netip.Addr, bool) {
 
 // Fault is one thing that is wrong with a value of the configuration.
 type Fault struct {
-	// What is wrong, and Remedy what mends it; Remedy may be "".
+	// What is wrong, and Remedy how to fix it; Remedy may be "".
 	What, Remedy string
 }
 
-// Parse takes a URL apart.
+// Parse parses a URL.
 func Parse(raw string) (Target, *Fault) {
 	const form = "write it as http://<host>:<port><base path>, with https or h2c in place of http, or as unix:<path of the socket>"
 	if before, rest, found := strings.Cut(raw, ":"); found {
@@ -145,7 +145,7 @@ func Parse(raw string) (Target, *Fault) {
 func parseService(scheme Scheme, name, path string) (Target, *Fault) {
 	const form = "write it like srv+http://_http._tcp.example.com"
 	if strings.ContainsAny(name, ":[]") {
-		return Target{}, &Fault{"a srv URL has no port: the SRV records give it", form}
+		return Target{}, &Fault{"a srv URL has no port: the SRV records contain it", form}
 	}
 	service, f := Host(name)
 	if f != nil {
@@ -168,13 +168,12 @@ func checkBase(path string) *Fault {
 	return nil
 }
 
-// maxSocket is the longest path of a Unix socket that every system takes, in
-// bytes.
+// maxSocket is the maximum length of the path of a Unix socket on all
+// systems, in bytes.
 const maxSocket = 103
 
-// parseUnix takes what is behind "unix:" apart: the path of the socket, and the
-// base path behind another colon. Two slashes more, as URLs have them, do no
-// harm.
+// parseUnix splits what follows "unix:": the path of the socket, and the base
+// path after another colon. Two additional slashes, as in URLs, are allowed.
 func parseUnix(scheme Scheme, rest string) (Target, *Fault) {
 	const form = "write it as unix:/run/app.sock, or unix:/run/app.sock:/base/path"
 	if strings.HasPrefix(rest, "///") {

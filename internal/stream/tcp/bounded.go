@@ -61,7 +61,8 @@ func (b *bounded) Err() error {
 	return nil
 }
 
-// Value returns nil, but for what package context asks to spare itself a goroutine.
+// Value returns nil, except for the key with which package context avoids a
+// goroutine.
 func (b *bounded) Value(key any) any {
 	b.mu.Lock()
 	defer b.mu.Unlock()

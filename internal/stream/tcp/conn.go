@@ -31,8 +31,8 @@ type Conn struct {
 }
 
 // NewConn returns the connection of a client over nc, which it owns from then on.
-// early is what was read from it already and is sent to the server first; name is
-// what the client has asked for, if that is known.
+// early contains bytes that were read from it already and are sent to the server
+// first; name is the server name that the client requested, if known.
 func (p *Proxy) NewConn(nc net.Conn, early []byte, name string) *Conn {
 	c := &Conn{proxy: p, nc: nc, early: early}
 	facts := exchange.NewConn(nc, "tcp", 0)
@@ -78,8 +78,8 @@ func (c *Conn) Serve() (park func(resume func()) bool) {
 	return c.carry
 }
 
-// Drain lets the connection go on: nothing tells where a stream could end. It is
-// cut when the time to drain is over.
+// Drain leaves the connection open: nothing shows where a stream could end. It
+// is cut at the deadline of the drain.
 func (c *Conn) Drain() {}
 
 // Close ends the connection at once. Any goroutine may call it. A client for whom no
@@ -106,8 +106,8 @@ func (c *Conn) gone(client *netconn.Conn) bool {
 	return true
 }
 
-// giveUp ends a client for whom there is no server, so that it does not take that
-// for the end of an empty stream.
+// giveUp resets the connection of a client for which there is no server, so that
+// it does not look like an empty stream.
 func (c *Conn) giveUp(client *netconn.Conn) {
 	client.ResetOnClose()
 	client.Close()

@@ -2,10 +2,10 @@
 // nothing in them.
 //
 // A Proxy is the compiled form of the settings; NewConn makes a connection of what
-// a socket has accepted. conn.go is the life of a connection: may it come in, who
-// takes it, carry, tell. A Roster holds the connections and counts of one proxy
+// a socket has accepted. conn.go is the life of a connection: check access, choose
+// a server, relay, record. A Roster holds the connections and counts of one proxy
 // and outlives its plans: a change of settings leaves open connections alone, and
-// only the end of the proxy ends them.
+// only the removal of the proxy ends them.
 //
 // Servers are chosen by package balance. Whether bytes go through the kernel or
 // through this process is for netconn.Relay to know.
@@ -35,10 +35,10 @@ type Server struct {
 	TLS *tls.Config
 	// Fault says why a TLS handshake failed, and what helps.
 	Fault func(error) string
-	// Gauge counts its connections and knows whether it takes some.
+	// Gauge counts its connections and decides whether it gets more.
 	Gauge *balance.Gauge
-	// Told hears of each attempt how it went: exchange.None if it came about, else what
-	// failed.
+	// Told is called with the result of each attempt: exchange.None if it succeeded,
+	// otherwise what failed.
 	Told func(exchange.Reason, error)
 }
 
@@ -60,7 +60,7 @@ type Settings struct {
 	Send proxyproto.Version
 	// Filters say which clients are let in; none lets all.
 	Filters exchange.StreamFilters
-	// Record hears of each connection when it has ended. It may be nil.
+	// Record is called at the end of each connection. It may be nil.
 	Record func(*exchange.Session)
 	// Roster holds the connections.
 	Roster *Roster
@@ -76,15 +76,16 @@ func New(s Settings) *Proxy {
 	return &Proxy{s}
 }
 
-// connectAny connects to the server whose turn it is, or to another if that fails. What
-// was tried goes into p. Gone is asked between two attempts whether the client is.
+// connectAny connects to the server whose turn it is, or to another if that fails. The
+// attempts are recorded in p. Gone is called between two attempts and reports whether
+// the client has left.
 func (p *Proxy) connectAny(told *exchange.Session, gone func() bool) (*Server, *netconn.Conn) {
 	ask := balance.Ask{Now: clock.Now(), Key: balance.HashAddr(told.Client.Addr())}
 	for {
 		i, outcome := p.Group.Choose(&ask)
 		if outcome != balance.Chosen {
 			if told.Attempts == 0 {
-				told.Reason, told.Cause = exchange.NoHealthyServer, "no server takes connections"
+				told.Reason, told.Cause = exchange.NoHealthyServer, "no server accepts connections"
 			}
 			return nil, nil
 		}
@@ -137,8 +138,8 @@ func (p *Proxy) connect(s *Server, told *exchange.Session) (*netconn.Conn, error
 	return netconn.New(secure), nil
 }
 
-// announce sends the PROXY header, if the servers get one. A new connection has
-// room for it, so that it does not wait.
+// announce sends the PROXY header, if it is enabled for the servers. The buffer
+// of a new connection has space for it, so that it does not wait.
 func (p *Proxy) announce(nc net.Conn, told *exchange.Session) error {
 	if p.Send == 0 {
 		return nil

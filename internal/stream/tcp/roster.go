@@ -9,9 +9,8 @@ import (
 	"headgate/internal/exchange"
 )
 
-// Roster holds the connections of one proxy and what is counted of them. It
-// outlives the plans that the proxy stands in. Its methods may be called by
-// several goroutines at once.
+// Roster holds the connections of one proxy and their counts. It outlives the
+// plans that contain the proxy. Concurrent calls are allowed.
 type Roster struct {
 	up, down atomic.Uint64
 	accepted atomic.Uint64
@@ -57,7 +56,7 @@ func (r *Roster) Retire() {
 	}
 }
 
-// cutLocked begins the time after which all that is left is cut.
+// cutLocked starts the time after which all remaining connections are cut.
 func (r *Roster) cutLocked() {
 	if r.mu.cut == nil {
 		r.mu.cut = time.AfterFunc(time.Duration(r.drain.Load()), r.cutAll)

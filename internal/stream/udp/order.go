@@ -2,22 +2,21 @@ package udp
 
 import "time"
 
-// order is the sessions of a table by who has to go first, after the segmented
-// LRU of caches. New sessions are fresh; one whose client has spoken again after an
-// answer is proven. Both are in the order in which their clients spoke last. Who
-// comes anew takes the place of the fresh session that was quiet for longest, so
-// that a flood of forged addresses pushes out itself. It is not safe for several
-// goroutines.
+// order orders the sessions of a table by which to close first, like the segmented
+// LRU of caches. New sessions are fresh; one whose client has sent again after an
+// answer is proven. Both are in the order in which their clients last sent. A new
+// session replaces the fresh one that was idle for longest, so that a flood of
+// forged addresses displaces only itself. Concurrent calls are not allowed.
 type order struct {
 	fresh, proven ring
 }
 
-// provenShare is how many of ten places proven sessions have at most: new clients
-// need room to prove themselves in a flood.
+// provenShare is the maximum share of proven sessions, in tenths: new clients
+// need space to become proven in a flood.
 const provenShare = 9
 
-// quietShare is what part of the idle time a proven session must have been quiet
-// to make room for a new one, when there are no others.
+// quietShare is the part of the idle time after which a proven session can be
+// closed for a new one, when there are no others.
 const quietShare = 4
 
 // spoke notes that the client of a session has spoken. most is how many sessions
@@ -40,7 +39,7 @@ func (o *order) spoke(s *session, most int) {
 	}
 }
 
-// remove takes a session out.
+// remove removes a session.
 func (o *order) remove(s *session) {
 	if s.proven {
 		o.proven.remove(s)
@@ -49,7 +48,8 @@ func (o *order) remove(s *session) {
 	}
 }
 
-// victim returns the session that has to make room, nil if none has to.
+// victim returns the session to close for a new one, nil if none has to be
+// closed.
 func (o *order) victim(now int64, idle time.Duration) *session {
 	if s := o.fresh.last(); s != nil {
 		return s
@@ -84,7 +84,7 @@ func (r *ring) toFront(s *session) {
 	r.len++
 }
 
-// remove takes s out, if it is in the ring.
+// remove removes s, if it is in the ring.
 func (r *ring) remove(s *session) {
 	if s.before == nil && s.after == nil && r.head != s {
 		return

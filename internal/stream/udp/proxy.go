@@ -31,10 +31,10 @@ type Server struct {
 	// yet. A second address is for when there is no way to the first. The slice must not
 	// be changed.
 	Resolve func() []netip.AddrPort
-	// Gauge counts its sessions and knows whether it takes some.
+	// Gauge counts its sessions and decides whether it gets more.
 	Gauge *balance.Gauge
-	// Told hears how it went with each session: exchange.None for the first
-	// answer, else what failed.
+	// Told is called with the result of each session: exchange.None for the
+	// first answer, otherwise what failed.
 	Told func(exchange.Reason, error)
 }
 
@@ -52,7 +52,7 @@ type Settings struct {
 	Sessions int
 	// Filters say which clients are let in; none lets all.
 	Filters exchange.StreamFilters
-	// Record hears of each session when it has ended. It may be nil.
+	// Record is called at the end of each session. It may be nil.
 	Record func(*exchange.Session)
 	// Tally counts.
 	Tally *Tally
@@ -65,8 +65,8 @@ type Proxy struct{ Settings }
 // New returns a proxy.
 func New(s Settings) *Proxy { return &Proxy{s} }
 
-// Warm begins to look up the names of servers, so that the first datagram does not
-// find them unknown.
+// Warm starts to look up the names of servers, so that they are known for the
+// first datagram.
 func (p *Proxy) Warm() {
 	for _, s := range p.Servers {
 		s.Resolve()

@@ -16,7 +16,7 @@ import (
 type session struct {
 	// constant
 	table  *Table
-	proxy  *Proxy // that it began by
+	proxy  *Proxy // that it started with
 	server *Server
 	client netip.AddrPort // as the socket has it
 	conn   *net.UDPConn   // connected to the server
@@ -91,9 +91,8 @@ func unreachable(err error) bool {
 	return errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, syscall.EHOSTUNREACH) || errors.Is(err, syscall.ENETUNREACH)
 }
 
-// passes reports whether an error is of one datagram that has not arrived, as on networks:
-// one that is too large for a part of the way, or that a host on it does not take. What is
-// sent later may.
+// passes reports whether an error is only about one lost datagram: one that is too large
+// for a part of the network path, or that a host on it rejects. Later ones may arrive.
 func passes(err error) bool {
 	return errors.Is(err, syscall.EMSGSIZE) || errors.Is(err, syscall.EPROTO) || errors.Is(err, syscall.EOPNOTSUPP)
 }
@@ -116,7 +115,7 @@ func (s *session) end(cause string) {
 	s.endLocked(cause)
 }
 
-// endLocked takes the session out of its table and closes its socket, which ends
+// endLocked removes the session from its table and closes its socket, which ends
 // run.
 func (s *session) endLocked(cause string) {
 	if s.ended {

@@ -14,14 +14,14 @@ import (
 // server to a client.
 var datagrams = sync.Pool{New: func() any { b := make([]byte, maxDatagram); return &b }}
 
-// socket is the socket that clients send to. One that listens on all addresses is
-// told by the kernel which one a datagram was for, and answers from that: clients
-// do not take an answer from another.
+// socket is the socket that clients send to. For one that listens on all
+// addresses, the kernel reports the destination of each datagram, and answers are
+// sent from that address: clients reject an answer from another.
 type socket struct {
 	conn *net.UDPConn
 	raw  syscall.RawConn
 	six  bool   // it is of IPv6, if only for IPv4 in its clothes
-	told []byte // room for what the kernel tells; nil if there is nothing to ask
+	told []byte // buffer for control messages from the kernel; nil if they are not needed
 }
 
 func newSocket(conn *net.UDPConn) *socket {
@@ -43,15 +43,15 @@ func newSocket(conn *net.UDPConn) *socket {
 	return s
 }
 
-// receive waits for a datagram. local is what the kernel told of the address that
-// it was for; it is valid until the next call.
+// receive waits for a datagram. local is the destination address as reported by
+// the kernel; it is valid until the next call.
 func (s *socket) receive(p []byte) (n int, from netip.AddrPort, local []byte, err error) {
 	n, told, _, from, err := s.conn.ReadMsgUDPAddrPort(p, s.told)
 	return n, from, s.told[:told], err
 }
 
-// replyTo returns what the kernel is told when an answer is sent, from what it told
-// of the datagram.
+// replyTo returns the control message for an answer, made from that of the
+// datagram.
 func replyTo(told []byte) []byte {
 	if len(told) == 0 {
 		return nil
@@ -71,8 +71,8 @@ func replyTo(told []byte) []byte {
 	return nil
 }
 
-// link is a session's way to its server and back to its client. Nothing waits for
-// room in a socket, and while nothing comes no memory is held.
+// link is the path of a session to its server and back to its client. It never
+// waits for a full socket, and holds no memory while idle.
 type link struct {
 	server syscall.RawConn
 	client syscall.RawConn

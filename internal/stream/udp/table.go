@@ -36,8 +36,8 @@ type Table struct {
 	}
 }
 
-// NewTable returns a table for conn, which it owns from then on, that begins with
-// a proxy. Nothing is read before Serve.
+// NewTable returns a table for conn, which it owns from then on, with an initial
+// proxy. Nothing is read before Serve.
 func NewTable(conn *net.UDPConn, p *Proxy) *Table {
 	t := &Table{socket: newSocket(conn)}
 	t.mu.byClient = map[netip.AddrPort]*session{}
@@ -45,14 +45,14 @@ func NewTable(conn *net.UDPConn, p *Proxy) *Table {
 	return t
 }
 
-// Serve begins to take datagrams, in the background.
+// Serve starts to receive datagrams, in the background.
 func (t *Table) Serve() {
 	t.proxy.Load().Warm()
 	t.reading.Go(t.read)
 }
 
-// Pause stops taking datagrams of clients, which another process takes that has the socket,
-// too. Sessions go on to send what servers say. Serve takes datagrams again.
+// Pause stops receiving datagrams of clients, which another process that shares the socket
+// receives. Sessions continue to forward what servers send. Serve resumes.
 func (t *Table) Pause() {
 	t.paused.Store(true)
 	t.socket.conn.SetReadDeadline(time.Unix(1, 0))
@@ -72,7 +72,7 @@ func (t *Table) Use(p *Proxy) {
 	defer t.mu.Unlock()
 	for _, s := range t.mu.byClient {
 		if !p.has(s.server) {
-			s.endLocked("its server was taken out")
+			s.endLocked("its server was taken out of service")
 		}
 	}
 }
@@ -94,8 +94,8 @@ func (t *Table) Begun() uint64 {
 // Conn returns the socket.
 func (t *Table) Conn() *net.UDPConn { return t.socket.conn }
 
-// Cut ends all sessions, and returns how many there were. Their clients' next datagrams
-// begin new ones.
+// Cut ends all sessions, and returns how many there were. The next datagrams of their
+// clients start new ones.
 func (t *Table) Cut() int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -119,7 +119,7 @@ func (t *Table) Close() {
 	t.sessions.Wait()
 }
 
-// read takes datagrams until the socket is closed.
+// read receives datagrams until the socket is closed.
 func (t *Table) read() {
 	p := make([]byte, maxDatagram)
 	var rest time.Duration
@@ -163,8 +163,8 @@ func (t *Table) forward(p []byte, from netip.AddrPort, local []byte) {
 	if !unreachable(err) {
 		return
 	}
-	// The server has told that it did not get an earlier datagram; this one was
-	// not sent.
+	// The server did not receive an earlier datagram, according to the system;
+	// this one was not sent.
 	failed := s.server
 	s.fail(err)
 	if s = t.newSession(proxy, from, local, failed); s != nil {
@@ -224,7 +224,7 @@ func (t *Table) newSession(proxy *Proxy, from netip.AddrPort, local []byte, avoi
 	}
 }
 
-// errUnknown tells of a server whose name stands for no address yet.
+// errUnknown means that the name of a server has no address yet.
 var errUnknown = errors.New("the address of the server is not known yet")
 
 // open connects a socket to a server.
@@ -259,8 +259,8 @@ func noDescriptor(err error) bool {
 	return errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE)
 }
 
-// enter takes a new session into the table; false if the table has closed, or its server
-// was taken out meanwhile.
+// enter adds a new session to the table; it returns false if the table has closed, or
+// its server was taken out of service meanwhile.
 func (t *Table) enter(s *session) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -278,8 +278,8 @@ func (t *Table) enter(s *session) bool {
 	return true
 }
 
-// makeRoom ends a session if there are as many as there may be, and reports
-// whether there is room for another.
+// makeRoom ends a session if the limit is reached, and reports whether
+// another one is allowed.
 func (t *Table) makeRoom(proxy *Proxy) bool {
 	for t.Len() >= proxy.Sessions {
 		if !t.evict(proxy) {
@@ -289,7 +289,7 @@ func (t *Table) makeRoom(proxy *Proxy) bool {
 	return true
 }
 
-// evict ends the session that has to make room, if there is one.
+// evict ends the session that is first in the order, if there is one.
 func (t *Table) evict(proxy *Proxy) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -297,6 +297,6 @@ func (t *Table) evict(proxy *Proxy) bool {
 	if s == nil {
 		return false
 	}
-	s.endLocked("it made room for another")
+	s.endLocked("closed for another session")
 	return true
 }
