@@ -2,12 +2,12 @@
 // object or in the combined form of Apache and nginx, to a file, to standard
 // output or to standard error.
 //
-// Open starts a Log and Log.Record is put into exchange.Pipeline.Done. Record
-// encodes into a buffer that, as a rule, only the current processor uses; it
-// makes no system call, waits for no disk and allocates nothing. Buffers are
-// written when they are full, and otherwise a quarter of a second after their
-// first record. Lines of different connections may therefore stand in another
-// order than their times.
+// Open starts a Log and Log.Record is assigned to exchange.Pipeline.Done.
+// Record encodes into a buffer that is usually used only by the current
+// processor; it makes no system call, does not wait for the disk and does not
+// allocate. Buffers are written when they are full, and otherwise a quarter
+// of a second after their first record. Lines of different connections may
+// therefore not be in the order of their times.
 //
 // Memory is bounded: when the disk or the reader of a pipe stalls, records are
 // dropped and counted, and requests go on. The package does not rotate files;
@@ -28,8 +28,8 @@ import (
 
 // The bounds of a log's memory and of its waiting.
 const (
-	// bufferSize is the length at which a buffer is handed to the writer. A
-	// buffer has room for one ordinary record more.
+	// bufferSize is the length at which a buffer is passed to the writer. A
+	// buffer has space for another ordinary record.
 	bufferSize = 64 << 10
 	bufferRoom = 8 << 10
 	// queueSize is how many full buffers may wait for the writer.
@@ -64,9 +64,9 @@ type Config struct {
 	// Path is Stdout, Stderr or the name of a file, which is appended to and
 	// made with mode 0640 when it is absent; "" is Stdout.
 	Path string
-	// Headers are the fields of requests that stand in a JSON line too.
+	// Headers are the fields of requests to include in JSON lines.
 	Headers []string
-	// ResponseHeaders are the fields of responses that stand in a JSON line too.
+	// ResponseHeaders are the fields of responses to include in JSON lines.
 	// Pipeline.Logged has to name them.
 	ResponseHeaders []string
 	// Omit are the fields that a JSON line has not: see Omittable.
@@ -91,7 +91,7 @@ type Log struct {
 	pool     sync.Pool // of *shard: hands each processor its own
 	shards   []shard
 
-	next    atomic.Uint32 // the shard that the pool takes next
+	next    atomic.Uint32 // the next shard of the pool
 	full    chan []byte   // from shards to the writer
 	spare   chan []byte   // from the writer to shards
 	wake    chan struct{} // a shard has its first record
@@ -123,9 +123,9 @@ type shard struct {
 	_ [128]byte // keeps shards on cache lines of their own, and off their neighbours
 }
 
-// Open opens the log and starts writing. The application's log hears of
-// dropped records and write errors, once until things are well again. The
-// caller ends the log with Close or Retire.
+// Open opens the log and starts writing. Dropped records and write errors are
+// reported in the application's log, once until it works again. The caller
+// ends the log with Close or Retire.
 func Open(c Config, app *slog.Logger) (*Log, error) {
 	queue := c.Queue
 	if queue == 0 {
@@ -215,7 +215,8 @@ func (l *Log) appendLine(b []byte, ex *exchange.Exchange, p *exchange.Session, c
 }
 
 // lockShard returns the shard of the current processor, locked. A processor
-// that finds it locked takes another and keeps that: so no two stay on one.
+// that finds it locked acquires another and keeps that, so that no two stay
+// on one.
 func (l *Log) lockShard() *shard {
 	s := l.pool.Get().(*shard)
 	if !s.mu.TryLock() {
@@ -245,7 +246,7 @@ func (l *Log) recordLocked(s *shard, ex *exchange.Exchange, p *exchange.Session)
 	return true
 }
 
-// beginLocked makes s ready for its first record and tells the flusher.
+// beginLocked prepares s for its first record and notifies the flusher.
 func (l *Log) beginLocked(s *shard) {
 	if s.mu.buf == nil {
 		s.mu.buf = l.spareBuffer()
@@ -313,9 +314,9 @@ func (l *Log) Lost() uint64 {
 }
 
 // Reopen opens the file by its name again, after it was moved away. Records
-// until then stand in the old file, which is closed when Reopen returns. When
-// the file cannot be opened the log goes on with the old one. Reopen does
-// nothing for standard output and standard error.
+// until then are in the old file, which is closed when Reopen returns. If the
+// file cannot be opened the log keeps the old one. Reopen does nothing for
+// standard output and standard error.
 func (l *Log) Reopen() error {
 	if isStandard(l.path) {
 		return nil
@@ -338,11 +339,11 @@ func (l *Log) Reopen() error {
 	}
 }
 
-// Retire writes what is buffered and ends what runs in the background, for a
-// log that no current plan uses. Exchanges under way may still call Record:
-// their lines are written at once. The file is closed when the last of them
-// has forgotten the log. Retire waits a few seconds for a stalled disk, then
-// gives up what is left.
+// Retire writes what is buffered and ends the background work, for a log that
+// no current plan uses. Exchanges in progress may still call Record: their
+// lines are written at once. The file is closed when the last of them has
+// released the log. Retire waits a few seconds for a stalled disk, then
+// discards what is left.
 func (l *Log) Retire() {
 	l.once.Do(func() { close(l.stop) })
 	timer := time.NewTimer(patience)

@@ -67,8 +67,8 @@ func namesOf(fields []string) []named {
 // has reports whether a field is logged.
 func (o *choice) has(f field) bool { return o.omit&f == 0 }
 
-// selects reports whether a request is logged. What a sample takes is spread evenly, also
-// over the requests of one connection.
+// selects reports whether a request is logged. A sample is spread evenly, also over the
+// requests of one connection.
 func (o *choice) selects(ex *exchange.Exchange) bool {
 	if o.sample >= 100 || ex.Reason != exchange.None || ex.Status() >= 400 {
 		return true

@@ -55,9 +55,9 @@ func appendText(b []byte, s string, limit int) []byte {
 	return append(b, '"')
 }
 
-// kept reports whether a character beyond ASCII stands in JSON as it is. The
-// line separators of JavaScript and the characters that turn the direction of
-// text around do not: they let a line look like another.
+// kept reports whether JSON contains a non-ASCII character unescaped. The
+// line separators of JavaScript and the characters that change the direction
+// of text are escaped: they can disguise a line.
 func kept(r rune, size int) bool {
 	switch {
 	case r == utf8.RuneError && size == 1, r < 0xa0:
@@ -70,7 +70,7 @@ func kept(r rune, size int) bool {
 	return true
 }
 
-// appendEscape appends an ASCII character that cannot stand in JSON as it is.
+// appendEscape appends an ASCII character that must be escaped in JSON.
 func appendEscape(b []byte, c byte) []byte {
 	switch c {
 	case '"', '\\':

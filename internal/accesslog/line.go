@@ -10,8 +10,8 @@ import (
 	"headgate/internal/proto/header"
 )
 
-// How much of a client's or server's text stands in a record, in bytes. Longer
-// text ends in "…".
+// The maximum length of text from a client or server in a record, in bytes.
+// Longer text ends in "…".
 const (
 	maxMethod  = 64
 	maxHost    = 512

@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// flush hands buffers that are not full to the writer, a short time after
-// their first record. It never waits for the disk, so it can tell the operator
-// that the writer does.
+// flush passes buffers that are not full to the writer, a short time after
+// their first record. It never waits for the disk, so it can report a writer
+// that does.
 func (l *Log) flush() {
 	defer close(l.flushed)
 	timer := time.NewTimer(flushDelay)
@@ -33,8 +33,8 @@ func (l *Log) flush() {
 	}
 }
 
-// collect hands all buffers with records to the writer. What the writer cannot
-// take stays for the next time.
+// collect passes all buffers with records to the writer. What the writer
+// cannot accept stays for the next time.
 func (l *Log) collect() {
 	for i := range l.shards {
 		s := &l.shards[i]
@@ -78,8 +78,8 @@ func (l *Log) collectLast() {
 	}
 }
 
-// tellLost tells the operator once that records are being dropped, and once
-// how many it were.
+// tellLost logs once that records are being dropped, and once how many it
+// were.
 func (l *Log) tellLost(told uint64) uint64 {
 	var lost uint64
 	for i := range l.shards {
@@ -125,7 +125,7 @@ func (l *Log) writeLate(failing bool) {
 	l.late.ended, l.late.lines = true, nil
 }
 
-// drain writes the buffers that wait, so that they stand in the file that is
+// drain writes the waiting buffers, so that they are in the file that is
 // about to be closed.
 func (l *Log) drain(failing bool) bool {
 	l.collect()
@@ -142,8 +142,8 @@ func (l *Log) drain(failing bool) bool {
 	}
 }
 
-// writeBuffer writes one buffer and gives it back. It returns whether writing
-// failed, which it tells once.
+// writeBuffer writes one buffer and releases it. It returns whether writing
+// failed, which it logs once.
 func (l *Log) writeBuffer(buf []byte, failing bool) bool {
 	err := l.output.write(buf)
 	if err != nil {

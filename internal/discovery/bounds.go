@@ -15,7 +15,7 @@ import (
 // maxPlaces is how many pairs of a host and a path an object may have.
 const maxPlaces = 4096
 
-// outOfBounds tells of what the provider's entry, or the safety of the machine, does not
+// outOfBounds reports what the provider's entry, or the safety of the machine, does not
 // allow to labels.
 func (m *merge) outOfBounds(o *object) bool {
 	before := len(m.out.Issues)
@@ -43,8 +43,8 @@ func (m *merge) outOfBounds(o *object) bool {
 	return len(m.out.Issues) > before
 }
 
-// beyondProvider tells of what the provider's entry does not allow to labels, of an object
-// or of what could be read of it.
+// beyondProvider reports what the provider's entry does not allow to labels, for an object
+// or the readable part of it.
 func (m *merge) beyondProvider(o *object) {
 	switch settings := o.Read().(type) {
 	case *config.Proxy:
@@ -127,7 +127,7 @@ func withinHost(bound string, h config.VirtualHost) bool {
 	return ok && strings.HasSuffix(h.Name, "."+below)
 }
 
-// boundACME tells of an entry that labels may not name.
+// boundACME reports an ACME entry that labels may not name.
 func (m *merge) boundACME(o *object, name string) {
 	allowed := o.provider.Settings.ACME
 	if name != "" && name != acme.None && len(allowed) > 0 && !slices.Contains(allowed, name) {
@@ -135,7 +135,7 @@ func (m *merge) boundACME(o *object, name string) {
 	}
 }
 
-// boundPorts tells of ports that labels may not name.
+// boundPorts reports ports that labels may not name.
 func (m *merge) boundPorts(o *object, field string, names ...string) {
 	allowed := o.provider.Settings.Ports
 	for _, name := range names {
@@ -145,7 +145,7 @@ func (m *merge) boundPorts(o *object, field string, names ...string) {
 	}
 }
 
-// boundListen tells of an address on which labels may not listen.
+// boundListen reports an address on which labels may not listen.
 func (m *merge) boundListen(o *object, a netip.AddrPort) {
 	allowed := o.provider.Settings.Listen
 	if !a.IsValid() || slices.Contains(allowed, a) {
@@ -170,8 +170,8 @@ func (m *merge) boundStreams(o *object, servers []*config.StreamServer, udp bool
 	}
 }
 
-// boundServer tells of a server that would be headgate itself: its admin listener, or a
-// port whose proxies keep others out.
+// boundServer reports a server that would be headgate itself: its admin listener, or a
+// port with access control.
 func (m *merge) boundServer(o *object, host string, port uint16, udp bool) {
 	a, err := netip.ParseAddr(host)
 	shared := err != nil || a.IsLoopback() || a.IsUnspecified()

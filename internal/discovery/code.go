@@ -19,7 +19,7 @@ const (
 	NotReady Code = "not_ready"
 	// Unhealthy is of a container that says that it is not healthy.
 	Unhealthy Code = "unhealthy"
-	// MisplacedLabels is of labels that stand where they have no effect.
+	// MisplacedLabels is for labels in a place where they have no effect.
 	MisplacedLabels Code = "misplaced_labels"
 	// ReplicasDiffer is of containers of one service that do not say the same.
 	ReplicasDiffer Code = "replicas_differ"

@@ -66,11 +66,11 @@ type merge struct {
 	sockets sockets
 }
 
-// Merge puts what providers found beside what the documents say. What the documents
-// say wins, then the older container: the result is the same in whatever order things
-// were found. Nothing that is wrong with one object takes another one away, and it costs
-// no more than a look at those that are as they were in the merge before, which may be
-// nil. Blamed are objects that are left out because of what came after the merge.
+// Merge adds what providers found to the configuration files. The files take precedence,
+// then the older container: the result does not depend on the order in which things were
+// found. A problem of one object never removes another one, and objects that are
+// unchanged since the previous merge, which may be nil, cost almost nothing. Blamed are
+// objects that are left out because of errors after the merge.
 func Merge(documents *config.Config, providers []Provider, before *Merged, blamed map[*config.Discovered]Blame) *Merged {
 	if before == nil {
 		before = &Merged{}
@@ -115,7 +115,7 @@ func (m *merge) find(d *config.Discovered, p *Provider, before *Merged) *object 
 		o = &object{Found: config.Find(d, p.Settings.Ports), ports: p.Settings.Ports}
 		switch settings := o.Read().(type) {
 		case *config.Proxy:
-			o.hosts, _ = settings.Hosts() // what is wrong with them is told by the check
+			o.hosts, _ = settings.Hosts() // the check reports what is wrong with them
 		case *config.TCPProxy:
 			o.hosts, _ = settings.Names()
 		}
@@ -152,8 +152,8 @@ func (m *merge) object(o *object) {
 	m.claim(o)
 }
 
-// mistaken tells all that is wrong with an object whose labels are wrong by themselves,
-// and what of it the provider's entry does not allow.
+// mistaken reports all problems of an object whose labels are invalid by themselves,
+// and what the provider's entry does not allow.
 func (m *merge) mistaken(o *object) bool {
 	if o.Object != nil {
 		return false
@@ -163,7 +163,7 @@ func (m *merge) mistaken(o *object) bool {
 	return true
 }
 
-// problems tells problems as issues.
+// problems reports problems as issues.
 func (m *merge) problems(o *object, all []config.LabelProblem) {
 	codes := map[config.LabelFault]Code{
 		config.LabelUnknown: UnknownLabel, config.LabelForbidden: NotForLabels, config.LabelValue: BadValue, config.LabelReference: NoSuchObject,
@@ -181,7 +181,7 @@ func (m *merge) problems(o *object, all []config.LabelProblem) {
 	}
 }
 
-// nameTaken tells of an object whose name another one has.
+// nameTaken reports an object whose name another one has.
 func (m *merge) nameTaken(o *object) bool {
 	d := o.Discovered
 	if !m.adder.Has(d.Kind, d.Name) {
@@ -196,11 +196,11 @@ func (m *merge) nameTaken(o *object) bool {
 		m.conflict(o, winner.Discovered, nil, fmt.Sprintf("the name %s", d.Name), "give one of them another name")
 		return true
 	}
-	m.issue(o, nil, Conflict, fmt.Sprintf("a document has a %s %s too (%s), which wins", noun, d.Name, m.where(d.Kind, d.Name)), "give one of them another name")
+	m.issue(o, nil, Conflict, fmt.Sprintf("a configuration file has a %s %s too (%s), which takes precedence", noun, d.Name, m.where(d.Kind, d.Name)), "give one of them another name")
 	return true
 }
 
-// conflict tells both of two discovered objects that they want the same.
+// conflict reports to both of two discovered objects that they conflict.
 func (m *merge) conflict(loser *object, winner *config.Discovered, label *config.Label, what, hint string) {
 	m.issue(loser, label, Conflict, fmt.Sprintf("%s of %s has %s, and is older", nounOf(winner), winner.Origin, what), hint)
 	m.add(Issue{
@@ -212,7 +212,7 @@ func (m *merge) conflict(loser *object, winner *config.Discovered, label *config
 // nounOf returns the words for a discovered object: "proxy shop".
 func nounOf(d *config.Discovered) string { return config.KindOf(d.Kind).Noun + " " + d.Name }
 
-// where returns where an object of the documents stands.
+// where returns where an object of the configuration files is defined.
 func (m *merge) where(kind, name string) string {
 	o, _ := m.adder.Config().Origin(kind, name)
 	return o.String()

@@ -111,7 +111,7 @@ proxies:
 		{"localhost within the bounds", strings.Replace(hand, "local: {}", "local: {hosts: [localhost]}", 1), proxy("s", 1, server, "virtual_hosts=localhost"), "", ""},
 		{"an expression", hand, proxy("s", 1, server, `virtual_hosts=~^new\.example$`), discovery.NotForLabels, "expression"},
 		{"no host", hand, proxy("s", 1, server, "routes.0.path=/"), discovery.NoHost, "headgate.host"},
-		{"a name by hand", hand, proxy("site", 1, server, "virtual_hosts=new.example"), discovery.Conflict, "a document has a proxy site too (hand.yaml:13:3)"},
+		{"a name by hand", hand, proxy("site", 1, server, "virtual_hosts=new.example"), discovery.Conflict, "a configuration file has a proxy site too (hand.yaml:13:3)"},
 		{"an acme entry", hand, proxy("s", 1, server, "virtual_hosts=new.example", "acme=private"), "", ""},
 		{"no acme entry", hand, proxy("s", 1, server, "virtual_hosts=new.example", "acme=mian"), discovery.NoSuchObject, `label headgate.http.s.acme: there is no acme entry "mian"; did you mean "main"?`},
 		{"no policy", hand, proxy("s", 1, server, "virtual_hosts=new.example", "use=stuff"), discovery.NoSuchObject, `did you mean "staff"?`},

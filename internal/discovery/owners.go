@@ -27,8 +27,8 @@ type owner struct {
 	proxy      *config.Proxy // nil for a TCP proxy
 }
 
-// newOwners returns the owners of the hosts of documents. Those of the merge before are
-// taken over where nothing changed.
+// newOwners returns the owners of the hosts of the configuration files. Those of the
+// previous merge are reused if nothing changed.
 func newOwners(documents *config.Config, before *Merged) *owners {
 	if before.owners != nil && before.owners.documents == documents {
 		return before.owners
@@ -70,8 +70,8 @@ func (o *owners) add(settings config.Named, before *Merged, parse func() ([]conf
 	}
 }
 
-// of returns who of the documents has a host: those that name it, and those whose
-// wildcards and expressions stand for it.
+// of returns the objects of the configuration files that have a host: those that
+// name it, and those whose wildcards and expressions match it.
 func (o *owners) of(h config.VirtualHost) []owner {
 	out := slices.Clone(o.hosts[h.String()])
 	if h.Class == config.HostExact {
@@ -88,7 +88,7 @@ func (o *owners) of(h config.VirtualHost) []owner {
 }
 
 // mayMatchBelow reports whether an expression for hosts may match a name below another
-// one, as far as the letters that it ends with tell.
+// one, judging from its literal end.
 func mayMatchBelow(expr, below string) bool {
 	end := literalEnd(expr)
 	below = "." + below
@@ -130,8 +130,8 @@ type claim struct {
 	owner  owner
 }
 
-// hostTaken tells of an object that wants what another one has: a host of the documents,
-// or a host and path of an older container.
+// hostTaken reports an object that conflicts with another one: on a host of the
+// configuration files, or on a host and path of an older container.
 func (m *merge) hostTaken(o *object) bool {
 	wants := wanted(o)
 	for _, h := range o.hosts {
@@ -158,7 +158,8 @@ func (m *merge) hostTaken(o *object) bool {
 	return false
 }
 
-// handTaken tells of a host that a document names. It is one issue, of both.
+// handTaken reports a host that a configuration file names. It is one issue,
+// of both.
 func (m *merge) handTaken(o *object, h config.VirtualHost, by owner) {
 	hint := "choose another host"
 	if by.proxy != nil {
@@ -178,7 +179,7 @@ func (o *object) hostLabel() *config.Label {
 	return o.label("virtual_hosts")
 }
 
-// wanted returns what an object wants of each of its hosts.
+// wanted returns what an object needs of each of its hosts.
 func wanted(o *object) []claim {
 	switch settings := o.Object.(type) {
 	case *config.Proxy:

@@ -51,14 +51,14 @@ import (
 // Source finds objects outside of the documents. Its methods may be called by several
 // goroutines at once.
 type Source interface {
-	// Start begins to look. It is called once and does not wait.
+	// Start starts the discovery. It is called once and does not wait.
 	Start()
 	// Snapshot returns what is known now. It is never nil and does not wait.
 	Snapshot() *Snapshot
-	// Changed has a value when Snapshot may return another one than before. It has room
-	// for one value and is always the same channel.
+	// Changed has a value when Snapshot may return a different result. It has space for
+	// one value and is always the same channel.
 	Changed() <-chan struct{}
-	// Stop ends what Start began and waits for it. It is called once.
+	// Stop ends what Start started and waits for it. It is called once.
 	Stop()
 }
 
@@ -66,7 +66,7 @@ type Source interface {
 type Environment struct {
 	// Log is the application's log.
 	Log *slog.Logger
-	// Dir is the folder where relative paths of the configuration begin.
+	// Dir is the directory that relative paths of the configuration refer to.
 	Dir string
 }
 
@@ -77,7 +77,7 @@ type DockerOpener func(name string, settings *config.Docker, env Environment) (S
 
 // Snapshot is what a source knows at one moment. It is not changed once it was returned.
 type Snapshot struct {
-	// State is how the source stands, since Since.
+	// State is the state of the source, since Since.
 	State State
 	Since time.Time
 	// Reason is why it Failed, for people: "dial unix /var/run/docker.sock: connection
@@ -86,21 +86,21 @@ type Snapshot struct {
 	// Known is whether Objects were found by this source. Until then those of the source
 	// before it, of the same entry, stay.
 	Known bool
-	// Objects are what was found, in any order; what was found last while the source
-	// cannot be asked.
+	// Objects are the discovered objects, in any order; the last known ones while
+	// the source is unavailable.
 	Objects []*config.Discovered
 	// Issues are what the source could not make an object of, or not the whole.
 	Issues []Issue
 }
 
-// State is how a source stands.
+// State is the state of a source.
 type State string
 
 // The states.
 const (
 	// Connecting is from the start to the first answer.
 	Connecting State = "connecting"
-	// Running is while the source is heard.
+	// Running: the source is connected.
 	Running State = "running"
 	// Failed is while it is not; it is tried again without end.
 	Failed State = "error"
@@ -124,9 +124,9 @@ type Issue struct {
 	Owner Reference `json:"owner,omitzero"`
 	// Code is the kind of issue.
 	Code Code `json:"code"`
-	// Message says what is wrong, in lower case and without a full stop. Together with
-	// the fields above it tells one issue from another: it names nothing that changes by
-	// itself, such as a time.
+	// Message is what is wrong, in lower case and without a period. Together with the
+	// fields above it identifies an issue: it contains nothing that changes by itself,
+	// such as a time.
 	Message string `json:"message"`
 	// Hint is what to do, in the same form.
 	Hint string `json:"hint,omitempty"`

@@ -22,8 +22,8 @@ const (
 // ErrFollowers is returned by Follow when there are too many followers.
 var ErrFollowers = errors.New("follow requests: too many are following already")
 
-// Live is one request as it comes, or a gap: at least Missed requests were not
-// shown, because they came faster than the follower takes them.
+// Live is one request as it arrives, or a gap: at least Missed requests were
+// not shown, because they arrived faster than the follower reads them.
 type Live struct {
 	Request Request
 	Missed  uint64
@@ -55,8 +55,8 @@ func (r *Ring) Follow(ctx context.Context, q Query, each func(Live) bool) error 
 	return err
 }
 
-// Subscription is a follower that hears of everything that comes from now on. It is for
-// one goroutine, and ends with Run or Close.
+// Subscription is a follower that gets everything from now on. It is for one goroutine,
+// and ends with Run or Close.
 type Subscription struct {
 	ring *Ring
 	f    *follower
@@ -97,7 +97,7 @@ func (s *Subscription) Run(ctx context.Context, each func(Live) bool) {
 	}
 }
 
-// missed takes what f has missed, once it has read what was there before.
+// missed returns what f has missed, once it has read what was there before.
 func (r *Ring) missed(f *follower) uint64 {
 	r.live.mu.Lock()
 	defer r.live.mu.Unlock()
@@ -203,7 +203,7 @@ func (f *follower) offer(v view, wall int64) {
 		f.missed++
 		return
 	}
-	f.queue <- v.read(wall) // only the poller sends, so there is room
+	f.queue <- v.read(wall) // only the poller sends, so the queue is not full
 }
 
 // cursor is how far the poller has read.

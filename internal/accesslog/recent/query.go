@@ -14,7 +14,7 @@ import (
 // MaxPage is how many requests a query returns at most.
 const MaxPage = 1000
 
-// Query says which requests are wanted. An empty field wants all.
+// Query selects requests. An empty field matches all.
 type Query struct {
 	// Host is the host, without regard to case; with a leading "*." all below it.
 	Host string
@@ -29,14 +29,14 @@ type Query struct {
 	Client netip.Prefix
 	// Method is the method.
 	Method string
-	// Path is what the path begins with.
+	// Path is a prefix of the path.
 	Path string
 	// SlowerThan is the least duration.
 	SlowerThan time.Duration
 	// ID is the request id.
 	ID string
-	// Text stands somewhere in host, path, query, server, user, agent, referer or
-	// cause, without regard to the case of ASCII letters.
+	// Text is contained in host, path, query, server, user, agent, referer or
+	// cause, ignoring the case of ASCII letters.
 	Text string
 	// Since and Until bound the moment at which the request ended; the zero time is
 	// no bound.
@@ -47,7 +47,7 @@ type Query struct {
 type Cursor struct {
 	// End is when the request ended, in nanoseconds of the process's clock.
 	End int64
-	// Number tells requests apart that ended at one moment.
+	// Number distinguishes requests that ended at the same time.
 	Number uint64
 }
 
@@ -113,7 +113,7 @@ func (h newest) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
 // Push appends a record.
 func (h *newest) Push(x any) { *h = append(*h, x.(found)) }
 
-// Pop takes the last record.
+// Pop removes the last record.
 func (h *newest) Pop() any {
 	old := *h
 	last := old[len(old)-1]
@@ -121,7 +121,7 @@ func (h *newest) Pop() any {
 	return last
 }
 
-// page returns the n newest, and where the next page begins.
+// page returns the n newest, and where the next page starts.
 func (h newest) page(n int, wall int64) Page {
 	slices.SortFunc(h, func(a, b found) int {
 		if b.at.before(a.at) {
@@ -167,7 +167,7 @@ func newMatcher(q Query, wall int64) *matcher {
 	return m
 }
 
-// matches reports whether a record is wanted. What is cheap to see comes first.
+// matches reports whether a record is selected. The cheapest checks come first.
 func (m *matcher) matches(v view) bool {
 	q := &m.q
 	switch {
@@ -223,7 +223,8 @@ func (m *matcher) textMatches(v view) bool {
 	return false
 }
 
-// containsFold reports whether lower, in lower case, stands in s in any case.
+// containsFold reports whether s contains lower, which is in lower case, in
+// any case.
 func containsFold(s, lower []byte) bool {
 	for i := 0; i+len(lower) <= len(s); i++ {
 		j := 0

@@ -25,7 +25,7 @@ const (
 	MinSize     = 1 << 20
 )
 
-// DefaultSlow is how long a request takes that is kept longer.
+// DefaultSlow is the duration from which requests are kept longer.
 const DefaultSlow = time.Second
 
 // The bounds of a ring's pieces.
@@ -50,7 +50,8 @@ type Config struct {
 	// Size is the memory in bytes; 0 is DefaultSize, and less than MinSize is
 	// MinSize.
 	Size int64
-	// Slow is how long a request takes that is kept longer; 0 is DefaultSlow.
+	// Slow is the duration from which requests are kept longer; 0 is
+	// DefaultSlow.
 	Slow time.Duration
 }
 
@@ -64,7 +65,7 @@ type Ring struct {
 	pool      sync.Pool    // of *lane: hands each processor its own
 	max       [classes]int // chunks, those that are being filled among them
 
-	next  atomic.Uint32 // the lane that the pool takes next
+	next  atomic.Uint32 // the next lane of the pool
 	order atomic.Uint64 // the order of chunks by when they were begun
 
 	mu struct {
@@ -156,12 +157,12 @@ func (r *Ring) RecordSession(p *exchange.Session) {
 	r.pool.Put(l)
 }
 
-// Retire ends all followers: another ring takes what comes from now on, or none. It
-// is called once. What is held can still be asked for.
+// Retire ends all followers: another ring records from now on, or none. It is
+// called once. What is held can still be queried.
 func (r *Ring) Retire() { close(r.retired) }
 
 // lockLane returns the lane of the current processor, locked. A processor that
-// finds it locked takes another and keeps that: so no two stay on one.
+// finds it locked acquires another and keeps that, so that no two stay on one.
 func (r *Ring) lockLane() *lane {
 	l := r.pool.Get().(*lane)
 	if !l.mu.TryLock() {
@@ -181,8 +182,8 @@ func (r *Ring) roomLocked(l *lane, c class) *chunk {
 	return b
 }
 
-// exchange takes a full chunk, which may be nil, and returns an empty one: a spare
-// one, or the oldest of its class when there are as many as there may be.
+// exchange accepts a full chunk, which may be nil, and returns an empty one: a
+// spare one, or the oldest of its class at the limit.
 func (r *Ring) exchange(b *chunk, c class) *chunk {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -260,7 +261,7 @@ func (r *Ring) hold(from uint64) []part {
 	return parts
 }
 
-// release gives up what hold returned.
+// release releases what hold returned.
 func (r *Ring) release(parts []part) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

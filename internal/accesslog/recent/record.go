@@ -79,7 +79,7 @@ var limits = [texts]int{
 	maxShort, maxShort, maxPath, maxQuery, maxShort, maxShort, maxRoute, maxShort, maxShort, maxShort, maxAgent, maxRefer, maxCause, exchange.MaxID,
 }
 
-// appendExchange appends a record. There is room for the longest.
+// appendExchange appends a record. There is space for the longest.
 func appendExchange(b []byte, ex *exchange.Exchange, status int, end int64) []byte {
 	at := len(b)
 	b = b[:at+fixed]
@@ -136,8 +136,8 @@ func appendExchange(b []byte, ex *exchange.Exchange, status int, end int64) []by
 	return b
 }
 
-// appendSession appends a record of a session: its name stands in the host's
-// place.
+// appendSession appends a record of a session: its name is in place of the
+// host.
 func appendSession(b []byte, p *exchange.Session) []byte {
 	at := len(b)
 	b = b[:at+fixed]
@@ -247,7 +247,7 @@ type Request struct {
 	Method string `json:"method,omitempty"`
 	// Scheme is http or https.
 	Scheme string `json:"scheme,omitempty"`
-	// Host is the host that was asked for; of a connection, the name that TLS asks for.
+	// Host is the requested host; for a connection, the server name in TLS.
 	Host string `json:"host,omitempty"`
 	// Path is the path, and Query what follows it without its question mark.
 	Path string `json:"path,omitempty"`
@@ -281,11 +281,11 @@ type Request struct {
 	Sent int64 `json:"bytes_sent"`
 	// Received is how many bytes of body came from the client.
 	Received int64 `json:"bytes_received"`
-	// Duration is how long it took, in milliseconds.
+	// Duration is the total duration, in milliseconds.
 	Duration float64 `json:"duration_ms"`
-	// Connect is how long a new connection to the server took, in milliseconds.
+	// Connect is the time to connect to the server, in milliseconds.
 	Connect float64 `json:"connect_ms,omitempty"`
-	// Head is how long the server's response head took, in milliseconds.
+	// Head is the time until the server's response head, in milliseconds.
 	Head float64 `json:"upstream_head_ms,omitempty"`
 }
 

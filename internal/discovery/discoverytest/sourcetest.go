@@ -1,5 +1,5 @@
-// Package discoverytest stands in for providers of discovered objects in tests: Engines
-// opens a Fake for each entry, and a test says with Set what a Fake finds.
+// Package discoverytest replaces providers of discovered objects in tests: Engines
+// opens a Fake for each entry, and a test sets what a Fake finds with Set.
 package discoverytest
 
 import (
@@ -79,7 +79,7 @@ func (f *Fake) Find(objects ...*config.Discovered) {
 	f.Set(&discovery.Snapshot{State: discovery.Running, Since: time.Now(), Known: true, Objects: objects})
 }
 
-// Lose says that the source cannot be asked. What was found stays.
+// Lose makes the source unavailable. What was found stays.
 func (f *Fake) Lose(reason string) {
 	s := *f.Snapshot()
 	s.State, s.Since, s.Reason = discovery.Failed, time.Now(), reason

@@ -16,11 +16,11 @@ import (
 // schemes are how a container can be spoken to.
 var schemes = []string{"http", "https", "h2c"}
 
-// noNetwork are networks of the engine in which no container can be asked.
+// noNetwork are networks of the engine in which containers cannot be reached.
 var noNetwork = []string{"ingress", "docker_gwbridge"}
 
-// finder finds the address of one container for one object. What is wrong is told as
-// issues; then there is no server.
+// finder finds the address of one container for one object. Problems become issues;
+// then there is no server.
 type finder struct {
 	*surroundings
 	// network is the provider's, "" if it has none.
@@ -105,7 +105,7 @@ func (f *finder) port() (uint16, bool) {
 	if len(exposed) == 0 {
 		message := "the container exposes no port"
 		if f.c.hostNetwork() {
-			message = "the container is in the network of its machine, for which the engine tells no ports"
+			message = "the container uses the network of its host, for which the engine reports no ports"
 		}
 		f.addIssue(discovery.NoPort, f.label("port"), message, hint)
 		return 0, false

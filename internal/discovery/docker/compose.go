@@ -48,10 +48,10 @@ type composeNetwork struct {
 	Name string `yaml:"name"`
 }
 
-// Compose returns what the services of a Compose file would give, as if each ran in one
-// container. Addresses are made up: what a server's Container says counts. What the
-// images expose is not in a file and is not known. Path is the file's, whose folder
-// names the project.
+// Compose returns what the services of a Compose file would result in, as if each ran
+// in one container. Addresses are made up: a server's Container identifies it. Ports
+// that the images expose are not in a file and are unknown. Path is the file's; its
+// directory names the project.
 func Compose(path string, data []byte, provider string, settings *config.Docker) (*discovery.Snapshot, error) {
 	if len(data) > maxCompose {
 		return nil, fmt.Errorf("%s is larger than %d bytes", path, maxCompose)
@@ -92,7 +92,7 @@ func Inspect(ctx context.Context, provider string, settings *config.Docker, env 
 		if hint != "" {
 			reason += "; " + hint
 		}
-		return fmt.Errorf("ask %s: %s", settings.Endpoint, reason)
+		return fmt.Errorf("query %s: %s", settings.Endpoint, reason)
 	}
 	s.ctx = ctx
 	if _, err := s.engine.ping(ctx); err != nil {

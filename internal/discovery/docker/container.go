@@ -14,8 +14,8 @@ import (
 	"time"
 )
 
-// container is a container as /containers/json tells of it, with what is read of it
-// here. Engines from API 1.40 on and Podman tell it in this shape.
+// container is a container in the format of /containers/json, with the fields that
+// are used here. Engines from API 1.40 on and Podman use it.
 type container struct {
 	ID     string `json:"Id"`
 	Names  []string
@@ -25,7 +25,7 @@ type container struct {
 	State string
 	// Status is a text for people, such as "Up 3 seconds (health: starting)".
 	Status string
-	// Health is told since API 1.52. Before, Status has it.
+	// Health exists since API 1.52. Before, it is part of Status.
 	Health     healthStatus
 	HostConfig struct{ NetworkMode string }
 	// Created is in seconds since 1970.
@@ -95,12 +95,12 @@ func (c *container) health() healthStatus {
 	return ""
 }
 
-// secondsUp is how a status begins in the first minute.
+// secondsUp is the start of a status in the first minute.
 var secondsUp = regexp.MustCompile(`^Up (Less than a second|(\d+) seconds?)\b`)
 
-// upFor returns how long the container runs, as far as its status tells: exact within
-// the first minute, and at least a minute after it. It returns false for a status that
-// does not say.
+// upFor returns how long the container has been running, according to its status:
+// exact within the first minute, and at least a minute after it. It returns false for
+// a status without that.
 func (c *container) upFor() (time.Duration, bool) {
 	m := secondsUp.FindStringSubmatch(c.Status)
 	switch {
@@ -113,12 +113,13 @@ func (c *container) upFor() (time.Duration, bool) {
 	return 0, false
 }
 
-// minutesUp is how a status begins in the first hour, but for the first minute.
+// minutesUp is the start of a status in the first hour, except the first
+// minute.
 var minutesUp = regexp.MustCompile(`^Up (About a minute|(\d+) minutes?)\b`)
 
-// startedAfter reports whether the container has surely been started after a moment, by
-// its status, which was asked for at another. So it is known of one that was told to end
-// and runs again, where the events that say so were lost together with their stream.
+// startedAfter reports whether the container was certainly started after a time,
+// according to its status, which was read at another. This detects one that was stopped
+// and runs again if the events about it were lost together with their stream.
 func (c *container) startedAfter(at, asked time.Time) bool {
 	if up, told := c.upFor(); told && up < time.Minute {
 		return asked.Add(-up - time.Second).After(at)
@@ -145,7 +146,7 @@ func (a *attachment) address() netip.Addr {
 }
 
 // setName finds the container's name: the one without the names of other containers
-// before it, which links give.
+// before it, which links create.
 func (c *container) setName() {
 	for _, n := range c.Names {
 		n = strings.TrimPrefix(n, "/")
@@ -161,7 +162,7 @@ func (c *container) setName() {
 
 // listing is an answer of /containers/json.
 type listing struct {
-	// asked is when it was asked for.
+	// asked is the time of the request.
 	asked      time.Time
 	containers []*container
 	// unread are containers that could not be read, by name.
@@ -208,11 +209,11 @@ func (l *listing) add(data []byte, whole bool) {
 	c := &container{}
 	switch err := json.Unmarshal(data, c); {
 	case !whole:
-		l.unread = append(l.unread, unreadable{nameIn(data), fmt.Sprintf("the engine tells more than %d bytes of the container", maxContainer)})
+		l.unread = append(l.unread, unreadable{nameIn(data), fmt.Sprintf("the engine reports more than %d bytes about the container", maxContainer)})
 	case err != nil:
-		l.unread = append(l.unread, unreadable{nameIn(data), "what the engine tells of the container cannot be read: " + oneLine(err.Error())})
+		l.unread = append(l.unread, unreadable{nameIn(data), "the engine's data about the container cannot be read: " + oneLine(err.Error())})
 	case c.ID == "":
-		l.unread = append(l.unread, unreadable{nameIn(data), "what the engine tells of the container has no Id"})
+		l.unread = append(l.unread, unreadable{nameIn(data), "the engine's data about the container has no Id"})
 	default:
 		c.setName()
 		c.keepOurs()
@@ -240,7 +241,7 @@ func query(filters map[string][]string) url.Values {
 	return url.Values{"filters": {string(data)}}
 }
 
-// event is what /events tells.
+// event is an event of /events.
 type event struct {
 	Type   string
 	Action string

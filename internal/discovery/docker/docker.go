@@ -1,11 +1,11 @@
 // Package docker finds proxies in the labels of containers. Open gives the source of one
 // engine, Docker's or Podman's.
 //
-// engine.go asks the engine, by three calls and nothing else; values.go and container.go
-// read what it answers within bounds; fault.go says in words why it does not. labels.go
-// takes the labels of a container apart, world.go makes objects of containers over time,
-// address.go finds where a container is reached, and here.go where we are ourselves.
-// follow.go is the loop over all of it. compose.go says what a Compose file would give.
+// engine.go queries the engine, with three calls and nothing else; values.go and
+// container.go read the responses within limits; fault.go explains errors. labels.go
+// parses the labels of a container, world.go makes objects of containers over time,
+// address.go finds the address of a container, and here.go that of headgate itself.
+// follow.go is the loop over all of it. compose.go previews a Compose file.
 //
 // It decides about containers and their addresses. What the labels say of an object is
 // decoded, bounded and merged with the rest of the configuration above.
@@ -67,7 +67,7 @@ func open(name string, settings *config.Docker, env discovery.Environment, h her
 	return s, nil
 }
 
-// Start begins to follow the engine.
+// Start starts to follow the engine.
 func (s *Source) Start() { s.done.Go(s.follow) }
 
 // Stop ends it, and waits for that.

@@ -17,8 +17,8 @@ import (
 	"time"
 )
 
-// newest is the newest version of the API that is asked for. An engine that is older
-// is asked by its own version.
+// newest is the newest version of the API that headgate uses. An older engine is
+// queried with its own version.
 var newest = apiVersion{1, 52}
 
 // Bounds of what an engine answers, and of the time it has for that. The stream of
@@ -35,9 +35,9 @@ const (
 	connectTimeout = 5 * time.Second
 )
 
-// engine asks one engine, by three calls: /_ping, /containers/json and /events.
+// engine queries one engine, with three calls: /_ping, /containers/json and /events.
 // Connections are not kept: a socket that was mounted into a container leads nowhere
-// after its engine was started again, and only a new connection finds that out.
+// after its engine was restarted, and only a new connection finds that out.
 type engine struct {
 	// endpoint is what the settings say, for messages.
 	endpoint string
@@ -45,8 +45,8 @@ type engine struct {
 	socket string
 	client *http.Client
 	url    string
-	// version is what calls are prefixed with, nil for nothing. Listing and events are
-	// asked for beside each other, and each may find that it is refused.
+	// version is the prefix of calls, nil for none. Listing and events run
+	// concurrently, and each may find that it is rejected.
 	version atomic.Pointer[string]
 	// peer is the address that answered last; invalid for a socket.
 	peer atomic.Pointer[netip.Addr]
@@ -55,7 +55,7 @@ type engine struct {
 // apiVersion is a version of the engine's API.
 type apiVersion [2]int
 
-// String returns the version as it stands in paths: "1.41".
+// String returns the version as in paths: "1.41".
 func (v apiVersion) String() string { return strconv.Itoa(v[0]) + "." + strconv.Itoa(v[1]) }
 
 // less reports whether v is older than w.
@@ -186,7 +186,7 @@ func (e *engine) list(ctx context.Context, filters map[string][]string) (*listin
 	return l, nil
 }
 
-// events asks for the events since a moment. The caller reads the stream and closes
+// events requests the events since a time. The caller reads the stream and closes
 // it; the context ends it.
 func (e *engine) events(ctx context.Context, since time.Time) (io.ReadCloser, error) {
 	q := query(map[string][]string{"type": {"container", "network"}})
@@ -198,8 +198,8 @@ func (e *engine) events(ctx context.Context, since time.Time) (io.ReadCloser, er
 	return rs.Body, nil
 }
 
-// versioned asks by the version that ping found. An engine that does not want this
-// version, as its oldest is newer, is asked without.
+// versioned sends a request with the version that ping found. An engine that
+// rejects this version, as its oldest is newer, gets one without.
 func (e *engine) versioned(ctx context.Context, path string, q url.Values) (*http.Response, error) {
 	version := ""
 	if v := e.version.Load(); v != nil {

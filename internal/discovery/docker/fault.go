@@ -19,10 +19,10 @@ import (
 	"headgate/internal/setting/shown"
 )
 
-// answerError is an answer of an engine, or of what stands in its place, that is of
-// no use.
+// answerError is an unusable response of an engine, or of another program at its
+// address.
 type answerError struct {
-	// call is the path that was asked for, without its version.
+	// call is the path of the request, without its version.
 	call   string
 	status int
 	what   string
@@ -59,8 +59,8 @@ func refused(rs *http.Response) error {
 // variables of the socket proxies that people use, by call.
 var variables = map[string]string{"/containers/json": "CONTAINERS=1", "/events": "EVENTS=1", "/_ping": "PING=1"}
 
-// explain returns why an engine could not be asked and what to do about it, in words
-// for an operator.
+// explain returns why an engine could not be queried and what to do about it, for an
+// operator.
 func (e *engine) explain(err error) (reason, hint string) {
 	reason = oneLine(err.Error())
 	var answer *answerError
@@ -90,7 +90,7 @@ func (e *engine) explain(err error) (reason, hint string) {
 	return reason, ""
 }
 
-// socketDenied tells whose a socket is that may not be opened.
+// socketDenied returns who owns a socket that may not be opened.
 func socketDenied(path string) string {
 	info, err := os.Stat(path)
 	if err != nil {

@@ -15,13 +15,13 @@ import (
 
 // How often things are done.
 const (
-	// settle is how long is waited after an event, so that many events are one listing.
+	// settle is the pause after an event, so that many events cause one listing.
 	settle = 50 * time.Millisecond
 	// listInterval is how often everything is listed, whatever happens.
 	listInterval = 60 * time.Second
 	// pollInterval is the same where no events can be had.
 	pollInterval = 10 * time.Second
-	// openTimeout is how long the first listing waits for the stream of events to begin.
+	// openTimeout is how long the first listing waits for the stream of events to start.
 	openTimeout = 500 * time.Millisecond
 	// Between two attempts to connect are minWait to maxWait.
 	minWait = 100 * time.Millisecond
@@ -30,7 +30,7 @@ const (
 	steady = 10 * time.Second
 )
 
-// follow asks the engine until the source is stopped.
+// follow queries the engine until the source is stopped.
 func (s *Source) follow() {
 	wait := minWait
 	for s.ctx.Err() == nil {
@@ -68,8 +68,9 @@ func (s *Source) pause(d time.Duration) bool {
 	}
 }
 
-// recheck is when it is listed once more after an event: an engine tells of what happens
-// before its list has it, and with a busy disk that comes later than the listing.
+// recheck is when the containers are listed again after an event: an engine sends events
+// before its list has the change, and with a busy disk the list is updated after the
+// listing.
 var recheck = [...]time.Duration{time.Second, 5 * time.Second}
 
 // connected follows the engine over one stream of events. It returns nil when the stream
@@ -81,7 +82,7 @@ func (s *Source) connected() error {
 	}
 	ctx, cancel := context.WithCancel(s.ctx)
 	st := &stream{opened: make(chan struct{}), heard: make(chan *event, 256), ended: make(chan error, 1)}
-	// What happened in the second before may be told again, which only costs a listing.
+	// Events of the second before may be repeated, which only costs a listing.
 	s.done.Go(func() { s.listen(ctx, since.Add(-time.Second), st) })
 	defer func() {
 		cancel()
@@ -93,10 +94,10 @@ func (s *Source) connected() error {
 
 // stream is a stream of events.
 type stream struct {
-	// opened is closed when the engine begins to tell.
+	// opened is closed when the engine starts to send events.
 	opened chan struct{}
 	heard  chan *event
-	// ended has an error when the engine does not tell, nil when it has ended.
+	// ended has an error if the engine sends no events, nil when it has ended.
 	ended chan error
 }
 
@@ -155,7 +156,7 @@ func (s *Source) watch(st *stream) error {
 				heard = nil
 			case e.concerns():
 				s.world.noteEvent(e, time.Now())
-				// An engine with many containers is not asked all the time.
+				// An engine with many containers is not queried all the time.
 				next.within(max(settle, 2*cost))
 				checks = recheck[:]
 			}
@@ -184,8 +185,8 @@ func (s *Source) watch(st *stream) error {
 	}
 }
 
-// list asks for the containers and gives out what they say. It returns when that changes
-// by itself. Deaf is why there are no events, nil if there are.
+// list queries the containers and publishes the result. It returns when that changes by
+// itself. Deaf is why there are no events, nil if there are.
 func (s *Source) list(deaf error) (again time.Time, err error) {
 	l, err := s.engine.list(s.ctx, s.filters())
 	if err != nil {
@@ -207,8 +208,8 @@ func (s *Source) list(deaf error) (again time.Time, err error) {
 	return out.again, nil
 }
 
-// findSelf asks for headgate's own container, if the filters hide it. It is of no use as
-// a server, but says how others are reached.
+// findSelf queries headgate's own container, if the filters hide it. It is not used as a
+// server, but shows how others are reached.
 func (s *Source) findSelf(l *listing) error {
 	ids := s.world.here.ids
 	if len(s.world.settings.Filters) == 0 || len(ids) == 0 || s.world.here.self(l.containers) != nil {
@@ -227,7 +228,7 @@ func same(a, b *discovery.Snapshot) bool {
 	return a.State == b.State && a.Reason == b.Reason && a.Known == b.Known && slices.Equal(a.Objects, b.Objects) && slices.Equal(a.Issues, b.Issues)
 }
 
-// failed notes that the engine cannot be asked. What was found last stays.
+// failed records that the engine cannot be queried. The last result stays.
 func (s *Source) failed(err error) {
 	next := *s.Snapshot()
 	next.State = discovery.Failed
@@ -237,7 +238,7 @@ func (s *Source) failed(err error) {
 	}
 }
 
-// filters returns the settings' filters as the engine takes them.
+// filters returns the settings' filters in the format of the engine.
 func (s *Source) filters() map[string][]string {
 	out := map[string][]string{}
 	for _, f := range s.world.settings.Filters {

@@ -15,8 +15,8 @@ import (
 // prefix is the prefix of labels for headgate. Other labels are ignored.
 const prefix = "headgate."
 
-// Bounds of the labels of one container that begin with prefix. What goes over them
-// makes the container an issue.
+// Limits of the labels of one container that start with prefix. A container that
+// exceeds them becomes an issue.
 const (
 	maxLabels = 500
 	maxKey    = 512
@@ -44,7 +44,7 @@ var serverWords = []string{"weight", "max_requests", "backup", "tls"}
 // said is a value with its label; Label is "" for a default.
 type said struct{ value, label string }
 
-// ask is what the labels of one container ask for.
+// ask contains the objects that the labels of one container define.
 type ask struct {
 	// container is the name of the container, which a rename changes.
 	container string
@@ -61,7 +61,7 @@ type ask struct {
 // target is what labels say about how a container is reached.
 type target struct{ port, scheme, network, basePath said }
 
-// wanted is an object that the labels of a container ask for.
+// wanted is an object that the labels of a container define.
 type wanted struct {
 	kind, name string
 	// form is http, tcp or udp; "" of the labels without a name.
@@ -104,7 +104,7 @@ func (c *container) service() (id, name string) {
 	return "", ""
 }
 
-// read takes the labels of a container apart.
+// read parses the labels of a container.
 func (c *container) read() *ask {
 	a := &ask{}
 	labels := a.sorted(c)
@@ -207,7 +207,7 @@ func (w *wanted) set(kind, field string, c *container, s said) {
 	}
 }
 
-// inherit takes over what is not said from the container's short labels.
+// inherit adds missing settings from the container's short labels.
 func (t *target) inherit(from target) {
 	for _, p := range []struct{ own, from *said }{{&t.port, &from.port}, {&t.scheme, &from.scheme}, {&t.network, &from.network}} {
 		if p.own.label == "" {
@@ -221,8 +221,8 @@ var shortFields = []struct{ label, path string }{
 	{"host", "virtual_hosts"}, {"path", "routes.0.path"}, {"ports", "ports"}, {"acme", "acme"},
 }
 
-// short makes the object of the labels without a name. It is there when a host is said,
-// or when there is no other object: then the merge tells that the host is missing.
+// short makes the object of the labels without a name. It exists if a host is set, or
+// if there is no other object: then the merge reports that the host is missing.
 func (a *ask) short(c *container, short map[string]said) {
 	if short["host"].label == "" && len(a.objects) > 0 {
 		for _, name := range []string{"path", "ports", "acme"} {

@@ -7,8 +7,8 @@ import (
 	"io"
 )
 
-// values reads JSON objects that stand one after the other, or in a list, without
-// holding more than one. It looks at nothing but where they begin and end.
+// values reads a sequence or list of JSON objects, without holding more than one.
+// It only finds where they start and end.
 type values struct {
 	r *bufio.Reader
 	// max is the size of the largest object that is kept, in bytes.
@@ -24,9 +24,9 @@ const beginning = 4 << 10
 // errNoJSON is of an answer that is no JSON.
 var errNoJSON = errors.New("the answer is not JSON")
 
-// next returns the next object, valid until the next call. Of one that is too large it
-// returns the beginning, and false for whole. At the end it returns io.EOF; an answer that ends
-// within a list or an object gives io.ErrUnexpectedEOF.
+// next returns the next object, valid until the next call. For one that is too large it returns
+// the start, and false for whole. At the end it returns io.EOF; a response that ends within a
+// list or an object returns io.ErrUnexpectedEOF.
 func (v *values) next() (object []byte, whole bool, err error) {
 	if err := v.openObject(); err != nil {
 		return nil, false, err
@@ -52,7 +52,7 @@ func (v *values) next() (object []byte, whole bool, err error) {
 	return v.buf, true, nil
 }
 
-// inside is where in an object its reader stands.
+// inside is the state of the reader within an object.
 type inside struct {
 	depth           int // of objects and lists that are open
 	inText, escaped bool
@@ -99,7 +99,7 @@ func (v *values) openObject() error {
 			v.closed = true
 		case c == ',' && v.inList && !v.closed, c == ' ', c == '\n', c == '\r', c == '\t':
 		default:
-			return fmt.Errorf("%w: it has %s where an object should begin", errNoJSON, quoted(string(c)+v.following()))
+			return fmt.Errorf("%w: it has %s where an object is expected", errNoJSON, quoted(string(c)+v.following()))
 		}
 	}
 }

@@ -19,8 +19,8 @@ const (
 	// startingTime is how long a container that is starting gets no requests. Some
 	// never say that they are ready.
 	startingTime = 60 * time.Second
-	// stoppingTime is how long a container that was told to end is taken to be ending:
-	// it may have been told to take its time.
+	// stoppingTime is how long a container that got a stop signal is treated as
+	// stopping: its grace period may be long.
 	stoppingTime = 10 * time.Minute
 	// askedTime is the same for a signal that ends some programs and is a question to
 	// others.
@@ -33,21 +33,21 @@ type world struct {
 	settings *config.Docker
 	here     here
 
-	// stopping are the containers that were told to end.
+	// stopping are the containers that got a stop signal.
 	stopping map[string]stopNotice
-	// began is when a container was first seen to be starting.
+	// began is the time at which a container was first seen starting.
 	began map[string]time.Time
-	// asks are what the labels of containers ask for, by id. Labels do not change in
-	// the life of a container.
+	// asks contains what the labels of containers define, by id. Labels do not
+	// change in the life of a container.
 	asks map[string]*ask
 	// found are the objects that were found last, by kind and name, to find them again.
 	found map[string]*config.Discovered
 }
 
-// stopNotice is that a container was told to end.
+// stopNotice is a stop signal to a container.
 type stopNotice struct {
 	at time.Time
-	// until is for how long that is believed.
+	// until is how long that is valid.
 	until time.Time
 }
 
@@ -67,8 +67,8 @@ func newWorld(provider string, settings *config.Docker, h here) *world {
 	}
 }
 
-// noteEvent notes what an event says that no listing does: that a container was told to
-// end. Until it has ended the engine lists it as running.
+// noteEvent records what only an event shows: that a container got a stop signal. Until
+// it has ended the engine lists it as running.
 func (w *world) noteEvent(e *event, now time.Time) {
 	if e.Type != "container" {
 		return
@@ -84,8 +84,8 @@ func (w *world) noteEvent(e *event, now time.Time) {
 	}
 }
 
-// endsBy returns how long a container that got a signal is taken to be ending; 0 if it
-// goes on.
+// endsBy returns how long a container that got a signal is treated as stopping; 0 if
+// it keeps running.
 func endsBy(signal string) time.Duration {
 	switch strings.TrimPrefix(strings.ToUpper(signal), "SIG") {
 	case "15", "TERM", "9", "KILL":
@@ -125,7 +125,7 @@ func (w *world) forget(containers []*container) {
 	maps.DeleteFunc(w.stopping, func(id string, _ stopNotice) bool { return gone(id) })
 }
 
-// requested returns what the labels of a container ask for.
+// requested returns what the labels of a container define.
 func (w *world) requested(c *container) *ask {
 	a := w.asks[c.ID]
 	if a == nil || a.container != c.name {
@@ -141,7 +141,7 @@ type gathering struct {
 	*world
 	around     *surroundings
 	containers []*container
-	listed     time.Time // when the listing was asked for
+	listed     time.Time // the time of the listing
 	now        time.Time
 
 	byObject map[string][]*member
@@ -160,7 +160,7 @@ type member struct {
 	until time.Time
 }
 
-// condition is how a container stands as a server.
+// condition is the state of a container as a server.
 type condition uint8
 
 // The conditions.
@@ -175,7 +175,7 @@ const (
 	restarting
 )
 
-// add takes up a container, if its labels ask for something.
+// add adds a container, if its labels define something.
 func (g *gathering) add(c *container) {
 	if strings.EqualFold(c.Labels[composeOneOff], "true") || c.State == "removing" || c.State == "dead" || c.State == "exited" || c.State == "created" {
 		return
@@ -197,7 +197,7 @@ func (g *gathering) add(c *container) {
 	group, name := c.service()
 	if c.Labels[swarmService] != "" && a.any {
 		g.issues = append(g.issues, discovery.Issue{Container: c.name, Code: discovery.MisplacedLabels,
-			Message: fmt.Sprintf("the labels stand on a task of the Swarm service %s, so only its tasks on this machine are proxied", oneLine(name)),
+			Message: fmt.Sprintf("the labels are set on a task of the Swarm service %s, so only its tasks on this machine are proxied", oneLine(name)),
 			Hint:    "labels of a whole service belong under deploy.labels, which need the list of services; this version reads containers only"})
 	}
 	state, until := g.condition(c)
@@ -220,7 +220,8 @@ func (a *ask) blocked() bool {
 	return slices.ContainsFunc(a.issues, func(i discovery.Issue) bool { return i.Code != discovery.MisplacedLabels })
 }
 
-// condition returns how a container stands, and until when by itself.
+// condition returns the state of a container, and until when it applies
+// without an event.
 func (g *gathering) condition(c *container) (condition, time.Time) {
 	end, told := g.stopping[c.ID]
 	if told && (!g.now.Before(end.until) || c.startedAfter(end.at, g.listed)) {
@@ -245,7 +246,7 @@ func (g *gathering) condition(c *container) (condition, time.Time) {
 	return ready, time.Time{}
 }
 
-// starting returns how a container stands that is starting.
+// starting returns the state of a container that is starting.
 func (g *gathering) starting(c *container) (condition, time.Time) {
 	up, told := c.upFor()
 	began, known := g.began[c.ID]
@@ -289,8 +290,7 @@ func (g *gathering) end() outcome {
 	return out
 }
 
-// owners takes the containers of one object apart into those that belong together, the
-// oldest first.
+// owners groups the containers of one object, the oldest first.
 func (g *gathering) owners(all []*member) [][]*member {
 	slices.SortStableFunc(all, func(a, b *member) int {
 		return cmp.Or(cmp.Compare(a.Created, b.Created), cmp.Compare(a.ID, b.ID))
@@ -307,8 +307,8 @@ func (g *gathering) owners(all []*member) [][]*member {
 	return groups
 }
 
-// mistaken reports whether something is wrong with the labels of an object by themselves,
-// such as a wrong name of the one that says its hosts. The merge tells what.
+// mistaken reports whether the labels of an object are invalid by themselves, such as a
+// misspelled hosts label. The merge reports the problem.
 func (w *wanted) mistaken() bool {
 	return len(w.fields) > 0 && config.Find(&config.Discovered{Kind: w.kind, Name: w.name, Labels: w.fields}, nil).Problems != nil
 }
@@ -370,7 +370,7 @@ func (w *wanted) hasHost() bool {
 	})
 }
 
-// mayServe reports whether a container may get requests, and tells why not.
+// mayServe reports whether a container may get requests, and why not.
 func (g *gathering) mayServe(m *member) bool {
 	switch m.state {
 	case ready, ending:

@@ -73,7 +73,7 @@ func (a *answer) summary() Summary {
 	return s
 }
 
-// client asks one side.
+// client sends requests to one side.
 type client struct {
 	side      Side
 	transport *http.Transport
@@ -144,11 +144,11 @@ func build(ctx context.Context, rq Request) (*http.Request, error) {
 		return nil, fmt.Errorf("invalid host %q", rq.Host)
 	}
 	if !strings.HasPrefix(rq.Target, "/") {
-		return nil, fmt.Errorf("invalid target %q: it begins with a slash", rq.Target)
+		return nil, fmt.Errorf("invalid target %q: it starts with a slash", rq.Target)
 	}
 	// The target is kept byte for byte: what both sides make of %2F and of dots is
-	// part of what is compared. An Opaque that begins with // would be sent with the
-	// scheme, so such a path goes the other way.
+	// part of what is compared. An Opaque that starts with // would be sent with the
+	// scheme, so such a path is set in another way.
 	path, query, asked := strings.Cut(rq.Target, "?")
 	u.RawQuery, u.ForceQuery = query, asked && query == ""
 	if u.Opaque = path; strings.HasPrefix(path, "//") {
@@ -167,7 +167,7 @@ func build(ctx context.Context, rq Request) (*http.Request, error) {
 	return sent, nil
 }
 
-// plain takes what differs from run to run out of an error: ports of our own end.
+// plain removes what differs from run to run from an error: ports of our own end.
 func plain(err error) error {
 	var op *net.OpError
 	switch {
@@ -202,7 +202,8 @@ func (a *answer) readBody(rs *http.Response, limit int64) {
 			a.broken = true
 			return
 		}
-		// What is decoded is bounded too: a small body may stand for a large one.
+		// The decoded size is limited too: a small body may decode to a large
+		// one.
 		body = io.LimitReader(z, 16*limit)
 	}
 	hash := sha256.New()

@@ -24,11 +24,11 @@ const (
 	lookupTimeout = 2 * time.Second
 )
 
-// CheckCDN looks up the hosts of active proxies and tells of those that are behind a
+// CheckCDN looks up the hosts of active proxies and reports those that are behind a
 // CDN that the proxy's client_ip does not name: each line of the access log, each rate
-// limit and each address filter would see the CDN in place of the client. Names that
-// cannot be looked up are left out. proxies says which proxies are looked at; nil for
-// all.
+// limit and each address filter would use the address of the CDN in place of the
+// client's. Names that cannot be looked up are left out. proxies selects proxies; nil
+// selects all.
 func CheckCDN(ctx context.Context, c *config.Config, resolver Resolver, proxies map[string]bool) (notes []string) {
 	left := maxLookups
 	for _, name := range slices.Sorted(maps.Keys(c.Proxies)) {

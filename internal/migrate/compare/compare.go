@@ -1,14 +1,13 @@
-// Package compare asks two proxies the same requests and tells how their answers
-// differ, so that one can take over from the other without a surprise.
+// Package compare sends the same requests to two proxies and reports how their
+// responses differ, so that one can replace the other without a surprise.
 //
 // Run sends each request to the old proxy, to the new one, and to the old one again:
-// what differs between the two answers of the old one is noise and is left out. Only
-// safe methods are sent unless Options.Unsafe says otherwise, and redirects are not
-// followed. Host and the name in TLS are those of the request, whatever address is
-// asked.
+// what differs between the two responses of the old one is noise and is ignored.
+// Only safe methods are sent unless Options.Unsafe is set, and redirects are not
+// followed. Host and the name in TLS are those of the request, whatever the address.
 //
 // FromRoutes and FromList make the requests: from a configuration, or from a list of
-// URLs or an access log. The Report tells every difference with its kind, and how
+// URLs or an access log. The Report contains every difference with its kind, and how
 // ready each proxy is.
 package compare
 
@@ -24,7 +23,7 @@ import (
 	"time"
 )
 
-// Side is one of the two proxies: where it is asked for http and https.
+// Side is one of the two proxies: its addresses for http and https.
 type Side struct {
 	// HTTP is the address for http, host:port. Without one, requests of http are left out.
 	HTTP string `json:"http,omitempty"`
@@ -32,7 +31,7 @@ type Side struct {
 	HTTPS string `json:"https,omitempty"`
 }
 
-// address returns where a scheme is asked.
+// address returns the address for a scheme.
 func (s Side) address(scheme string) string {
 	if scheme == "https" {
 		return s.HTTPS
@@ -46,7 +45,7 @@ type Request struct {
 	Method string `json:"method"`
 	// Scheme is http or https.
 	Scheme string `json:"scheme"`
-	// Host is the host, with its port where the client gave one.
+	// Host is the host, with its port if the client sent one.
 	Host string `json:"host"`
 	// Target is path and query.
 	Target string `json:"target"`
@@ -60,7 +59,7 @@ type Request struct {
 // URL is the request's URL as a person writes it.
 func (r Request) URL() string { return r.Scheme + "://" + r.Host + r.Target }
 
-// Options say what is asked, and how.
+// Options are the options of a comparison.
 type Options struct {
 	Old, New Side
 	Requests []Request
@@ -73,8 +72,8 @@ type Options struct {
 	Timeout time.Duration
 	// MaxBody is how many bytes of a body are compared, before decoding; 0 is 4 MiB.
 	MaxBody int64
-	// Slower is how many times slower the new side may answer before it is told;
-	// 0 is 3. Differences below 100ms are never told.
+	// Slower is the factor by which the new side may be slower before it is
+	// reported; 0 is 3. Differences below 100ms are never reported.
 	Slower float64
 	// Dial sees each address as it is about to be connected to, and may refuse it (see
 	// net.Dialer.ControlContext); nil lets all pass.
@@ -117,10 +116,10 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 		if r.silentNew >= maxSilent {
 			side = "new"
 		}
-		report.Notes = append(report.Notes, fmt.Sprintf("the %s proxy let %d requests one after the other wait without an answer, or did not take their connections: %d requests were not sent", side, maxSilent, len(requests)-len(results)))
+		report.Notes = append(report.Notes, fmt.Sprintf("the %s proxy did not answer %d consecutive requests, or did not accept their connections: %d requests were not sent", side, maxSilent, len(requests)-len(results)))
 	}
 	if r.cut > 0 {
-		report.Notes = append(report.Notes, fmt.Sprintf("there is so much that differs that of %d requests only the weightiest difference is told", r.cut))
+		report.Notes = append(report.Notes, fmt.Sprintf("there are so many differences that for %d requests only the most important one is reported", r.cut))
 	}
 	report.finish(results)
 	return report, ctx.Err()
@@ -152,7 +151,7 @@ type runner struct {
 }
 
 const (
-	// maxSilent is how many such requests end the comparison: a proxy that is not there
+	// maxSilent is how many such requests end the comparison: a proxy that does not run
 	// would take hours.
 	maxSilent = 20
 	// maxKept bounds the differences that are kept, in bytes.
@@ -239,7 +238,7 @@ func (r *runner) one(ctx context.Context, rq Request) Result {
 		Differences: differences(rq, first, again, ours, r.options.Slower), silent: silence{first.silent(), ours.silent()}}
 }
 
-// keep takes a result into account, and returns what is kept of it.
+// keep adds a result to the totals, and returns the part of it that is kept.
 func (r *runner) keep(one Result) Result {
 	if one.Request.Method == "" {
 		return one
@@ -268,7 +267,7 @@ func (r *runner) keep(one Result) Result {
 // over reports whether a side is silent for too long to go on.
 func (r *runner) over() bool { return r.silentOld >= maxSilent || r.silentNew >= maxSilent }
 
-// pace lets so many begin in a second.
+// pace limits how many start in a second.
 type pace struct {
 	gap  time.Duration
 	next time.Time

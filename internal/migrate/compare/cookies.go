@@ -16,8 +16,8 @@ const maxCookies = 200
 // Unknown attributes are included.
 type attributes map[string]string
 
-// cookiesOf returns the attributes of the cookies of an answer by the cookies' names.
-// Fields that package net/http would not take are read as well: browsers take most.
+// cookiesOf returns the attributes of the cookies of a response by the cookies'
+// names. It also reads fields that package net/http rejects: browsers accept most.
 func cookiesOf(a *answer) map[string][]attributes {
 	all := map[string][]attributes{}
 	fields := a.header.Values("Set-Cookie")
@@ -25,15 +25,15 @@ func cookiesOf(a *answer) map[string][]attributes {
 		pair, rest, _ := strings.Cut(field, ";")
 		name, _, ok := strings.Cut(pair, "=")
 		if name = shortenTo(strings.TrimSpace(name), maxName); !ok {
-			name = "" // browsers take it for the value of a cookie without a name
+			name = "" // browsers interpret it as the value of a cookie without a name
 		}
 		all[name] = append(all[name], attributesOf(rest))
 	}
 	return all
 }
 
-// attributesOf reads what stands behind name and value. Of two attributes with one name
-// the last counts (RFC 6265, section 5.3).
+// attributesOf reads what follows name and value. Of two attributes with one name the
+// last counts (RFC 6265, section 5.3).
 func attributesOf(text string) attributes {
 	out := attributes{}
 	for part := range strings.SplitSeq(text, ";") {

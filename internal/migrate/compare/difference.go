@@ -20,13 +20,13 @@ const (
 	KindLocation Kind = "location" // where a redirect leads
 	KindCookie   Kind = "cookie"   // Set-Cookie, attribute by attribute
 	KindCORS     Kind = "cors"     // Access-Control-*
-	KindCache    Kind = "cache"    // what caches are told
-	KindSecurity Kind = "security" // what browsers are told for security
+	KindCache    Kind = "cache"    // caching headers
+	KindSecurity Kind = "security" // security headers
 	KindHeader   Kind = "header"   // other header fields
 	KindBody     Kind = "body"     // the content
 	KindTLS      Kind = "tls"      // the certificate
 	KindProtocol Kind = "protocol" // the version of HTTP
-	KindTime     Kind = "time"     // how long the head of the answer took
+	KindTime     Kind = "time"     // the time until the response head
 )
 
 // Weight is how much a difference matters.
@@ -58,7 +58,8 @@ type Difference struct {
 	Text string `json:"text"`
 }
 
-// maxDifferences bounds what is told of one request. A side can send thousands of fields.
+// maxDifferences limits the differences that are reported for one request. A side can
+// send thousands of fields.
 const maxDifferences = 50
 
 // differences compares two answers of the old side with one of the new side.
@@ -159,7 +160,7 @@ func (c *comparison) noise(name string) bool {
 var always = []string{"Date", "Age", "Connection", "Keep-Alive", "Transfer-Encoding", "Content-Length", "Set-Cookie",
 	"X-Request-Id", "Cf-Ray", "Expires", "X-Runtime", "X-Response-Time", "Server-Timing", "Traceparent"}
 
-// known differ between proxies by their nature: they are told as notes.
+// known differ between proxies by their nature: they are reported as notes.
 var known = []string{"Server", "Via", "Alt-Svc", "Proxy-Status", "Cache-Status", "X-Cache", "X-Cache-Status", "X-Powered-By", "X-Proxy-Cache"}
 
 // fields compares the header fields other than cookies.
@@ -275,8 +276,8 @@ func (c *comparison) location(old, ours string) {
 	c.add(KindLocation, weight, "Location", old, ours, fieldText("Location", old, ours))
 }
 
-// circles tells of redirects that lead back to the request, and reports whether there is
-// nothing else to say of Location.
+// circles reports redirects that lead back to the request, and whether there is nothing
+// else to report about Location.
 func (c *comparison) circles(old, ours string) bool {
 	if !c.leadsBack(ours) || c.new.status < 300 || c.new.status > 399 {
 		return false
@@ -360,7 +361,7 @@ func (c *comparison) protocol() {
 	}
 }
 
-// noticeable is the least time that is told.
+// noticeable is the minimum time that is reported.
 const noticeable = 100 * time.Millisecond
 
 func (c *comparison) time(slower float64) {
@@ -370,6 +371,6 @@ func (c *comparison) time(slower float64) {
 	}
 	if c.new.headAfter > old+noticeable && float64(c.new.headAfter) > slower*float64(old) {
 		c.add(KindTime, Note, "", old.Round(time.Millisecond).String(), c.new.headAfter.Round(time.Millisecond).String(),
-			fmt.Sprintf("the head took %v, it was %v", c.new.headAfter.Round(time.Millisecond), old.Round(time.Millisecond)))
+			fmt.Sprintf("the response head arrived after %v, before after %v", c.new.headAfter.Round(time.Millisecond), old.Round(time.Millisecond)))
 	}
 }

@@ -10,7 +10,7 @@ import (
 )
 
 // hostsIn are the hosts within domains that an expression matches: the domain itself, or
-// what the expression begins with before it, as app.example.com for ~^app\..
+// the literal start of the expression before it, as app.example.com for ~^app\..
 func hostsIn(domains []string, h config.VirtualHost) (hosts []string) {
 	tree, err := syntax.Parse(h.Regex.String(), syntax.Perl)
 	if err != nil {
@@ -32,7 +32,7 @@ func hostsIn(domains []string, h config.VirtualHost) (hosts []string) {
 	return hosts
 }
 
-// CheckDomain reports why a text is not a domain whose hosts can be asked for.
+// CheckDomain reports why a text is not a domain whose hosts can be compared.
 func CheckDomain(domain string) error {
 	odd := func(c rune) bool { return !('a' <= c && c <= 'z' || '0' <= c && c <= '9' || c == '-' || c == '.') }
 	if domain == "" || len(domain) > 253 || strings.ContainsFunc(domain, odd) || strings.HasPrefix(domain, ".") || strings.HasSuffix(domain, ".") || strings.Contains(domain, "..") {
@@ -41,11 +41,11 @@ func CheckDomain(domain string) error {
 	return nil
 }
 
-// maxBeginnings bounds the texts that an expression can begin with.
+// maxBeginnings limits the literal starts of an expression.
 const maxBeginnings = 20
 
-// beginnings are the literal texts with which matches of an expression can begin. whole
-// says that they are all that it matches, so that more may follow.
+// beginnings are the literal texts with which matches of an expression can start. whole
+// means that they are all that it matches, and nothing follows.
 func beginnings(tree *syntax.Regexp) (texts []string, whole bool) {
 	switch tree.Op {
 	case syntax.OpEmptyMatch, syntax.OpBeginText, syntax.OpBeginLine:

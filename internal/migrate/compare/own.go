@@ -7,7 +7,8 @@ import (
 	"strings"
 )
 
-// maxPage is how much of a body is kept to tell whose page it is, in bytes.
+// maxPage is how much of a body is kept to find out which program generated a
+// page, in bytes.
 const maxPage = 4 << 10
 
 // pageFields are the header fields that say something about a page, not about the site.

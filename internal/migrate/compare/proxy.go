@@ -9,8 +9,8 @@ import (
 	"headgate/internal/config"
 )
 
-// ProxyOf returns a function that says which proxy of a configuration answers for the
-// host of a request, as far as hosts alone tell; empty if none does.
+// ProxyOf returns a function that returns which proxy of a configuration serves the
+// host of a request, judging by hosts alone; empty if none does.
 func ProxyOf(c *config.Config) func(Request) string {
 	exact, wildcard := map[string]string{}, map[string]string{}
 	type expression struct {

@@ -11,9 +11,9 @@ import (
 	"headgate/internal/setting/shown"
 )
 
-// Result is what one request gave.
+// Result is the result of one request.
 type Result struct {
-	// Request is what both sides were asked.
+	// Request is the request to both sides.
 	Request Request `json:"request"`
 	// Old is what the old side answered, the first time.
 	Old Summary `json:"old"`
@@ -25,7 +25,7 @@ type Result struct {
 	silent silence
 }
 
-// silence says which sides gave no answer in time.
+// silence is the sides that did not answer in time.
 type silence struct{ old, new bool }
 
 // ready reports whether the new side may answer this request in the old one's place.
@@ -49,7 +49,7 @@ type Reason struct {
 	Requests int `json:"requests"`
 }
 
-// Readiness is how ready a proxy is to take over.
+// Readiness is how ready a proxy is for the cutover.
 type Readiness struct {
 	// Proxy is the proxy's name; empty for requests that belong to none.
 	Proxy string `json:"proxy"`
@@ -59,19 +59,20 @@ type Readiness struct {
 	Ready int `json:"ready"`
 	// Percent is their share, rounded down, so that 100 means all.
 	Percent int `json:"percent"`
-	// Reasons tell what differs, the weightiest and most frequent first.
+	// Reasons are the differences, the most important and most frequent
+	// first.
 	Reasons []Reason `json:"reasons"`
 }
 
 // Report is what a comparison found.
 type Report struct {
-	// Old is where the old side was asked.
+	// Old is the address of the old side.
 	Old Side `json:"old"`
-	// New is where the new side was asked.
+	// New is the address of the new side.
 	New Side `json:"new"`
-	// Began is when the first request was sent.
+	// Began is the time of the first request.
 	Began time.Time `json:"began"`
-	// Took is how long all of them took, in seconds.
+	// Took is the total duration, in seconds.
 	Took float64 `json:"took_s"`
 	// Requests is how many were compared.
 	Requests int `json:"requests"`
@@ -83,11 +84,11 @@ type Report struct {
 	Proxies []Readiness `json:"proxies"`
 	// Results are the requests with differences, in the order in which they were sent.
 	Results []Result `json:"results"`
-	// Notes tell what was not compared, and what else to look at.
+	// Notes say what was not compared, and what else to check.
 	Notes []string `json:"notes"`
 }
 
-// maxReasons bounds the reasons that are told of one proxy.
+// maxReasons limits the reasons that are reported for one proxy.
 const maxReasons = 50
 
 func (r *Report) finish(results []Result) {
@@ -131,7 +132,7 @@ func (r *Report) finish(results []Result) {
 
 // Note puts notes before those that the report has.
 func (r *Report) Note(notes ...string) {
-	// Concat gives nil where there is nothing, and a list in JSON is never null.
+	// Concat returns nil for nothing, and a list in JSON is never null.
 	r.Notes = append([]string{}, slices.Concat(notes, r.Notes)...)
 }
 
@@ -191,6 +192,6 @@ func (r *Report) WriteText(w io.Writer) error {
 	return err
 }
 
-// visible takes characters out of a text that a terminal obeys or that turn its order
-// about.
+// visible removes characters from a text that a terminal interprets or that change
+// its order.
 func visible(s string) string { return shown.Text(s, '\uFFFD') }

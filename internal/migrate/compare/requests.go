@@ -18,9 +18,9 @@ import (
 )
 
 // FromRoutes makes requests from a configuration: for each host of each active proxy
-// its routes' paths and the borders of these, over http and https where the proxy is
-// on such a port. Expressions, and proxies that answer for every host, get hosts in
-// domains. Notes tell what cannot be made into a request.
+// its routes' paths and the borders of these, over http and https if the proxy is on
+// such a port. Expressions, and proxies for every host, get hosts in domains. Notes
+// say what cannot be made into a request.
 func FromRoutes(c *config.Config, domains ...string) (requests []Request, notes []string) {
 	owner := ProxyOf(c)
 	for _, name := range slices.Sorted(maps.Keys(c.Proxies)) {
@@ -46,12 +46,12 @@ func FromRoutes(c *config.Config, domains ...string) (requests []Request, notes 
 	return requests, notes
 }
 
-// maxHosts bounds the hosts of one proxy that are asked.
+// maxHosts limits the hosts of one proxy that are compared.
 const maxHosts = 20
 
-// hostsOf returns names to ask for; a wildcard gives one that it matches, an expression
-// those in domains. owns reports whether the proxy answers for a host. expressions counts
-// those that give none.
+// hostsOf returns names for requests; a wildcard results in one that it matches, an
+// expression in those in domains. owns reports whether the proxy serves a host.
+// expressions counts those without any.
 func hostsOf(p *config.Proxy, domains []string, owns func(host string) bool) (hosts []string, expressions int) {
 	list, err := p.Hosts()
 	if err != nil {
@@ -287,7 +287,7 @@ func readCombined(line, host string) (Request, bool) {
 	return valid(Request{Method: parts[0], Scheme: scheme, Host: host, Target: parts[1]})
 }
 
-// isHost tells the host of vcombined from a client's address.
+// isHost distinguishes the host of vcombined from a client's address.
 func isHost(word string) bool {
 	name := word
 	if h, _, err := net.SplitHostPort(word); err == nil {

@@ -12,7 +12,7 @@ import (
 	"headgate/internal/config"
 )
 
-// ParseSide reads the addresses of a side: HOST:PORT is asked for http,
+// ParseSide reads the addresses of a side: HOST:PORT is for http,
 // https://HOST:PORT for https, and an address without a port means 80 and 443.
 func ParseSide(addresses []string) (Side, error) {
 	var s Side

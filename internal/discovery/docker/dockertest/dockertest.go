@@ -37,11 +37,11 @@ type Container struct {
 	State string
 	// Health is starting, healthy or unhealthy, "" without a check.
 	Health string
-	// Up is the time since the start as the status tells it: "3 seconds".
+	// Up is the time since the start as in the status: "3 seconds".
 	Up string
 	// Created is when it was created; zero is now.
 	Created time.Time
-	// Raw stands in place of all of it, if it is set.
+	// Raw replaces all of it, if it is set.
 	Raw string
 }
 
@@ -142,7 +142,7 @@ func (e *Engine) Calls(path string) int {
 	return e.asked[path]
 }
 
-// Paths returns what was asked for, with its version.
+// Paths returns the paths of requests, with their version.
 func (e *Engine) Paths() []string {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -197,7 +197,7 @@ func (e *Engine) Run(c *Container) *Container {
 		c.Created = time.Now()
 	}
 	e.mu.Lock()
-	e.containers = slices.Insert(e.containers, 0, c) // engines tell of the newest first
+	e.containers = slices.Insert(e.containers, 0, c) // engines list the newest first
 	e.mu.Unlock()
 	for name := range c.Networks {
 		e.Emit("network", "connect", name, map[string]string{"container": c.ID(), "name": name})
@@ -206,7 +206,7 @@ func (e *Engine) Run(c *Container) *Container {
 	return c
 }
 
-// Kill tells that a container got a signal.
+// Kill sends an event that a container got a signal.
 func (e *Engine) Kill(c *Container, signal string) {
 	e.happens(c, "kill", map[string]string{"signal": signal})
 }
@@ -223,7 +223,7 @@ func (e *Engine) Die(c *Container) {
 	e.happens(c, action, nil)
 }
 
-// Change changes a container and tells of it by an event, if action is not "".
+// Change changes a container and sends an event, if action is not "".
 func (e *Engine) Change(c *Container, action string, change func()) {
 	e.mu.Lock()
 	change()
@@ -258,7 +258,7 @@ func (e *Engine) happens(c *Container, action string, more map[string]string) {
 	e.Emit("container", action, c.ID(), attributes)
 }
 
-// Emit tells of an event.
+// Emit sends an event.
 func (e *Engine) Emit(kind, action, id string, attributes map[string]string) {
 	now := time.Now()
 	v := map[string]any{
@@ -365,7 +365,7 @@ func (c *Container) has(labels []string) bool {
 	return true
 }
 
-// describe tells of a container as the engine's version does.
+// describe describes a container in the format of the engine's version.
 func (e *Engine) describe(c *Container) json.RawMessage {
 	if c.Raw != "" {
 		return json.RawMessage(c.Raw)
@@ -421,7 +421,7 @@ func (e *Engine) describe(c *Container) json.RawMessage {
 	return data
 }
 
-// summary is a container in the order in which engines tell of it.
+// summary is a container with its fields in the order of engines.
 type summary struct {
 	ID              string `json:"Id"`
 	Names           []string
