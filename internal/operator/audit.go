@@ -31,8 +31,8 @@ type Audited struct {
 	After  json.RawMessage `json:"after,omitempty"`
 }
 
-// Audit returns the record of an action, to be appended in the commit of what it tells
-// of. Before and after are written as JSON, nil for nothing; they must not hold
+// Audit returns the record of an action, to be appended in the commit of that action.
+// Before and after are written as JSON, nil for nothing; they must not contain
 // secrets.
 func (i Identity) Audit(action, object, why string, before, after any) store.Record {
 	a := Audited{Time: now(), Who: i.Name, Via: i.Via, Action: action, Object: object, Why: why}
@@ -72,7 +72,7 @@ func plain(v any) json.RawMessage {
 	return data
 }
 
-// AuditQuery says which records are wanted. Empty fields want all.
+// AuditQuery selects records. Empty fields match all.
 type AuditQuery struct {
 	Who, Action, Object string
 }
@@ -86,7 +86,7 @@ func (q AuditQuery) matches(a *Audited) bool {
 const maxLooked = 20_000
 
 // AuditPage returns records before a sequence, newest first, at most n of them, and
-// where the next page begins: 0 if there is none. Before 0 means from the newest on.
+// where the next page starts: 0 if there is none. Before 0 means from the newest on.
 func (o *Operators) AuditPage(ctx context.Context, q AuditQuery, before store.Sequence, n int) ([]Audited, store.Sequence, error) {
 	n = min(max(n, 1), store.MaxPage)
 	found := []Audited{}

@@ -10,10 +10,10 @@ import (
 const maxKnown = 4096
 
 // known remembers from which addresses users have signed in or used a session since
-// the start. Who tries passwords from everywhere can use up what strangers share: the
-// attempts of a user, and the places where passwords are checked. Those who are known
-// have both for themselves, so nobody can lock them out. It is safe for use by several
-// goroutines at once.
+// the start. A client that tries passwords from everywhere can use up what unknown
+// addresses share: the attempts of a user, and the capacity to check passwords. Known
+// addresses have both for themselves, so they cannot be locked out. Concurrent calls
+// are allowed.
 type known struct {
 	seed maphash.Seed
 	mu   sync.Mutex

@@ -46,7 +46,7 @@ type OIDC struct {
 	ClientID, ClientSecret string
 	// RedirectURL is the console's page that the provider sends people back to.
 	RedirectURL string
-	// Scopes are asked for beside openid; none is profile and email.
+	// Scopes are requested in addition to openid; none is profile and email.
 	Scopes []string
 	// NameClaim is the claim that people are called by; "" is preferred_username,
 	// email or sub, the first that is there.
@@ -58,7 +58,7 @@ type OIDC struct {
 	Roots *x509.CertPool
 }
 
-// OIDCRole gives a role to everybody with a claim.
+// OIDCRole assigns a role to all people with a claim.
 type OIDCRole struct {
 	// Claim is the name of the claim; a dot leads into an object ("realm.roles").
 	Claim string
@@ -84,21 +84,21 @@ type provider struct {
 		known   bool // SetOIDC was called
 		config  *OIDC
 		client  *http.Client
-		found   *oidc.Provider // nil until somebody signs in
+		found   *oidc.Provider // nil until the first sign-in
 		pending map[string]pending
 	}
 }
 
-// pending is somebody who was sent to the provider.
+// pending is a sign-in in progress at the provider.
 type pending struct {
 	nonce, verifier, browser string
 	from                     netip.Prefix
 	until                    time.Time
 }
 
-// SetOIDC takes a provider into use, nil for none. Who is on the way through the one
-// before has to begin anew, and so has who came through one with other people or roles.
-// Until it is called for the first time nobody's session through a provider is valid.
+// SetOIDC sets the provider, nil for none. Sign-ins in progress at the previous one
+// have to start again, as have people who signed in at one with other people or roles.
+// Until the first call no session from a provider is valid.
 func (o *Operators) SetOIDC(c *OIDC) {
 	p := &o.oidc
 	p.mu.Lock()
@@ -141,7 +141,7 @@ type flow struct {
 	oauth    oauth2.Config
 }
 
-// flow finds the provider. The context that it returns carries the client that asks it.
+// flow finds the provider. The context that it returns has the client for its requests.
 func (o *Operators) flow(ctx context.Context) (context.Context, *flow, error) {
 	p := &o.oidc
 	p.mu.Lock()
@@ -181,12 +181,12 @@ type OIDCStart struct {
 	// State comes back in the address of the console's page, which compares it with
 	// this one.
 	State string
-	// Browser is kept by the console's page and posted with the code, so that a code
-	// that somebody else got opens nothing.
+	// Browser is kept by the console's page and posted with the code, so that a
+	// stolen code is useless.
 	Browser string
 }
 
-// BeginOIDC returns where somebody who wants to sign in is sent.
+// BeginOIDC returns the URL at the provider to sign in.
 func (o *Operators) BeginOIDC(ctx context.Context, from Identity) (OIDCStart, error) {
 	if err := o.throttle.try(from.Address, ""); err != nil {
 		return OIDCStart{}, err
@@ -214,8 +214,8 @@ func networkOf(a netip.Addr) netip.Prefix {
 	return p
 }
 
-// remember keeps who is on the way, unless there are too many. Of those from one address
-// the oldest makes room: one client cannot keep others from signing in.
+// remember stores a sign-in in progress. At the limit it removes the oldest from the
+// same address: one client cannot prevent others from signing in.
 func (p *provider) remember(config *OIDC, state string, who pending) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -259,7 +259,7 @@ type OIDCFinish struct {
 	Agent, OldCookie     string
 }
 
-// FinishOIDC begins a session for somebody who has come back from the provider.
+// FinishOIDC starts a session for a person who has returned from the provider.
 func (o *Operators) FinishOIDC(ctx context.Context, from Identity, in OIDCFinish) (Credentials, error) {
 	if err := o.throttle.try(from.Address, ""); err != nil {
 		return Credentials{}, err
@@ -270,12 +270,12 @@ func (o *Operators) FinishOIDC(ctx context.Context, from Identity, in OIDCFinish
 	}
 	who, ok := o.oidc.pop(in.State, in.Browser)
 	if !ok {
-		return Credentials{}, o.refuseOIDC(from, "", "state", &Error{Code: CodeSignedOut, Field: "state", Detail: "this sign-in was not begun here, took too long or was used already", Remedy: "begin again"})
+		return Credentials{}, o.refuseOIDC(from, "", "state", &Error{Code: CodeSignedOut, Field: "state", Detail: "this sign-in was not started here, took too long or was used already", Remedy: "start again"})
 	}
 	claims, err := f.claims(ctx, in.Code, who)
 	if err != nil {
 		o.log.Warn("a sign-in through the provider failed", "issuer", f.config.Issuer, "error", shown.Line(err.Error(), maxTrouble))
-		return Credentials{}, o.refuseOIDC(from, "", "provider", &Error{Code: CodeProvider, Detail: "the provider did not confirm the sign-in", Remedy: "begin again; the log says more"})
+		return Credentials{}, o.refuseOIDC(from, "", "provider", &Error{Code: CodeProvider, Detail: "the provider did not confirm the sign-in", Remedy: "start again; the log has details"})
 	}
 	name, role := f.config.name(claims), f.config.role(claims)
 	if name == "" || role == "" {
@@ -332,7 +332,7 @@ func dropUnverified(claims map[string]any) {
 	}
 }
 
-// name returns what somebody is called, in printable ASCII of a bounded length.
+// name returns the name of a person, in printable ASCII of a limited length.
 func (c *OIDC) name(claims map[string]any) string {
 	candidates := []string{"preferred_username", "email", "sub"}
 	if c.NameClaim != "" {
@@ -347,7 +347,7 @@ func (c *OIDC) name(claims map[string]any) string {
 	return ""
 }
 
-// role returns the highest role that somebody's claims give, "" for none.
+// role returns the highest role from the claims of a person, "" for none.
 func (c *OIDC) role(claims map[string]any) Role {
 	best := Role("")
 	for _, r := range c.Roles {

@@ -1,7 +1,7 @@
-// Package operator knows the people and programs that may change a headgate: users,
-// their sessions, tokens, the first set-up, and the audit of what they do. Open makes
-// an Operators over a store; the API asks it who a request comes from, and changes
-// users and tokens through it. The command line uses it too, when no process runs.
+// Package operator manages the people and programs that may change a headgate: users,
+// their sessions, tokens, the initial setup, and the audit log of their actions. Open
+// makes an Operators over a store; the API uses it to identify callers and to change
+// users and tokens. The command line uses it too, when no process runs.
 //
 // Every change is one commit together with its audit record. Secrets are kept as
 // hashes only, except those of TOTP, which lie in values that the store seals.
@@ -104,14 +104,14 @@ func (e *Error) Error() string {
 const (
 	CodeInvalid    = "invalid"       // a field has a wrong value
 	CodeNotFound   = "not_found"     // there is no such object
-	CodeExists     = "exists"        // the name is taken
+	CodeExists     = "exists"        // the name exists already
 	CodeStale      = "stale"         // it was changed meanwhile
 	CodeSignedOut  = "signed_out"    // no valid credentials
 	CodeTOTP       = "totp_required" // the password is right, a code is missing
 	CodeThrottled  = "throttled"     // too many attempts
 	CodeOverloaded = "overloaded"    // too much at once
 	CodeForbidden  = "forbidden"     // not with this role, from this address, …
-	CodeLastAdmin  = "last_admin"    // nobody would be left to administer
+	CodeLastAdmin  = "last_admin"    // no admin would be left
 	CodeProvider   = "provider"      // the sign-in provider did not answer as it should
 )
 
@@ -119,12 +119,12 @@ const (
 type Options struct {
 	// Store keeps them.
 	Store store.Store
-	// Events hears of sign-ins. It may be nil.
+	// Events gets the sign-ins. It may be nil.
 	Events event.Sender
-	// SignedIn hears of addresses from which somebody signed in who may change things. It
-	// may be nil.
+	// SignedIn is called with the address of each sign-in of a person who may change
+	// things. It may be nil.
 	SignedIn func(netip.Addr)
-	// Log hears of what cannot be told to anybody else.
+	// Log gets errors that cannot be returned to a caller.
 	Log *slog.Logger
 	// SetupFile is where the token of the set-up link is written, too; "" writes none.
 	SetupFile string
@@ -188,7 +188,8 @@ func (o *Operators) commit(ctx context.Context, c store.Change, what string) (st
 	return r, nil
 }
 
-// match returns an error if an object has not the revision that somebody has seen.
+// match returns an error if the revision of an object is not the one that the
+// caller has seen.
 func match(have, want store.Revision, what string) error {
 	if want != Any && want != have {
 		return &Error{Code: CodeStale, Detail: what + " was changed meanwhile", Remedy: "read it again and repeat the change"}
@@ -208,7 +209,7 @@ func entry(key string, value any) store.Entry {
 // now returns the time as it is kept.
 func now() time.Time { return time.Now().UTC().Truncate(time.Second) }
 
-// entered tells of a sign-in.
+// entered sends the event of a sign-in.
 func (o *Operators) entered(from Identity, role Role, method string) {
 	o.publish(event.AuthSignedIn{Auth: event.Auth{User: from.Name, Address: addressText(from.Address), Method: method}})
 	if o.signedIn != nil && role != Viewer {

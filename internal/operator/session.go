@@ -23,7 +23,7 @@ const (
 	maxAgent    = 256
 )
 
-// Session is somebody who has signed in, as others see it.
+// Session is a signed-in person, as shown to others.
 type Session struct {
 	// ID names the session for people. It opens nothing.
 	ID string `json:"id"`
@@ -185,8 +185,8 @@ func (o *Operators) SignOut(ctx context.Context, by Identity, cookie string) err
 	return o.endSession(ctx, by, store.PrefixSession+credential.Digest(cookie), "session.sign_out")
 }
 
-// RevokeSession ends the session with an id of a user, or of anybody for "". With dry it
-// only says whether it could.
+// RevokeSession ends the session with an id of a user, or of any user for "". With dry
+// it only reports whether it could.
 func (o *Operators) RevokeSession(ctx context.Context, by Identity, id, name string, dry bool) error {
 	entries, _, err := o.store.Snapshot(ctx, store.PrefixSession)
 	if err != nil {
@@ -213,7 +213,7 @@ func (o *Operators) endSession(ctx context.Context, by Identity, key, action str
 	if err != nil {
 		return err
 	}
-	_ = r // whoever ends it meanwhile has the same in mind
+	_ = r // if it was ended meanwhile, the result is the same
 	_, err = o.commit(ctx, store.Change{Delete: []string{key}, Who: by.Name,
 		Append: []store.Record{by.Audit(action, "user "+s.User, "", s.Session, nil)}}, "session")
 	return err

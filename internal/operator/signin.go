@@ -11,17 +11,17 @@ import (
 	"headgate/internal/store"
 )
 
-// SignIn is what somebody signs in with.
+// SignIn is the input of a sign-in.
 type SignIn struct {
 	User, Password string
-	// Code is one of the authenticator or a recovery code; "" if none is asked for.
+	// Code is one of the authenticator or a recovery code; "" if none is needed.
 	Code string
 	// Agent is what the browser says of itself, and OldCookie the cookie of the session
 	// that it has had.
 	Agent, OldCookie string
 }
 
-// SignIn begins a session. From holds the address and how the request came. The error
+// SignIn starts a session. From has the address and how the request arrived. The error
 // is an *Error: the same one, after the same time, for an unknown user, a disabled one
 // and a wrong password; CodeTOTP when the password is right and a code is missing.
 func (o *Operators) SignIn(ctx context.Context, from Identity, in SignIn) (Credentials, error) {
@@ -40,7 +40,7 @@ func (o *Operators) SignIn(ctx context.Context, from Identity, in SignIn) (Crede
 		}
 		return Credentials{}, err
 	}
-	// Somebody may change the user at the same moment, another sign-in among them.
+	// The user may be changed at the same time, for example by another sign-in.
 	for range 5 {
 		var c Credentials
 		if c, err = o.finish(ctx, from, u, r, in); !isStale(err) {
@@ -59,7 +59,7 @@ func isStale(err error) bool {
 	return ok && e.Code == CodeStale
 }
 
-// finish asks for the second factor and begins the session.
+// finish checks the second factor and starts the session.
 func (o *Operators) finish(ctx context.Context, from Identity, u *user, r store.Revision, in SignIn) (Credentials, error) {
 	from.Name = u.Name
 	s := session{Session: Session{User: u.Name, Role: u.Role, Method: "password"}, Local: true, Generation: u.Generation}
@@ -83,8 +83,8 @@ func (o *Operators) finish(ctx context.Context, from Identity, u *user, r store.
 	return c, err
 }
 
-// checkPassword returns the user if the password is right. It takes as long for users
-// that are not there.
+// checkPassword returns the user if the password is right. It takes the same time for
+// unknown users.
 func (o *Operators) checkPassword(ctx context.Context, from netip.Addr, name, text string) (*user, store.Revision, error) {
 	u, r, err := o.user(ctx, name)
 	if e, ok := err.(*Error); ok && e.Code == CodeNotFound {
@@ -103,8 +103,8 @@ func (o *Operators) checkPassword(ctx context.Context, from netip.Addr, name, te
 	return u, r, nil
 }
 
-// secondFactor takes a code of the authenticator or a recovery code, which serve once:
-// what is left is written with the session.
+// secondFactor accepts a code of the authenticator or a recovery code, each once: the
+// remaining ones are written with the session.
 func (o *Operators) secondFactor(u *user, code string) (method string, err error) {
 	code = strings.TrimSpace(code)
 	if code == "" {
@@ -134,14 +134,14 @@ func (o *Operators) Verify(ctx context.Context, by Identity, text string) error 
 	return err
 }
 
-// refused tells of a sign-in that was refused.
+// refused sends the event of a rejected sign-in.
 func (o *Operators) refused(a event.Auth) {
 	if o.throttle.tellable() {
 		o.publish(event.AuthFailed{Auth: a})
 	}
 }
 
-// throttled tells of a sign-in that was not looked at.
+// throttled sends the event of a throttled sign-in.
 func (o *Operators) throttled(a event.Auth) {
 	if o.throttle.tellable() {
 		o.publish(event.AuthThrottled{Auth: a})

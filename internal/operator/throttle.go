@@ -19,8 +19,8 @@ const (
 	attemptsPeriod  = 5 * time.Minute
 )
 
-// throttle bounds attempts by address and by user, and how many passwords are checked at
-// once: each check takes 19 MiB and a processor for a while.
+// throttle limits attempts by address and by user, and how many passwords are checked at
+// once: each check uses 19 MiB and a processor for a while.
 type throttle struct {
 	now                      func() int64
 	address, user, telling   bucket.Policy
@@ -41,8 +41,8 @@ func newThrottle() *throttle {
 	}
 }
 
-// try takes one attempt of an address and of a user, which may be "". It returns an error
-// when either has used up all.
+// try consumes one attempt of an address and of a user, which may be "". It returns an
+// error when either has used up all.
 func (t *throttle) try(address netip.Addr, user string) error {
 	if address.IsValid() {
 		_, wait := t.addresses.Admit(t.addressesSeed.Address(address.Unmap()), t.now(), &t.address, false)
@@ -59,7 +59,8 @@ func (t *throttle) try(address netip.Addr, user string) error {
 	return nil
 }
 
-// used returns an error when an address has used up all of its attempts. It takes none.
+// used returns an error when an address has used up all of its attempts. It consumes
+// none.
 func (t *throttle) used(address netip.Addr) error {
 	if !address.IsValid() {
 		return nil
@@ -70,12 +71,12 @@ func (t *throttle) used(address netip.Addr) error {
 	return nil
 }
 
-// MayTry returns an error when somebody has used up all attempts to sign in. It takes
-// none: it is for what costs something before an attempt is made.
+// MayTry returns an error when all attempts of an address to sign in are used up. It
+// consumes none: it is for operations that cost something before an attempt is made.
 func (o *Operators) MayTry(from Identity) error { return o.throttle.used(from.Address) }
 
-// tellable reports whether an event about a refused sign-in is to be sent: some in a
-// minute tell enough.
+// tellable reports whether to send an event about a rejected sign-in: some in a
+// minute are enough.
 func (t *throttle) tellable() bool {
 	_, wait := t.told.Admit(1, t.now(), &t.telling, false)
 	return wait == 0

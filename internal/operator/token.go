@@ -19,7 +19,8 @@ import (
 	"headgate/internal/store"
 )
 
-// TokenPrefix begins every token, so that scanners of leaked secrets find them.
+// TokenPrefix is the start of every token, so that scanners of leaked secrets
+// find them.
 const TokenPrefix = "hg_"
 
 // tokenText is what the text of a token looks like.
@@ -41,7 +42,7 @@ var scopes = regexp.MustCompile(`^[a-z_]{1,32}(:read)?$`)
 
 // Token is what a program signs in with, as others see it.
 type Token struct {
-	// Name is what the token is called, and stands in its text.
+	// Name is the name of the token, and part of its text.
 	Name string `json:"name"`
 	// Role is what it may do.
 	Role Role `json:"role"`
@@ -118,8 +119,8 @@ func (o *Operators) Tokens(ctx context.Context) ([]Token, error) {
 }
 
 // CreateToken makes a token of the name, role, scopes, description, addresses and
-// expiry in t, and returns its text, which is shown once. Nobody gives more than it
-// has.
+// expiry in t, and returns its text, which is shown once. It cannot have more
+// permissions than its creator.
 func (o *Operators) CreateToken(ctx context.Context, by Identity, t Token, dry bool) (Token, string, error) {
 	if err := checkToken(by, &t); err != nil {
 		return Token{}, "", err
@@ -242,8 +243,8 @@ func (o *Operators) ByToken(ctx context.Context, text string, from netip.Addr) (
 	return Identity{Name: "token:" + t.Name, Role: t.Role, Scopes: t.Scopes, Address: from, Via: "api"}, nil
 }
 
-// tokenName returns the name of a token that exists, so that events repeat nothing that
-// somebody has made up.
+// tokenName returns the name of an existing token, so that events repeat no made-up
+// text.
 func tokenName(t *token, name string) string {
 	if t.Name == "" {
 		return "unknown"
@@ -251,8 +252,8 @@ func tokenName(t *token, name string) string {
 	return name
 }
 
-// noteUse writes down that a token was used, now and then. It may fail: somebody else
-// has written it, or nothing can be written.
+// noteUse records at times that a token was used. It may fail: another process has
+// written it, or the store cannot be written.
 func (o *Operators) noteUse(ctx context.Context, t *token, r store.Revision, from netip.Addr) {
 	at := now()
 	if at.Sub(t.Used) < usedEvery {

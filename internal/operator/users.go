@@ -29,7 +29,7 @@ type User struct {
 	Description string `json:"description,omitempty"`
 	// Disabled users cannot sign in, and their sessions have ended.
 	Disabled bool `json:"disabled"`
-	// TOTP is whether a code is asked for beside the password.
+	// TOTP is whether a code is required in addition to the password.
 	TOTP bool `json:"totp"`
 	// RecoveryCodes is how many codes are left.
 	RecoveryCodes int `json:"recovery_codes"`
@@ -315,8 +315,8 @@ type Enrolment struct {
 	URI    string
 }
 
-// BeginTOTP makes a secret for a user's authenticator. It is asked for at sign-in once
-// FinishTOTP has seen a code of it.
+// BeginTOTP makes a secret for a user's authenticator. Codes are required at sign-in
+// once FinishTOTP has accepted one.
 func (o *Operators) BeginTOTP(ctx context.Context, by Identity, name string) (Enrolment, error) {
 	u, r, err := o.user(ctx, name)
 	if err != nil {
@@ -328,8 +328,8 @@ func (o *Operators) BeginTOTP(ctx context.Context, by Identity, name string) (En
 	return Enrolment{u.Pending, credential.TOTPURI("headgate", name, u.Pending)}, err
 }
 
-// FinishTOTP takes a code of the new secret and returns recovery codes, which are shown
-// once.
+// FinishTOTP accepts a code of the new secret and returns recovery codes, which are
+// shown once.
 func (o *Operators) FinishTOTP(ctx context.Context, by Identity, name, code string) ([]string, error) {
 	if err := o.throttle.try(by.Address, name); err != nil {
 		return nil, err
@@ -339,7 +339,7 @@ func (o *Operators) FinishTOTP(ctx context.Context, by Identity, name, code stri
 		return nil, err
 	}
 	if u.Pending == "" {
-		return nil, &Error{Code: CodeInvalid, Detail: "no authenticator is being set up", Remedy: "begin to set it up first"}
+		return nil, &Error{Code: CodeInvalid, Detail: "no authenticator is being set up", Remedy: "start the setup first"}
 	}
 	step := credential.CheckTOTP(u.Pending, code, 0, time.Now())
 	if step == 0 {

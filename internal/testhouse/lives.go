@@ -11,8 +11,8 @@ var (
 	seed  = flag.Uint64("seed", 0, "the seed of the first of them; 0 is the test's own")
 )
 
-// Lives leads many random lives, from the seed first on, or those that the flags -lives and
-// -seed ask for. Each is a subtest whose name has its seed.
+// Lives runs many random scenarios, from the seed first on, or those selected by the flags
+// -lives and -seed. Each is a subtest whose name has its seed.
 func Lives(t *testing.T, first uint64, many int, lead func(t *testing.T, seed uint64)) {
 	t.Helper()
 	if *seed != 0 {

@@ -7,7 +7,7 @@ import (
 )
 
 // Received reports whether the peer of a connection has received all that was sent to it,
-// and whether the system can tell.
+// and whether the system can report that.
 func Received(c *net.TCPConn) (all, known bool) {
 	raw, err := c.SyscallConn()
 	if err != nil {

@@ -21,12 +21,13 @@ import (
 // Patience is how long a test waits for what must come at once.
 const Patience = time.Minute
 
-// parts is how many parts of a time are waited for one after the other, where a machine
-// that stands still for minutes, and the test with it, is to use up only one of them.
+// parts is the number of parts of a timeout that are waited for one after the other. If
+// the machine, and the test with it, is suspended for minutes, that uses up only one of
+// them.
 const parts = 20
 
-// Eventually waits until something holds, and fails the test when that takes longer
-// than Patience. what is said of it then.
+// Eventually waits until a condition holds, and fails the test after Patience. what
+// describes the condition.
 func Eventually(t testing.TB, what string, holds func() bool) {
 	t.Helper()
 	left := Patience
@@ -43,8 +44,8 @@ func Eventually(t testing.TB, what string, holds func() bool) {
 	}
 }
 
-// Patient returns a context that ends after Patience, for what is expected at once. A
-// machine that stands still meanwhile does not end it. Cancel gives back what it holds.
+// Patient returns a context that ends after Patience, for operations that should be
+// immediate. It survives a suspended machine. Cancel releases its resources.
 func Patient(parent context.Context) (ctx context.Context, cancel context.CancelFunc) {
 	return patient(parent, Patience/parts)
 }
@@ -72,9 +73,9 @@ func patient(parent context.Context, part time.Duration) (ctx context.Context, c
 	}
 }
 
-// Pause is what a client waits that asks again and again while something else is
-// tested. Without it, a few clients take the whole processor from what is tested, and
-// the test takes far longer.
+// Pause is the pause of a client that repeats requests while something else is
+// tested. Without it, a few clients use the whole processor, and the test takes far
+// longer.
 func Pause() { time.Sleep(time.Millisecond) }
 
 // Pair returns the two ends of a TCP connection on this machine, which are closed
@@ -210,7 +211,7 @@ func Address(t testing.TB) string {
 // Where Port looks.
 const firstPort, ports = 12_000, 18_000
 
-// Port is one of Ports, for those who have no test at hand. Release gives it back.
+// Port is one of Ports, for callers without a test. Release releases it.
 func Port() (port int, release func(), err error) {
 	for range 10_000 {
 		port := firstPort + rand.IntN(ports)
@@ -223,8 +224,8 @@ func Port() (port int, release func(), err error) {
 	return 0, nil, errors.New("no port is free")
 }
 
-// reserve takes a port by a name of the abstract namespace, which ends with the process
-// at the latest. Other systems than Linux have none: there nothing is reserved.
+// reserve reserves a port with a name in the abstract namespace, which ends with the
+// process at the latest. Systems other than Linux have none: there nothing is reserved.
 func reserve(port int) (release func(), ok bool) {
 	if runtime.GOOS != "linux" {
 		return func() {}, true
@@ -268,9 +269,9 @@ func Serve(c interface {
 	}
 }
 
-// FillUp writes to a connection whose far end reads nothing until there is room for no
-// byte more. The buffers get sizes that do not change, and small ones: the system would
-// find some room a moment later.
+// FillUp writes to a connection whose far end reads nothing until not one more byte
+// fits. The buffers get sizes that are fixed and small: otherwise the system would
+// enlarge them a moment later.
 func FillUp(near, far *net.TCPConn) {
 	near.SetWriteBuffer(4 << 10)
 	far.SetReadBuffer(4 << 10)

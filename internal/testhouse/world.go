@@ -19,9 +19,9 @@ import (
 	"headgate/internal/proto/header"
 )
 
-// World is the server of random lives of clients. A path of it is a number, which tells
-// what the server does with a request and what it answers, and so what a client has to get.
-// The zero value is ready; all methods may be called by several goroutines at once.
+// World is the server for random scenarios of clients. Each path is a number, which
+// determines what the server does with a request and what it answers, and so what a client
+// must get. The zero value is ready; concurrent calls are allowed.
 type World struct {
 	mu    sync.Mutex
 	wrong []string
@@ -29,7 +29,7 @@ type World struct {
 	round  atomic.Int64 // a slow body waits for the next one
 	over   atomic.Bool  // no waiter is left
 	panics atomic.Int64 // that the server made
-	broken atomic.Int64 // invariants, as the log tells
+	broken atomic.Int64 // broken invariants in the log
 }
 
 // Fault notes what must not be.
@@ -39,7 +39,7 @@ func (w *World) Fault(format string, args ...any) {
 	w.wrong = append(w.wrong, fmt.Sprintf(format, args...))
 }
 
-// Report fails a test if something was that must not be, and tells it behind what was done.
+// Report fails a test if something invalid happened, and prints it after the actions.
 func (w *World) Report(t testing.TB, told []string) {
 	t.Helper()
 	w.mu.Lock()
@@ -51,7 +51,7 @@ func (w *World) Report(t testing.TB, told []string) {
 	}
 }
 
-// Next lets slow bodies give another piece.
+// Next lets slow bodies send another piece.
 func (w *World) Next() { w.round.Add(1) }
 
 // End lets slow bodies be as quick as others.
@@ -77,7 +77,7 @@ type Script struct {
 	Seed   uint64
 	Status int
 	Size   int   // of the body as it was meant
-	Length int64 // as the head tells it
+	Length int64 // as in the head
 	Ends   int   // where the body ends, if that is not at its size
 	How    Ending
 	Text   bool
@@ -104,7 +104,7 @@ const (
 // Taking is what is read of the request's body.
 type Taking int
 
-// The ways to take it.
+// How the server reads the body.
 const (
 	TakesNone   Taking = iota
 	TakesAll           // before it answers
@@ -116,7 +116,7 @@ const (
 // Scripts are the seeds of scripts: from 0 up to it.
 const Scripts = 1 << 20
 
-// ScriptOf returns what a number stands for.
+// ScriptOf returns the script for a number.
 func ScriptOf(seed uint64) Script {
 	r := rand.New(rand.NewPCG(seed, 7))
 	s := Script{Seed: seed, Status: 200, Size: []int{0, 1, 100, 3000, 20_000, 70_000, 200_000}[r.IntN(7)], Length: -1}
@@ -169,7 +169,8 @@ func Octets(p []byte, seed uint64, at int) {
 	}
 }
 
-// UploadSize returns a length of a request's body that the server takes for whole.
+// UploadSize returns a length of a request's body that the server accepts as
+// complete.
 func UploadSize(seed uint64, hundreds int) int { return hundreds*100 + int(seed%100) }
 
 // Respond does what the path says.
@@ -212,7 +213,7 @@ func (w *World) Respond(ex *exchange.Exchange) *exchange.Answer {
 // Describe returns "world".
 func (w *World) Describe() string { return "world" }
 
-// takeOf takes of the request's body what the script says.
+// takeOf reads as much of the request's body as the script says.
 func (w *World) takeOf(ex *exchange.Exchange, b *scripted) {
 	body, length := ex.Request.Body, ex.Request.Length
 	if body == nil {
@@ -294,7 +295,7 @@ func (b *scripted) Read(p []byte) (int, error) {
 // Ready says anything where that is true.
 func (b *scripted) Ready() bool { return !b.Slow && b.random.IntN(2) == 0 }
 
-// Close gives the request's body up, as an answer does that has ended.
+// Close closes the request's body, as a finished response does.
 func (b *scripted) Close() error {
 	if !b.closed && b.upload != nil {
 		b.upload.Close()

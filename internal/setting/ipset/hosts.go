@@ -8,10 +8,10 @@ import (
 	"net/netip"
 )
 
-// hosts is a set of single IPv4 addresses, of which lists from elsewhere mostly consist: a
-// hash table with open addressing, at most half full. It takes a tenth of the memory of a
-// trie, and a look-up reads one cache line. The multiplier is random, so that no
-// publisher can make a list whose addresses all have the same place. The zero value is empty.
+// hosts is a set of single IPv4 addresses, which most external lists consist of: a hash table
+// with open addressing, at most half full. It uses a tenth of the memory of a trie, and a
+// lookup reads one cache line. The multiplier is random, so that no publisher can make a list
+// whose addresses all collide. The zero value is empty.
 type hosts struct {
 	slots []uint32 // a power of two of them; 0 is a free one
 	mult  uint64   // odd

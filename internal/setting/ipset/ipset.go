@@ -1,10 +1,10 @@
-// Package ipset reads lists of addresses and networks from settings and tells
-// whether an address is in one. A list of a hundred thousand entries costs what
-// a list of ten does: the set is a hash table of single IPv4 addresses, and a trie over
+// Package ipset reads lists of addresses and networks from settings and reports whether
+// an address is in one. A lookup in a list of a hundred thousand entries costs as much
+// as in one of ten: the set is a hash table of single IPv4 addresses, and a trie over
 // the other prefixes.
 //
-// IPv4-mapped IPv6 addresses (::ffff:192.0.2.1) are the IPv4 addresses they
-// stand for, in a list as in a question. The package looks up no names.
+// IPv4-mapped IPv6 addresses (::ffff:192.0.2.1) are equal to their IPv4
+// addresses, in a list and in a lookup. The package resolves no names.
 package ipset
 
 import (
@@ -216,10 +216,9 @@ func Parse(text string) (netip.Prefix, error) {
 	return p, nil
 }
 
-// Check tells what is wrong with the entries of a list that stands at at: what
-// is no address and no network, ranges, inverted or not, and networks with bits
-// set behind their length. Entries that overlap, or stand in the list twice, are
-// no mistake.
+// Check reports what is wrong with the entries of the list at at: entries that
+// are no address and no network, ranges, inverted or not, and networks with host
+// bits set. Entries that overlap, or are listed twice, are no mistake.
 func Check(list []string, at schema.Place) {
 	for i, text := range list {
 		if _, f := parse(text); f != nil {
@@ -228,7 +227,7 @@ func Check(list []string, at schema.Place) {
 	}
 }
 
-// fault is what is wrong with an entry, and what mends it.
+// fault is what is wrong with an entry, and how to fix it.
 type fault struct{ what, remedy string }
 
 const form = "write an address like 192.0.2.7 or a network like 192.0.2.0/24 or 2001:db8::/32"
@@ -309,7 +308,7 @@ func rangeFault(first, last, text string) *fault {
 	case a.BitLen() != b.BitLen():
 		return &fault{fmt.Sprintf("the range %q mixes IPv4 and IPv6", text), form}
 	case b.Less(a):
-		return &fault{fmt.Sprintf("the range %q is inverted: it ends before it begins", text), "write " + networks(b, a)}
+		return &fault{fmt.Sprintf("the range %q is inverted: it ends before it starts", text), "write " + networks(b, a)}
 	}
 	return &fault{fmt.Sprintf("%q is a range; lists hold addresses and networks", text), "write " + networks(a, b)}
 }

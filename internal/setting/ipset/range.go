@@ -28,7 +28,7 @@ func networks(first, last netip.Addr) string {
 	}
 }
 
-// largest returns the largest network that begins at an address and does not go
+// largest returns the largest network that starts at an address and does not go
 // beyond last, and its last address.
 func largest(at, last netip.Addr) (netip.Prefix, netip.Addr) {
 	for bits := range at.BitLen() {

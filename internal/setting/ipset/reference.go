@@ -11,8 +11,8 @@ import (
 	"headgate/internal/schema"
 )
 
-// Reference is an entry that stands for addresses that are kept elsewhere:
-// `list:NAME`, `country:DE` or `asn:64500`.
+// Reference is an entry for addresses that are stored elsewhere: `list:NAME`,
+// `country:DE` or `asn:64500`.
 type Reference struct {
 	// Kind is what is referred to.
 	Kind ReferenceKind
@@ -46,7 +46,7 @@ const (
 // and link-local networks.
 const PrivateList = "private"
 
-// UnknownCountry stands for public addresses whose country is not known.
+// UnknownCountry matches public addresses of unknown country.
 const UnknownCountry = "unknown"
 
 // The prefixes of references.
@@ -145,9 +145,9 @@ var private = func() *Set {
 // and those that providers share among their customers.
 func Private() *Set { return private }
 
-// Matcher is a list of entries, compiled: addresses and networks, and what references
-// stand for at the moment. It is immutable but for that, and may be used by several
-// goroutines at once. A nil Matcher contains nothing.
+// Matcher is a compiled list of entries: addresses and networks, and the current
+// content of references. It is otherwise immutable. Concurrent calls are allowed. A
+// nil Matcher contains nothing.
 type Matcher struct {
 	set       *Set
 	lists     []namedList
@@ -307,7 +307,7 @@ func (m *Matcher) Why(a netip.Addr) string {
 	return ""
 }
 
-// Set returns the addresses and networks of the list, without what references stand for.
+// Set returns the addresses and networks of the list, without the content of references.
 func (m *Matcher) Set() *Set {
 	if m == nil {
 		return nil

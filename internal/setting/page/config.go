@@ -16,16 +16,16 @@ type Config struct {
 	// KiB; put a longer page in a file.
 	Body string `json:"body,omitempty" label:"true" max:"65536" example:"<h1>Back soon</h1>"`
 	// File is the file with the page, at most 1 MiB. Variables in it are replaced, too; all
-	// other braces have no special meaning. A relative path begins at the configuration
-	// file. Changes of the file are used within seconds.
+	// other braces have no special meaning. A relative path is relative to the
+	// configuration file. Changes of the file are used within seconds.
 	File string `json:"file,omitempty" host:"admin" max:"4096" example:"pages/503.html"`
-	// ContentType is the media type of the page. Absent means the type of the file's
-	// extension; for a text, HTML if it begins with <, JSON if it begins with { or [, else
-	// plain text.
+	// ContentType is the media type of the page. The default is the type of the file's
+	// extension; for text, HTML if it starts with <, JSON if it starts with { or [,
+	// otherwise plain text.
 	ContentType string `json:"content_type,omitempty" label:"true" max:"256" example:"text/html; charset=utf-8"`
 }
 
-// CheckPage tells what is wrong with the page, whose settings stand at at.
+// CheckPage reports what is wrong with the page whose settings are at at.
 func (c *Config) CheckPage(at schema.Place) {
 	if c.Body != "" && c.File != "" {
 		at.Field("file").Problem("body and file cannot be combined", "keep one of body and file")
@@ -40,7 +40,7 @@ func (c *Config) CheckPage(at schema.Place) {
 	CheckMediaType(c.ContentType, at.Field("content_type"))
 }
 
-// CheckMediaType tells what is wrong with a media type; "" is none.
+// CheckMediaType reports what is wrong with a media type; "" is none.
 func CheckMediaType(text string, at schema.Place) {
 	if what, remedy := schema.CheckFieldValue(text); what != "" {
 		at.Problem(what, remedy)
@@ -49,7 +49,7 @@ func CheckMediaType(text string, at schema.Place) {
 	}
 }
 
-// The media types that pages have without being told.
+// The default media types of pages.
 const (
 	html  = "text/html; charset=utf-8"
 	plain = "text/plain; charset=utf-8"

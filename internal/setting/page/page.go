@@ -34,14 +34,14 @@ type Page struct {
 	looked  atomic.Int64 // when, by exchange.Now
 }
 
-// content is a page as it stands in its file.
+// content is the content of the file of a page.
 type content struct {
 	of       *file.Content // nil for a text in the settings
 	template exchange.Template
 	fixed    []byte // when no variable is in it
 }
 
-// FileError tells of a page whose file cannot be used.
+// FileError is returned for a page whose file cannot be used.
 type FileError struct {
 	// Err is what is wrong with the file.
 	Err error
@@ -111,8 +111,8 @@ func (p *Page) Text(ex *exchange.Exchange) []byte {
 	return []byte(ex.Text.End(c.template.AppendEscaped(ex.Text.Buffer(), ex, p.escape)))
 }
 
-// current returns the content, and takes a changed file up now and then. A file
-// that cannot be used any more leaves the page as it was.
+// current returns the content, and reads a changed file from time to time. A
+// file that cannot be used any more leaves the page as it was.
 func (p *Page) current() *content {
 	c := p.content.Load()
 	if p.file == nil {

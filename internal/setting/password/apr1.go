@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// magic begins the hashes that Apache's htpasswd makes.
+// magic is the start of the hashes that Apache's htpasswd makes.
 const magic = "$apr1$"
 
 // apr1Rounds is fixed by the format.
@@ -42,7 +42,7 @@ func apr1(password, salt string) string {
 	return magic + salt + "$" + apr1Text(&sum)
 }
 
-// apr1Begin returns the sum that the rounds begin with.
+// apr1Begin returns the initial sum of the rounds.
 func apr1Begin(password, salt string) (sum [md5.Size]byte) {
 	inner := md5.Sum([]byte(password + salt + password))
 	h := md5.New()

@@ -34,7 +34,7 @@ const (
 )
 
 // The parameters of new hashes: the first choice of OWASP's password storage
-// cheat sheet. One lane, so that a check never takes more than one processor.
+// cheat sheet. One lane, so that a check never uses more than one processor.
 const (
 	newMemory  = 19 << 10
 	newTime    = 2

@@ -2,9 +2,9 @@
 // makes new ones: argon2id (RFC 9106) in the PHC string format, bcrypt, and for
 // files that htpasswd made its apr1.
 //
-// Every hash has a bound on the memory and the time that a check takes, so that
-// what stands in a configuration cannot stop the process. How many checks run at
-// once is for the caller to bound. Nothing here keeps a password.
+// Every hash has a limit on the memory and the time of a check, so that no
+// configuration can stop the process. The caller limits how many checks run at
+// once. Nothing here stores a password.
 package password
 
 import (
@@ -41,11 +41,11 @@ const (
 	isAPR1
 )
 
-// The bounds of bcrypt's cost. Each step doubles the time; 15 takes two to three
+// The limits of bcrypt's cost. Each step doubles the time; 15 takes two to three
 // seconds.
 const minCost, maxCost = 4, 15
 
-// Parse takes a hash apart. The error says what is wrong and what to do.
+// Parse parses a hash. The error says what is wrong and what to do.
 func Parse(text string) (*Hash, error) {
 	switch {
 	case strings.HasPrefix(text, "$argon2id$"):
@@ -111,8 +111,8 @@ func (h *Hash) Weakness() string {
 	return ""
 }
 
-// Matches reports whether the hash is that of the password, in the form that
-// Prepare gives. The time it takes depends on the hash and not on the answer.
+// Matches reports whether the hash is that of the password, in the form of
+// Prepare. Its duration depends on the hash and not on the result.
 func (h *Hash) Matches(password string) bool {
 	switch h.kind {
 	case isArgon2id:
@@ -125,8 +125,8 @@ func (h *Hash) Matches(password string) bool {
 	return false
 }
 
-// Prepare returns a user name or a password in the one form that is compared:
-// the composed form of Unicode (NFC), as RFC 7617, section 2.1 asks for. A text
+// Prepare returns a user name or a password in the form that is compared: the
+// composed form of Unicode (NFC), as required by RFC 7617, section 2.1. A text
 // that is not UTF-8 stays as it is.
 func Prepare(text string) string {
 	for i := range len(text) {
@@ -159,7 +159,7 @@ func Check(password string) error {
 const newCost = 12
 
 // Bcrypt returns a bcrypt hash of a password. It returns an error for one that is
-// longer than bcrypt can tell apart, or that Check refuses.
+// longer than bcrypt supports, or that Check rejects.
 func Bcrypt(password string) (string, error) {
 	password = Prepare(password)
 	if err := Check(password); err != nil {

@@ -1,14 +1,14 @@
-// Package redact takes the values of query parameters out of what is logged: tokens,
-// keys and addresses that stand in URLs.
+// Package redact removes the values of query parameters from what is logged: tokens,
+// keys and addresses in URLs.
 package redact
 
 import "strings"
 
-// mask stands in place of a value.
+// mask replaces a value.
 const mask = "REDACTED"
 
-// Parameters are the names of query parameters whose values are taken out. Nil takes
-// out nothing. It is immutable.
+// Parameters are the names of query parameters whose values are removed. Nil removes
+// nothing. It is immutable.
 type Parameters struct {
 	exact    map[string]bool // in lower case
 	prefixes []string
@@ -31,8 +31,8 @@ func New(names []string) *Parameters {
 	return p
 }
 
-// has reports whether a name, as it stands in a query, is one of the parameters. Names
-// are compared decoded, since servers read them so.
+// has reports whether a name, as written in a query, is one of the parameters. Names
+// are compared decoded, as servers read them.
 func (p *Parameters) has(name string) bool {
 	var buf [64]byte
 	plain := appendPlain(buf[:0], name)

@@ -22,7 +22,7 @@ const (
 	TiB Size = 1 << 40
 )
 
-// sizeUnit returns how many bytes a unit stands for. Letter case does not
+// sizeUnit returns the number of bytes of a unit. Letter case does not
 // matter: "10mib" and "10MiB" are one size.
 func sizeUnit(name string) (Size, bool) {
 	switch strings.ToLower(name) {
@@ -71,8 +71,8 @@ func (s Size) String() string {
 }
 
 // ParseSize reads a size: a number, with a fraction when a unit follows, and a
-// unit. Blanks may stand between them. A size that is negative, has a fraction
-// of a byte or does not fit into 63 bits is an error.
+// unit. Blanks between them are allowed. A size that is negative, has a
+// fraction of a byte or does not fit into 63 bits is an error.
 func ParseSize(text string) (Size, error) {
 	t := strings.TrimSpace(text)
 	if t == "" {
