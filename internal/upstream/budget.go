@@ -12,8 +12,8 @@ const (
 // so that a route with few requests has some.
 const freeRetries = 2 * budgetSlots
 
-// budget bounds the retries of a route by its traffic. It takes no lock, and
-// never lets more through than it says, however many ask at once.
+// budget limits the retries of a route in proportion to its traffic. It
+// acquires no lock, and the limit is exact for concurrent callers.
 type budget struct {
 	share    uint64 // retries for each hundred requests
 	requests counts

@@ -42,8 +42,9 @@ func (s *Servers) chooseWithin(ex *exchange.Exchange, tried tried, patience time
 	return s.list[at], at, nil
 }
 
-// Claim takes the server at place i for a client that belongs there, also if it
-// takes no new clients; false if it cannot take requests or was tried.
+// Claim acquires the server at place i for a client with affinity to it, also
+// if it accepts no new clients; it returns false if the server cannot accept
+// requests or was tried.
 func (s *Servers) claim(ex *exchange.Exchange, i int, tried tried) (*Server, bool) {
 	ask := balance.Ask{Now: max(ex.Times.Start, ex.Times.Passed), Tried: tried}
 	if ex.Attempts > 0 {
@@ -56,9 +57,9 @@ func (s *Servers) claim(ex *exchange.Exchange, i int, tried tried) (*Server, boo
 	return s.list[i], true
 }
 
-// took notes when the server was taken for the next try of ex: at now, or, for a probe of
-// a half-open circuit, at this moment. The circuit counts what began since it is half
-// open, and a request that came a moment earlier has taken the place of a probe too.
+// took records when the server was acquired for the next try of ex: at now, or, for a
+// probe of a half-open circuit, at this moment. The circuit counts what started since it
+// is half open, and a slightly earlier request also occupied the place of a probe.
 func (s *Server) took(ex *exchange.Exchange, now int64) {
 	if s.circuit != nil && s.live.Out()&balance.HalfOpen != 0 {
 		now = exchange.Now()
@@ -88,16 +89,16 @@ func (s *Servers) key(ex *exchange.Exchange) uint64 {
 	return balance.HashText(text)
 }
 
-// The answers to a request that no server can take, with the time after which
-// asking again may help, in seconds.
+// The answers to a request that no server can accept, with the time after
+// which another request may succeed, in seconds.
 var (
 	circuitsOpen = &exchange.Answer{Reason: exchange.CircuitOpen, RetryAfter: 1, Cause: "the circuits of all servers of the route are open"}
 
-	allTried = &exchange.Answer{Reason: exchange.NoHealthyServer, RetryAfter: 5, Cause: "no server of the route takes requests"}
+	allTried = &exchange.Answer{Reason: exchange.NoHealthyServer, RetryAfter: 5, Cause: "no server of the route accepts requests"}
 	allFull  = &exchange.Answer{Reason: exchange.Overloaded, RetryAfter: 1, Cause: "every server of the route has max_requests requests, and the queue is full or the wait was too long"}
 )
 
-// none returns the answer for a request that no server can take.
+// none returns the answer for a request that no server can accept.
 func (s *Servers) none(ex *exchange.Exchange, outcome balance.Outcome) *exchange.Answer {
 	switch {
 	case outcome == balance.Full && ex.Left():

@@ -11,8 +11,8 @@ import (
 	"headgate/internal/proto/http1"
 )
 
-// explain gives an error of this connection a reason, and says what happened
-// and with which server.
+// explain assigns a reason to an error of this connection, and describes what
+// happened and with which server.
 func (c *conn) explain(err error) error {
 	var known *exchange.Error
 	var rule http1.Error

@@ -73,8 +73,8 @@ func (t Target) named() bool {
 	return err != nil
 }
 
-// expand gives s an expansion if one of its servers has a host name. Own are the kept
-// values of s.
+// expand adds an expansion to s if one of its servers has a host name. Own are the
+// kept values of s.
 func (s *Servers) expand(targets []Target, settings Settings, policy Policy, env exchange.Env, own map[string]exchange.Kept) {
 	e := &expansion{of: s, targets: targets, settings: settings, policy: policy, own: own,
 		env: exchange.Env{Log: env.Log, Clock: env.Clock}}
@@ -192,7 +192,7 @@ func (e *expansion) resolved() (out []Target, known bool) {
 	return out[:min(len(out), max(maxMembers, len(e.targets)))], known
 }
 
-// texts returns the addresses of an endpoint as resolve.New takes them.
+// texts returns the addresses of an endpoint in the form for resolve.New.
 func texts(e resolve.Endpoint) string {
 	all := make([]string, len(e.Addresses))
 	for i, a := range e.Addresses {

@@ -15,7 +15,7 @@ type Style uint8
 // The styles of the forwarded fields.
 const (
 	// Compat writes forwarded with commas between its parts, as the service
-	// that headgate takes over from does, and the x-forwarded fields.
+	// that headgate replaces does, and the x-forwarded fields.
 	Compat Style = iota
 	// RFC7239 writes Forwarded as RFC 7239 says, and the x-forwarded fields.
 	RFC7239
@@ -117,8 +117,8 @@ func appendCompat(b []byte, client, host, scheme string) []byte {
 	return append(b, scheme...)
 }
 
-// appendHost writes a host as the seed does, without quotes. One that would end the
-// part or begin another is quoted, as an IPv6 address is.
+// appendHost writes a host without quotes. One that would end the part or start
+// another is quoted, as an IPv6 address is.
 func appendHost(b []byte, host string) []byte {
 	for i := 0; i < len(host); i++ {
 		switch host[i] {

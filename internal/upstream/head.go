@@ -82,8 +82,8 @@ func appendFraming(b []byte, rq *exchange.Request) []byte {
 }
 
 // appendConnection appends our own connection options: an upgrade that the
-// client asked for, and that trailers are welcome (RFC 9110, sections 7.8 and
-// 10.1.4).
+// client requested, and that trailers are accepted (RFC 9110, sections 7.8
+// and 10.1.4).
 func appendConnection(b []byte, rq *exchange.Request) []byte {
 	switch {
 	case rq.Upgrade != "":

@@ -35,7 +35,7 @@ type Copies struct {
 	MaxRequests int
 	// Timeout bounds a copy, from its start to the end of the response.
 	Timeout time.Duration
-	// Told is called with the result of a copy, by many goroutines at once; it may be nil.
+	// Told is called with the result of a copy, possibly concurrently; it may be nil.
 	Told func(Copied)
 }
 
@@ -107,7 +107,7 @@ func (m *Mirror) Respond(ex *exchange.Exchange) *exchange.Answer {
 }
 
 // selects reports whether a request is copied. An upgrade is not: its request is only
-// the begin of a talk.
+// the start of a conversation.
 func (m *Mirror) selects(ex *exchange.Exchange) bool {
 	return ex.Request.Upgrade == "" && ex.Request.Method != "CONNECT" && rand.IntN(100) < m.settings.Percent
 }
@@ -156,7 +156,7 @@ func (m *Mirror) run(c *copied) {
 const maxDiscarded = 16 << 20
 
 // discard reads a response to its end, so that its connection can be kept, unless
-// that takes too long or too much.
+// it is too long or takes too long.
 func (m *Mirror) discard(rs *exchange.Response, end int64) {
 	if rs.Body == nil {
 		return
@@ -204,8 +204,8 @@ func newCopy(ex *exchange.Exchange) *copied {
 	return c
 }
 
-// keep copies a string to the end of the text, which has room for it and is never
-// moved.
+// keep copies a string to the end of the text, which has enough space and is
+// never moved.
 func (c *copied) keep(s string) string {
 	if s == "" {
 		return ""

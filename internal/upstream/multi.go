@@ -24,7 +24,7 @@ const maxConnsPerPool = 64
 type multi struct {
 	// constant
 	only  bool        // the server is known to speak HTTP/2
-	tls   *tls.Config // asks for h2 or http/1.1; nil speaks no TLS
+	tls   *tls.Config // offers h2 or http/1.1; nil means no TLS
 	waits atomic.Int32
 
 	mu struct {
@@ -57,9 +57,9 @@ func (p *Pool) speaksMulti(ex *exchange.Exchange) bool {
 	return p.multi != nil && ex.Request.Upgrade == ""
 }
 
-// open returns a connection for a request, one that is there or a new one. alone asks
-// for a new one on which the request is the first to begin; where there are too many
-// connections for that, the request shares one.
+// open returns a connection for a request, an existing one or a new one. alone
+// requires a new one on which the request is the first; at the limit of connections,
+// the request shares one.
 func (p *Pool) open(ex *exchange.Exchange, alone bool) (opened, error) {
 	m := p.multi
 	var end time.Time
@@ -134,15 +134,15 @@ func (p *Pool) openShared(ex *exchange.Exchange, end time.Time, d *dialing) (o o
 	return p.dialEither(ex, end, false)
 }
 
-// roomLocked reports whether another connection may be opened, and forgets those that
-// take no requests any more.
+// roomLocked reports whether another connection may be opened, and removes those that
+// accept no more requests.
 func (m *multi) roomLocked() bool {
 	m.mu.conns = slices.DeleteFunc(m.mu.conns, func(c *h2.Conn) bool { return !c.Usable() })
 	return len(m.mu.conns)+m.mu.alone < maxConnsPerPool
 }
 
-// placeLocked reserves a place on a connection, and forgets those that take no
-// requests any more.
+// placeLocked reserves a place on a connection, and removes those that accept
+// no more requests.
 func (m *multi) placeLocked() *h2.Conn {
 	for i := len(m.mu.conns) - 1; i >= 0; i-- {
 		c := m.mu.conns[i]
@@ -156,7 +156,8 @@ func (m *multi) placeLocked() *h2.Conn {
 	return nil
 }
 
-// newsLocked returns what is closed when there may be room.
+// newsLocked returns a channel that is closed when a connection may be
+// available.
 func (m *multi) newsLocked() chan struct{} {
 	if m.mu.news == nil {
 		m.mu.news = make(chan struct{})
@@ -178,8 +179,8 @@ func (m *multi) freed() {
 	m.mu.Unlock()
 }
 
-// awaitRoom waits for the connection that is being opened, or for room on the
-// others, until end.
+// awaitRoom waits for the connection that is being opened, or for a place on
+// the others, until end.
 func (p *Pool) awaitRoom(ex *exchange.Exchange, d *dialing, news chan struct{}, end time.Time) error {
 	defer p.multi.waits.Add(-1)
 	var late <-chan time.Time
@@ -248,7 +249,7 @@ func (p *Pool) dialEither(ex *exchange.Exchange, end time.Time, alone bool) (ope
 	}
 	if !reserve() {
 		c.Retire()
-		return opened{}, &unseen{exchange.UpstreamReset, fmt.Errorf("%w: server %s lets no request begin on a new connection", h2.ErrUnprocessed, p.address)}
+		return opened{}, &unseen{exchange.UpstreamReset, fmt.Errorf("%w: server %s accepts no request on a new connection", h2.ErrUnprocessed, p.address)}
 	}
 	m.mu.Lock()
 	m.mu.plain = false
@@ -301,7 +302,7 @@ func (e *unseen) Unwrap() error { return e.err }
 // Is reports whether target is errDial.
 func (e *unseen) Is(target error) bool { return target == errDial }
 
-// retire lets no more requests begin on the connections.
+// retire starts no more requests on the connections.
 func (m *multi) retire() {
 	m.mu.Lock()
 	conns := m.mu.conns

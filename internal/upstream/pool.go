@@ -14,12 +14,13 @@ import (
 )
 
 // lookAfter is how long a pooled connection may be idle before it is checked when it is
-// used. Under load a connection is idle for one turn over all clients, well below a
-// millisecond; data that a server sends unasked in that time could arrive after the check
-// as well. So the check, which is a system call, is skipped then. With a longer time more
-// checks would be skipped, but a second response soon after the first one would be taken
-// for that of the next request. A request that could not be sent again is always checked,
-// and so is a connection whose last response may have been followed by more data.
+// used. Under load a connection is idle for one round over all clients, well below a
+// millisecond; data that a server sends unexpectedly in that time could arrive after the
+// check as well. So the check, which is a system call, is skipped then. With a longer
+// time more checks would be skipped, but a second response soon after the first one would
+// be used as that of the next request. A request that could not be sent again is always
+// checked, and so is a connection whose last response may have been followed by more
+// data.
 const lookAfter = int64(time.Millisecond)
 
 // Pool holds the connections to one address. It outlives plans that leave the
@@ -36,7 +37,7 @@ type Pool struct {
 	log      *slog.Logger
 	multi    *multi // nil if the server is spoken to in HTTP/1.1 only
 
-	asked atomic.Bool // the server has asked for a certificate
+	asked atomic.Bool // the server has requested a certificate
 
 	mu struct {
 		sync.Mutex
@@ -63,10 +64,10 @@ func newPool(t *Target, settings Settings, log *slog.Logger) *Pool {
 	return p
 }
 
-// get returns a kept connection, the one used last, or nil. now is about the
-// present moment. Connections that were closed by the server meanwhile, or on
-// which it said something unasked, are thrown away. look asks for that check in
-// any case.
+// get returns a kept connection, the one used last, or nil. now is
+// approximately the current time. Connections that were closed by the server
+// meanwhile, or on which it sent unexpected data, are closed. look requires
+// that check in any case.
 func (p *Pool) get(now int64, look bool) *conn {
 	for {
 		c := p.pop()
@@ -95,7 +96,7 @@ func (p *Pool) pop() *conn {
 }
 
 // put keeps a connection for the next request, or closes it if enough are
-// kept. since is when it began to rest.
+// kept. since is the start of its idle time.
 func (p *Pool) put(c *conn, since int64) {
 	c.since = since
 	p.mu.Lock()

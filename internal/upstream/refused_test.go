@@ -50,7 +50,7 @@ func refuses(t *testing.T) Target {
 	return to
 }
 
-// A server that lets no request begin gets none, and is left for another one.
+// A server that accepts no request gets none, and another one is used.
 func TestServerThatTakesNoStreamsGetsNone(t *testing.T) {
 	requests := make(chan struct{}, 100)
 	address := testhouse.Server(t, func(c net.Conn) {

@@ -90,7 +90,7 @@ func (r *replay) Whole() ([]byte, bool) {
 	return r.kept, true
 }
 
-// Close gives up what the client has not sent yet.
+// Close discards what the client has not sent yet.
 func (r *replay) Close() error {
 	if r.whole.Load() {
 		return nil

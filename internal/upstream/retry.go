@@ -94,7 +94,7 @@ func status(text string) (n int, ok bool) {
 	return n, true
 }
 
-// Check reports problems of the settings, which stand at at.
+// Check reports problems of the settings, which are at at.
 func (r *Retry) Check(at schema.Place) {
 	for i, c := range r.On {
 		if slices.Contains(r.On[:i], c) {
@@ -237,7 +237,7 @@ func uploading(ex *exchange.Exchange) bool {
 // reused, in bytes. It does not wait for data.
 const maxDrain = 64 << 10
 
-// discard gives up a response and its connection.
+// discard closes a response and its connection.
 func discard(ex *exchange.Exchange) {
 	if body := ex.Response.Body; body != nil {
 		p := copyBuffers.Get().(*[copySize]byte)

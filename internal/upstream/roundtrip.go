@@ -28,7 +28,7 @@ const (
 // maxInterim is how many interim responses a server may send before its answer.
 const maxInterim = 64
 
-// writeIdle is how long a server may take no byte of a request.
+// writeIdle is how long a server may accept no byte of a request.
 const writeIdle = 60 * time.Second
 
 // errStale marks the end of a kept connection before the first byte of an
@@ -50,13 +50,13 @@ type conn struct {
 	body     wire.Body
 	upload   *upload // the request body on its way, or nil
 	since    int64   // when the connection came back to the pool
-	asked    int64   // when this try began
+	asked    int64   // start of this try
 	answered int64   // when the head of the last response was there
 	used     bool    // a response has been read on it before
-	looked   bool    // it was quiet when it was taken for this exchange
+	looked   bool    // it was idle when it was acquired for this exchange
 	doubted  bool    // more may have come behind the response than was seen
 	keep     bool    // it may carry another request after this response
-	held     bool    // the request has a body that waits to be asked for
+	held     bool    // the request has a body that waits for 100 Continue
 	ended    bool    // Close was called for this exchange
 
 	front    exchange.Front  // of the exchange
@@ -89,7 +89,7 @@ func (c *conn) clientLeft() error {
 // signedOut reports whether the sign-in of the client has ended.
 func (c *conn) signedOut() bool { return c.signedIn != nil && c.signedIn.Ended() }
 
-// hurrying is a front that may ask for Gone to be asked more often.
+// hurrying is a front that may need more frequent calls of Gone.
 type hurrying interface{ Hurry() bool }
 
 // roundTrip sends the request of ex and makes the server's answer its response.
@@ -144,8 +144,9 @@ func (c *conn) surplus() bool {
 	return false
 }
 
-// attemptBegan returns when an attempt began. For the first one on a kept connection
-// that is when its server was chosen, and the clock need not be read again.
+// attemptBegan returns the start of an attempt. For the first one on a kept
+// connection that is when its server was chosen, and the clock need not be read
+// again.
 func attemptBegan(ex *exchange.Exchange) int64 {
 	if ex.Attempts == 1 && ex.Times.Connected == 0 {
 		return ex.Times.Tried
@@ -225,7 +226,7 @@ func (c *conn) beginHeldUpload(ex *exchange.Exchange) {
 func (c *conn) parseHead(ex *exchange.Exchange, asked http1.Asked, wait *headWait) error {
 	c.scan = http1.Scanner{}
 	for tried := false; ; {
-		// Most heads come whole: the scanner is only asked about the others.
+		// Most heads arrive whole: the scanner is only used for the others.
 		if b := c.buf.Bytes(); len(b) > 0 && (!tried || c.scan.Ready(b, &c.pool.limits)) {
 			tried = true
 			n, err := http1.ParseResponse(b, &c.pool.limits, asked, &c.head)
@@ -249,10 +250,10 @@ func (c *conn) parseHead(ex *exchange.Exchange, asked http1.Asked, wait *headWai
 // headWait is the time until the response head must be there.
 type headWait struct {
 	limit time.Duration // 0 is no limit
-	since int64         // when it began to count
+	since int64         // start of that time
 	asked bool          // the head was sent
 
-	// of a body that waits to be asked for
+	// of a body that waits for 100 Continue
 	held int64         // until when it does
 	look time.Duration // after which the next look at the client is due
 }
@@ -269,14 +270,14 @@ func (w *headWait) untilLook(limit time.Duration) int64 {
 	return min(next, w.held)
 }
 
-// release reports whether a body that waits to be asked for is to be sent: the
+// release reports whether to send a body that waits for 100 Continue: the
 // client did not wait, or the server has had its time.
 func (w *headWait) release(ex *exchange.Exchange) bool {
 	return exchange.Now() >= w.held || ex.Request.Body.Ready()
 }
 
-// until returns the moment until which the next bytes may take; 0 is for ever.
-// The time of an upload does not count: it is bounded by its own idle time.
+// until returns the deadline of the next bytes; 0 means none. The time of an
+// upload does not count: it is limited by its own idle time.
 func (w *headWait) until(u *upload) int64 {
 	if w.limit <= 0 {
 		return 0
@@ -331,7 +332,7 @@ func (w *headWait) read(c *conn) error {
 	return c.nc.RoundTrip(&c.buf)
 }
 
-// goesOn reports whether a wait that timed out is not over because an upload
+// goesOn reports whether a wait that timed out continues because an upload
 // took its time.
 func (w *headWait) goesOn(u *upload) bool {
 	return u != nil && (u.running() || exchange.Now()-u.finishedAt() < int64(w.limit))

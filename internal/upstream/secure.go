@@ -44,23 +44,23 @@ func (p *Pool) shake(nc net.Conn, cfg *tls.Config, end time.Time) (*tls.Conn, er
 	if err := secure.HandshakeContext(ctx); err != nil {
 		nc.Close()
 		if errors.Is(err, os.ErrDeadlineExceeded) || ctx.Err() != nil {
-			return nil, &dialError{p.address, fmt.Errorf("the TLS handshake took too long: %w", context.DeadlineExceeded)}
+			return nil, &dialError{p.address, fmt.Errorf("the TLS handshake timed out: %w", context.DeadlineExceeded)}
 		}
 		return nil, &tlsError{p.address, tlsFault(err), err}
 	}
 	return secure, nil
 }
 
-// lateFault says why a server ended a connection when we took the handshake for
-// done: with TLS 1.3 only then it looks at our certificate. If it closes at once,
-// its alert may be lost.
+// lateFault explains why a server closed a connection after our side of the
+// handshake: with TLS 1.3 it checks our certificate only then. If it closes at
+// once, its alert may be lost.
 func (p *Pool) lateFault(err error) error {
-	what := "the server asked for a certificate, and closed the connection when it saw ours"
+	what := "the server requested a client certificate, and closed the connection after it received ours"
 	switch {
 	case refusedByAlert(err):
 		what = tlsFault(err)
 	case !p.shows:
-		what = "the server asked for a certificate, and closed the connection as there is none; tls.client_cert_file names one"
+		what = "the server requested a client certificate, and closed the connection without one; set tls.client_cert_file"
 	}
 	return &tlsError{p.address, what, err}
 }
@@ -137,9 +137,9 @@ func alertText(err error) string {
 	text := strings.TrimPrefix(op.Err.Error(), "tls: ")
 	switch text {
 	case "certificate required", "bad certificate", "handshake failure", "unknown certificate authority", "unknown certificate":
-		text += "; a server that asks for a certificate gets the one of tls.client_cert_file"
+		text += "; if the server requires a client certificate, set tls.client_cert_file"
 	case "unrecognized name":
-		text += "; tls.server_name says which name to ask for"
+		text += "; tls.server_name sets the requested server name"
 	}
 	return text
 }

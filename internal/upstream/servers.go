@@ -77,7 +77,7 @@ type Policy struct {
 type Server struct {
 	// URL is the address as configured, for the log.
 	URL string
-	// Base is the base path. It begins with "/".
+	// Base is the base path. It starts with "/".
 	Base string
 
 	// What every request looks at goes on.
@@ -86,11 +86,11 @@ type Server struct {
 	counter Counter
 	// circuit is nil without a breaker.
 	circuit *health.Circuit
-	timed   bool // the balance wants to know how long answers take
+	timed   bool // the load balancing method uses response times
 
 	// Backup is whether the server is used only when no other can be.
 	Backup bool
-	// Weight is the server's share against the others. 0 takes no requests.
+	// Weight is the server's share against the others. 0 means no requests.
 	Weight int
 	// Authority is the Host that the server gets if the route says "upstream".
 	Authority string
@@ -122,8 +122,8 @@ type Target struct {
 	Reach string
 	// Secure are the TLS settings; nil means no TLS.
 	Secure *Secure
-	// HTTP2 is whether a server without TLS is spoken to in HTTP/2, without asking
-	// first. With TLS the server chooses.
+	// HTTP2 is whether a server without TLS is used with HTTP/2, without
+	// negotiation. With TLS the server chooses.
 	HTTP2 bool
 	// Authority is host:port as a Host field writes it.
 	Authority string
@@ -154,8 +154,8 @@ type Settings struct {
 	// name servers; the default is the system's.
 	ResolveInterval time.Duration
 	Resolvers       []netip.AddrPort
-	// ContinueWait is how long a body that waits to be asked for waits for a server
-	// that does not ask; 0 is a second.
+	// ContinueWait is how long a body that waits for 100 Continue waits for a
+	// server that does not send it; 0 is a second.
 	ContinueWait time.Duration
 }
 
@@ -195,9 +195,8 @@ func New(targets []Target, settings Settings, policy Policy, env exchange.Env) *
 	return s
 }
 
-// room is the memory of the servers of a route, and of what chooses among them. The most
-// routes of many have one server: then all of it is one piece, so that a request finds it
-// together.
+// room is the memory of the servers of a route, and of the balancer for them. Most routes
+// have one server: then all of it is one allocation, so that a request finds it together.
 type room struct {
 	servers *Servers
 	list    []Server
@@ -310,8 +309,8 @@ func (s *Servers) Respond(ex *exchange.Exchange) *exchange.Answer {
 	}
 }
 
-// first returns the server that ex goes to first: the one that its client
-// belongs to, while that takes requests.
+// first returns the server that ex is sent to first: the one with affinity to
+// its client, while that accepts requests.
 func (s *Servers) first(ex *exchange.Exchange) (*Server, int, *exchange.Answer) {
 	if at := s.Pinned(ex); at >= 0 {
 		if srv, ok := s.claim(ex, at, tried{}); ok {

@@ -12,13 +12,13 @@ import (
 )
 
 // maxRepeats limits how often a request is sent again to a server that has not processed
-// it. From the second time on there is a pause before. None begins after the request
+// it. From the second time on there is a pause before. None starts after the request
 // timeout.
 const maxRepeats = 10
 
 // maxShared is how many connections may end under a request before it gets one of its
-// own, on which it is the first: others begin before it on those that it shares, and a
-// server that ends its connections often may look at no more than those.
+// own, on which it is the first: on shared connections others start before it, and a
+// server that closes its connections often may process only those.
 const maxShared = 2
 
 // Ended ends an exchange whose response was closed. It is for the connection that
@@ -89,14 +89,14 @@ func (s *Servers) attemptShared(ex *exchange.Exchange, srv *Server) *exchange.Er
 	}
 }
 
-// mayGoOn reports whether a request that was repeated so often, since an attempt began,
-// may be repeated once more.
+// mayGoOn reports whether a request that was repeated so often, since an attempt
+// started, may be repeated once more.
 func mayGoOn(ex *exchange.Exchange, began int64, repeats int) bool {
 	limit := int64(ex.Limits.RequestTimeout)
 	return repeats < maxRepeats && (limit <= 0 || exchange.Now()-began < limit) && !ex.Left()
 }
 
-// refusal gives a connection that did not come about its reason.
+// refusal assigns a reason to a connection that could not be opened.
 func refusal(err error) *exchange.Error {
 	var known *exchange.Error
 	var unseen *unseen

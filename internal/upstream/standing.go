@@ -19,9 +19,9 @@ type Health struct {
 	Breaker *health.Breaker
 }
 
-// addServers gives the servers of a route their run-time state and the group that
+// addServers adds the run-time state to the servers of a route, and the group that
 // chooses among them. State is kept under env by the route's name and the server's
-// URL: a change that leaves those alone leaves it alone.
+// URL: a change that does not affect those keeps it.
 func (s *Servers) addServers(r *room, targets []Target, settings Settings, p *Policy, env exchange.Env) {
 	queue := newQueue(targets, p, env)
 	r.judge.Ejection, r.judge.SlowStart = p.Health.Ejection, p.SlowStart
@@ -79,7 +79,7 @@ func newQueue(targets []Target, p *Policy, env exchange.Env) *balance.Queue {
 	return nil
 }
 
-// keepState gives a server what is known of it, and its circuit.
+// keepState connects a server with its known state, and its circuit.
 func (s *Server) keepState(t *Target, id string, queue *balance.Queue, p *Policy, env exchange.Env) {
 	of := place{proxy: p.Proxy, route: p.Route, server: id}
 	if t.MaxRequests > 0 {
@@ -168,9 +168,9 @@ func (p *Pool) try(timeout time.Duration) error {
 	return err
 }
 
-// countAttempt counts an attempt of ex: failure is nil when a response head came. A client that
-// went away says nothing about the server, nor how long a call took that the server has
-// canceled. An attempt that failed is over.
+// countAttempt counts an attempt of ex: failure is nil when a response head arrived. A client
+// that left reveals nothing about the server, nor does the duration of a call that the server
+// has canceled. An attempt that failed is over.
 func (s *Server) countAttempt(ex *exchange.Exchange, failure *exchange.Error) {
 	reason := exchange.None
 	if failure == nil {

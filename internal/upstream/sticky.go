@@ -40,15 +40,15 @@ const (
 	SameSiteNone   SameSite = "none"
 )
 
-// Check reports problems of the settings of a route with this path, which
-// stand at at.
+// Check reports problems of the settings of a route with this path, which are
+// at at.
 func (c *Sticky) Check(path string, at schema.Place) {
 	const wholeHost = "__Host-" // RFC 6265bis, section 4.1.3.2
 	switch {
 	case !http1.ValidName(c.Name):
 		at.Field("name").Problemf("write a name like headgate_affinity", "%q is not the name of a cookie", c.Name)
 	case len(c.Name) >= len(wholeHost) && header.EqualFold(c.Name[:len(wholeHost)], wholeHost) && path != "/":
-		at.Field("name").Problemf("write a name like headgate_affinity", "browsers drop the cookie: a name that begins with %s is for the path /, not %s", wholeHost, path)
+		at.Field("name").Problemf("write a name like headgate_affinity", "browsers drop the cookie: a name that starts with %s is for the path /, not %s", wholeHost, path)
 	}
 	if c.MaxAge > 0 && c.MaxAge.D() < time.Second {
 		at.Field("max_age").Problem("a cookie is kept for whole seconds", "write 1s or more, or 0 for until the browser is closed")
@@ -65,9 +65,9 @@ type Affinity struct {
 	Proxy, Route string
 }
 
-// Filter returns the filter that takes the cookie out of requests and adds it to
-// responses. Its place is in front of what maps the paths of cookies, which this
-// one's is not to be.
+// Filter returns the filter that removes the cookie from requests and adds it to
+// responses. It is in front of the filter that maps the paths of cookies, as
+// this one must not be mapped.
 func (a *Affinity) Filter() exchange.Filter {
 	k := &sticky{name: a.Name}
 	return exchange.Filter{Name: "sticky_cookie", Request: k.request, Response: k.response}
@@ -175,7 +175,7 @@ type pin = [3]uint64
 // pinLength is how many characters a value has: 128 bits in base64.
 const pinLength = 22
 
-// parsePin takes the text of a value. It reports false for what cannot be one.
+// parsePin parses a value. It reports false for an invalid one.
 func parsePin(text string) (p pin, ok bool) {
 	var b [24]byte
 	if len(text) != pinLength {
@@ -189,7 +189,7 @@ func parsePin(text string) (p pin, ok bool) {
 }
 
 // find returns the place of the first server whose value p is, and -1 for none. It
-// takes the same time whichever it is.
+// runs in constant time.
 func (k *pins) find(p pin) int {
 	found := 0
 	for i := len(k.values) - 1; i >= 0; i-- {
@@ -202,7 +202,7 @@ func (k *pins) find(p pin) int {
 	return found - 1
 }
 
-// request takes the cookie out of the request and notes what it says.
+// request removes the cookie from the request and records its value.
 func (k *sticky) request(ex *exchange.Exchange) *exchange.Answer {
 	list := &ex.Request.Header
 	if !list.Has(header.Cookie) {

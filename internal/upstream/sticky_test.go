@@ -188,7 +188,7 @@ func TestStickySettingsAreChecked(t *testing.T) {
 	}{
 		{Sticky{Name: "sid"}, "/app", ""},
 		{Sticky{Name: "__Host-sid"}, "/", ""},
-		{Sticky{Name: "__host-sid"}, "/app", "sticky_cookie.name: browsers drop the cookie: a name that begins with __Host- is for the path /, not /app"},
+		{Sticky{Name: "__host-sid"}, "/app", "sticky_cookie.name: browsers drop the cookie: a name that starts with __Host- is for the path /, not /app"},
 		{Sticky{Name: "a b"}, "/", `sticky_cookie.name: "a b" is not the name`},
 		{Sticky{Name: "a=b"}, "/", `sticky_cookie.name: "a=b" is not the name`},
 		{Sticky{Name: "sid", MaxAge: unit.Duration(time.Millisecond)}, "/", "sticky_cookie.max_age: a cookie is kept for whole seconds"},

@@ -13,14 +13,14 @@ type TLS struct {
 	// certificate must have. Absent means the host of the URL.
 	ServerName string `json:"server_name,omitempty" label:"true" max:"253" example:"app.internal"`
 	// CAFile is a PEM file with the certificate authorities to trust in place of the
-	// system's. A relative path begins at the configuration file.
+	// system's. A relative path is relative to the configuration file.
 	CAFile string `json:"ca_file,omitempty" host:"admin" max:"4096" example:"internal-ca.pem"`
 	// InsecureSkipVerify disables the verification of the server's certificate. An attacker
 	// between headgate and the server can then read and change all traffic; `validate`, the
 	// log and the status warn as long as it is set.
 	InsecureSkipVerify bool `json:"insecure_skip_verify" label:"true" default:"false"`
 	// ClientCertFile is a PEM file with a client certificate, for servers that require one.
-	// A relative path begins at the configuration file. A changed file is used for new
+	// A relative path is relative to the configuration file. A changed file is used for new
 	// connections.
 	ClientCertFile string `json:"client_cert_file,omitempty" host:"admin" max:"4096" example:"client.pem"`
 	// ClientKeyFile is a PEM file with the private key of that certificate.
@@ -52,8 +52,8 @@ func (s *Secure) Config() *tls.Config { return s.config(func() {}) }
 // Fault says in one line why a TLS handshake with a server failed, and what helps.
 func Fault(err error) string { return tlsFault(err) }
 
-// config returns the settings as crypto/tls has them, with these protocols above.
-// asked is called when the server asks for a certificate.
+// config returns the settings in the form of crypto/tls, with these protocols
+// above. asked is called when the server requests a certificate.
 func (s *Secure) config(asked func(), protocols ...string) *tls.Config {
 	return &tls.Config{
 		MinVersion:         tls.VersionTLS12,

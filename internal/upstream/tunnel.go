@@ -62,7 +62,8 @@ func (t *tunnel) AwaitDelivery() { t.nc.AwaitDelivery() }
 // two plain connections.
 func (t *tunnel) Conn() (*netconn.Conn, *netconn.Buffer) { return t.nc, &t.buf }
 
-// parting is a tunnel as the body of the response that began it, which ends with it.
+// parting is a tunnel as the body of the response that started it, which ends with
+// it.
 type parting tunnel
 
 // Read reports that there is no body.

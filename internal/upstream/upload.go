@@ -62,8 +62,8 @@ func (u *upload) end() {
 	}
 }
 
-// send copies the body. Whenever the client has nothing more to give at the
-// moment, what was read goes out.
+// send copies the body. Whenever the client has nothing more to send at the
+// moment, it flushes what was read.
 func (u *upload) send() error {
 	chunked := u.ex.Request.Length < 0
 	p := copyBuffers.Get().(*[copySize]byte)
@@ -105,7 +105,7 @@ func (u *upload) write(p []byte, chunked bool) error {
 	return nil
 }
 
-// clientError gives an error of the client's body a reason.
+// clientError assigns a reason to an error of the client's body.
 func clientError(err error) error {
 	if e, ok := err.(*exchange.Error); ok {
 		return e
@@ -116,8 +116,8 @@ func clientError(err error) error {
 // running reports whether the upload has not ended.
 func (u *upload) running() bool { return u != nil && u.finished.Load() == 0 }
 
-// settleTime is how long an upload whose answer is there whole may take to end.
-// A quick server answers before we have come back from sending the last bytes.
+// settleTime is how long an upload may take to end after the complete response.
+// A fast server responds before our write of the last bytes has returned.
 const settleTime = 10 * time.Millisecond
 
 // resetTime is how long an upload waits for a reset of the connection, once all data of the
@@ -132,7 +132,7 @@ func (u *upload) metReset() bool {
 	return u.settled(resetTime) && errors.Is(u.wait(), syscall.ECONNRESET)
 }
 
-// settled reports whether the upload has ended, or does so within a moment.
+// settled reports whether the upload has ended, or ends within a moment.
 func (u *upload) settled(moment time.Duration) bool {
 	if !u.running() {
 		return true

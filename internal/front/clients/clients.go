@@ -1,10 +1,10 @@
-// Package clients knows the clients of a socket by address: how much memory their
-// requests hold, so that none takes that of the others, and how often they broke
-// rules, so that one who connects again and again is known.
+// Package clients tracks the clients of a socket by address: how much memory
+// their requests hold, so that none uses that of the others, and how often they
+// broke rules, also across connections.
 //
-// A connection Joins, Takes memory before it begins a request and Gives it back, and
-// Leaves at its end. What is counted is an estimate, taken in pieces that hold for
-// several requests, so that a request by itself counts nothing.
+// A connection calls Join, then Take before it starts a request and Give after it,
+// and Leave at its end. The amounts are estimates, reserved in pieces for several
+// requests, so that a single request counts nothing.
 package clients
 
 import (
@@ -17,8 +17,8 @@ import (
 	"headgate/internal/clock"
 )
 
-// RequestMemory is what a request under way is taken to hold, in bytes: its
-// goroutine's stack, its exchange, and the buffers on both sides.
+// RequestMemory is the estimated memory of a request in progress, in bytes:
+// its goroutine's stack, its exchange, and the buffers on both sides.
 const RequestMemory = 64 << 10
 
 // Limits bound the memory of requests, in bytes; 0 is no bound.
@@ -147,7 +147,7 @@ func (m *Member) Room(n int64, limits Limits) bool {
 		return true
 	}
 	used := m.client.total.Load()
-	if used == 0 { // a newcomer always has room
+	if used == 0 { // a new client always has memory
 		return true
 	}
 	after := used + n
@@ -161,7 +161,8 @@ func (m *Member) Room(n int64, limits Limits) bool {
 // Busy reports whether any client holds memory.
 func (c *Clients) Busy() bool { return c != nil && c.total.Load() > 0 }
 
-// maxPlaces is the largest number of requests that memory is taken for at once.
+// maxPlaces is the maximum number of requests that memory is reserved for at
+// once.
 const maxPlaces = 16
 
 // TakePlaces reserves memory for at least one more request on a connection that has it for

@@ -105,7 +105,7 @@ func (b *requestBody) Whole() ([]byte, bool) {
 	return b.stream.Whole()
 }
 
-// Close gives the body up. A Read that waits returns.
+// Close closes the body. A Read that waits returns.
 func (b *requestBody) Close() error {
 	if !b.closed.Swap(true) && !b.done.Load() {
 		b.conn.nc.Kick()
@@ -113,8 +113,8 @@ func (b *requestBody) Close() error {
 	return nil
 }
 
-// finish skips a body that is at hand and reports whether the connection is
-// where the next request begins.
+// finish skips a body that has arrived and reports whether the connection is
+// at the start of the next request.
 func (b *requestBody) finish() bool {
 	if b.done.Load() {
 		return true
@@ -129,9 +129,9 @@ func (b *requestBody) finish() bool {
 	return whole
 }
 
-var errGivenUp = errors.New("the body is not wanted any more")
+var errGivenUp = errors.New("the body is no longer needed")
 
-// clientError gives a reason to an error of the client's body.
+// clientError assigns a reason to an error of the client's body.
 func clientError(err error) error {
 	var rule http1.Error
 	switch {

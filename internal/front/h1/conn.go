@@ -27,14 +27,14 @@ import (
 
 // Front serves the connections of one socket.
 type Front struct {
-	// Port returns the port that the socket belongs to at the moment. It is
-	// asked at each request and never returns nil.
+	// Port returns the port that the socket currently belongs to. It is
+	// called for each request and never returns nil.
 	Port func() *exchange.Port
 	// Scheme is what clients of the socket use, "http" or "https".
 	Scheme string
-	// Full reports whether other clients wait for room. Then a client that has
-	// closed its side is taken for gone at once, as it takes the room of one that
-	// has not. Nil is never.
+	// Full reports whether other clients wait at the limit. Then a client that
+	// has closed its side counts as gone at once, as it occupies the place of
+	// another. Nil means never.
 	Full func() bool
 	// Clients bounds what the clients of the socket hold in memory. Nil bounds nothing.
 	Clients *clients.Clients
@@ -125,7 +125,7 @@ func (c *Conn) Leave() { c.draining.Store(true) }
 
 // Close ends the connection immediately: it is no longer read or written. An exchange in
 // progress notices soon; Close does not wait for it. The client gets a reset, so that it
-// does not take a partial response for a complete one. It is safe for concurrent use.
+// does not mistake a partial response for a complete one. Concurrent calls are allowed.
 func (c *Conn) Close() error {
 	end := c.nc.Close
 	if c.idle.Load() == 0 {
@@ -161,8 +161,8 @@ func (c *Conn) Gone() bool {
 	return now-c.left >= halfClosed
 }
 
-// Hurry reports whether other clients wait for room, so that who waits for a server
-// should ask Gone more often.
+// Hurry reports whether other clients wait at the limit, so that code that waits
+// for a server should call Gone more often.
 func (c *Conn) Hurry() bool { return c.front.Full != nil && c.front.Full() }
 
 // Serve serves the requests of the connection until it ends, closes it, and returns
@@ -343,7 +343,7 @@ func (c *Conn) parse(w *work) (int, error) {
 	return n, err
 }
 
-// awaitHead makes room for the rest of a head and bounds the time for it.
+// awaitHead makes space for the rest of a head and limits the time for it.
 func (c *Conn) awaitHead(w *work) state {
 	if w.begun == 0 {
 		w.begun = exchange.Now()
@@ -365,7 +365,7 @@ func (c *Conn) awaitHead(w *work) state {
 	return waiting
 }
 
-// serve takes the exchange at hand to its end and says what comes then.
+// serve completes the current exchange and returns what follows.
 func (c *Conn) serve(w *work) state {
 	w.ex.TunnelGoesOn = true
 	c.port.Serve(&w.ex)

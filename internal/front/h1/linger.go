@@ -24,9 +24,9 @@ func (c *Conn) part() {
 	c.finishAnswer() // the connection ends in any case
 }
 
-// finishAnswer sends what is left of the last answer, and ends our side. A client that does
-// not take it is reset: an end in order would say that what it got is all. It reports
-// whether it was sent.
+// finishAnswer sends the rest of the last answer, and ends our side. A client that does not
+// read it is reset: an orderly end would look like a complete answer. It reports whether it
+// was sent.
 func (c *Conn) finishAnswer() bool {
 	if c.nc.Finish() != nil {
 		c.reset()
@@ -56,8 +56,8 @@ func (c *Conn) linger() {
 }
 
 // reset makes the close of the connection a reset, so that the client does not
-// take a broken response for a whole one. The close itself has to wait until the
-// connection's wait is left.
+// mistake an incomplete response for a complete one. The close itself has to
+// wait until the connection's wait is left.
 func (c *Conn) reset() {
 	c.broken = true
 	c.nc.ResetOnClose()

@@ -9,7 +9,7 @@ import (
 // incomplete head, for a body, for a server, and for a client that reads a long response
 // slowly. A request that is answered immediately is not counted.
 
-// waitMemory is what a request is taken to hold while it waits, in bytes.
+// waitMemory is the estimated memory of a request while it waits, in bytes.
 const waitMemory = 32 << 10
 
 // slowSent is how much of a response has to be sent before it counts as a long one.
@@ -26,7 +26,7 @@ func (c *Conn) join() {
 	}
 }
 
-// room reports whether the client may have one more request. While no client holds memory,
+// room reports whether the client may have another request. While no client holds memory,
 // nothing is checked.
 func (c *Conn) room() bool {
 	if !c.front.Clients.Busy() {

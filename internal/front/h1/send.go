@@ -15,8 +15,8 @@ import (
 // copySize is the size of the pieces in which a long body is copied, in bytes.
 const copySize = 32 << 10
 
-// roomLeast is how much room behind a head makes it worth to read the body
-// there, in bytes.
+// roomLeast is the free space, in bytes, behind a head that makes it
+// worthwhile to read the body there.
 const roomLeast = 512
 
 var copyBuffers = sync.Pool{New: func() any { return new([copySize]byte) }}

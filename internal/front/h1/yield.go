@@ -2,7 +2,7 @@ package h1
 
 import "net/netip"
 
-// yielded is the idle time of a connection that was closed to make room for another.
+// yielded is the idle time of a connection that was closed for another.
 const yielded = -1
 
 // Idle returns whose connection it is, and since when it has no request under way: one

@@ -8,9 +8,9 @@ import (
 	"headgate/internal/proto/http2"
 )
 
-// connWindow is what a client may have in memory here, in bytes. The window of the
-// connection holds for all its streams together; it is granted anew only as bodies are
-// taken, and so it is the bound on memory.
+// connWindow is how much unread data a client may have, in bytes. The window of the
+// connection is shared by all its streams; it is opened only as bodies are read, and
+// so it limits the memory.
 const connWindow = 2 << 20
 
 // body is the body of a request. The reader of the connection fills it; one
@@ -113,8 +113,8 @@ func (b *body) Ready() bool {
 	return !b.EmptyLocked() || s.remote || s.gone != nil || b.closed || b.broken != nil
 }
 
-// Whole returns the body if all of it is at hand in one piece and its length was
-// known before. It may be asked again until the body is read.
+// Whole returns the body if it has arrived in one piece and its length was known
+// before. It may be called again until the body is read.
 func (b *body) Whole() ([]byte, bool) {
 	s, c := b.stream, b.stream.conn
 	if b.begun || s.ex.Request.Length < 0 {
@@ -129,7 +129,7 @@ func (b *body) Whole() ([]byte, bool) {
 	return all, true
 }
 
-// Close gives the body up. A Read that waits returns.
+// Close closes the body. A Read that waits returns.
 func (b *body) Close() error {
 	s := b.stream
 	c := s.conn
@@ -144,4 +144,4 @@ func (b *body) Close() error {
 	return nil
 }
 
-var errGivenUp = errors.New("the body is not wanted any more")
+var errGivenUp = errors.New("the body is no longer needed")

@@ -108,8 +108,8 @@ func (b *budget) refund(f Flood, n int64) {
 const offenderResets = 8
 
 // offend counts a request that had to be reset because it broke a rule, for the
-// connection and for the client's address: a client that begins anew on another
-// connection does not begin anew here (CVE-2025-8671). c.mu is held.
+// connection and for the client's address: a new connection of a client does
+// not reset the count (CVE-2025-8671). c.mu is held.
 func (c *Conn) offend() error {
 	if c.member.Offend() {
 		return flooded(ResetFlood)
@@ -122,8 +122,8 @@ func (c *Conn) offend() error {
 // cause.
 const freeResets = 32
 
-// takenBack counts a request that the client took back (CVE-2023-44487), also for its
-// address where that happens again and again. c.mu is held.
+// takenBack counts a request that the client canceled (CVE-2023-44487), also for its
+// address if that happens repeatedly. c.mu is held.
 func (c *Conn) takenBack() error {
 	if c.mu.budget.spent[ResetFlood] >= freeResets {
 		return c.offend()

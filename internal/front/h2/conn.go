@@ -34,8 +34,8 @@ import (
 
 // Front serves the HTTP/2 connections of one socket.
 type Front struct {
-	// Port returns the port that the socket belongs to at the moment. It is
-	// asked at each request and never returns nil.
+	// Port returns the port that the socket currently belongs to. It is
+	// called for each request and never returns nil.
 	Port func() *exchange.Port
 	// Scheme is what clients of the socket use, "http" or "https".
 	Scheme string
@@ -69,15 +69,15 @@ type Conn struct {
 	first    [http2.FrameHeaderSize]byte
 	port     *exchange.Port
 	member   *clients.Member
-	places   int   // requests that memory was taken for
-	buffered int64 // bytes of bodies that memory was taken for
+	places   int   // requests that memory was reserved for
+	buffered int64 // bytes of bodies that memory was reserved for
 	streams  int   // that the client may have under way
 	hpack    *hpack.Decoder
 	block    block
 	opened   []*stream // that no worker has yet
-	began    int64     // when the connection began
+	began    int64     // start of the connection
 	partial  int64     // when the frame under way was first waited for, or 0
-	patient  bool      // the frame under way is part of a body: it may take its time
+	patient  bool      // the current frame is part of a body: it has no short timeout
 	greeted  bool      // the client's SETTINGS came
 	still    bool      // no stream was under way and no worker idle, a moment ago
 	settled  bool      // the client has acknowledged ours
@@ -92,20 +92,20 @@ type Conn struct {
 	mu struct {
 		http2.Writer               // its Active are the streams whose exchange has not ended
 		lastID       uint32        // of the newest stream
-		refused      bool          // no new streams are taken: they come too late
-		yielded      bool          // the connection makes room for another
+		refused      bool          // new streams are ignored: they are too late
+		yielded      bool          // the connection is being closed for another
 		held         chan struct{} // closed to end the wait of hold; nil if it does not wait
 		streams      http2.Streams[*stream]
 		gone         [64]uint32 // the last streams that ended; see ended
 		turn         int
 
-		resize  bool // the next field block begins with a table size update
+		resize  bool // the next field block starts with a table size update
 		queue   queue
 		ticks   uint32
-		window  int64 // what the client takes on the connection
+		window  int64 // send window of the connection
 		initial int64 // and at first on a stream
 
-		receive  int64 // what we take on the connection
+		receive  int64 // receive window of the connection
 		consumed int64 // of it, what was not yet granted anew
 
 		budget   budget
@@ -227,7 +227,7 @@ func (c *Conn) greet() error {
 		b := c.buf.Bytes()
 		n := min(len(b), len(http2.Preface))
 		if string(b[seen:n]) != http2.Preface[seen:n] {
-			return broken(http2.ProtocolError, "the connection does not begin with the preface of HTTP/2 (RFC 9113, section 3.4)")
+			return broken(http2.ProtocolError, "the connection does not start with the preface of HTTP/2 (RFC 9113, section 3.4)")
 		}
 		seen = n
 	}
@@ -235,7 +235,7 @@ func (c *Conn) greet() error {
 	return nil
 }
 
-// frame reads one frame and does what it asks for.
+// frame reads and handles one frame.
 func (c *Conn) frame() error {
 	if err := c.await(http2.FrameHeaderSize); err != nil {
 		return err
@@ -270,7 +270,7 @@ func (c *Conn) admit(h http2.Frame) error {
 	return nil
 }
 
-// dispatch does what a frame other than DATA asks for.
+// dispatch handles a frame other than DATA.
 func (c *Conn) dispatch(h http2.Frame, p []byte) error {
 	switch h.Type {
 	case http2.FrameHeaders:

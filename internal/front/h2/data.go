@@ -6,8 +6,8 @@ import (
 	"headgate/internal/proto/http2"
 )
 
-// onData takes a DATA frame (RFC 9113, section 6.1). Its payload goes on to the
-// stream as it comes.
+// onData handles a DATA frame (RFC 9113, section 6.1). Its payload is passed to
+// the stream as it arrives.
 func (c *Conn) onData(h http2.Frame) error {
 	if h.Stream == 0 {
 		return broken(http2.ProtocolError, "DATA on stream 0 (RFC 9113, section 6.1)")
@@ -130,7 +130,7 @@ func (c *Conn) payload(id uint32, n int) error {
 	return nil
 }
 
-// direct reads a large payload into memory that the body then takes over.
+// direct reads a large payload into memory that the body then owns.
 func (c *Conn) direct(id uint32, n int) error {
 	k := http2.TakeChunk(n)
 	k.W = copy(k.Mem[:n], c.buf.Bytes())
@@ -195,7 +195,7 @@ func (c *Conn) grantLocked(n int64) {
 	}
 }
 
-// grantLocked gives the client the room of n bytes on the stream anew.
+// grantLocked opens the window of the stream by n bytes.
 func (s *stream) grantLocked(n int64) {
 	c := s.conn
 	if s.remote || s.gone != nil || c.mu.Err != nil {

@@ -30,10 +30,10 @@ type block struct {
 
 	fields  section.Section
 	decoded int  // bytes of names and values that were decoded
-	enough  bool // no more fields are wanted
+	enough  bool // no more fields are accepted
 }
 
-// onHeaders begins a field block (RFC 9113, section 6.2).
+// onHeaders starts a field block (RFC 9113, section 6.2).
 func (c *Conn) onHeaders(h http2.Frame, p []byte) error {
 	if h.Stream == 0 || h.Stream&1 == 0 {
 		return broken(http2.ProtocolError, "HEADERS on a stream that no client can open (RFC 9113, section 5.1.1)")
@@ -83,8 +83,8 @@ func (c *Conn) onContinuation(h http2.Frame, p []byte) error {
 	return c.endBlock(id, whole)
 }
 
-// endBlock takes a field block that is whole to the stream it belongs to. It is
-// decoded in any case, as the state of HPACK depends on every block.
+// endBlock passes a complete field block to its stream. It is decoded in any
+// case, as the state of HPACK depends on every block.
 func (c *Conn) endBlock(id uint32, p []byte) error {
 	c.mu.Lock()
 	s := c.stream(id)
@@ -145,7 +145,7 @@ func (c *Conn) decode(p []byte) error {
 	return nil
 }
 
-// emit takes one field from the decoder.
+// emit accepts one field from the decoder.
 func (c *Conn) emit(f hpack.HeaderField) {
 	b := &c.block
 	b.decoded += len(f.Name) + len(f.Value)
@@ -209,7 +209,7 @@ func (c *Conn) refuse(id uint32, p []byte, charged bool) error {
 	return c.chargeLocked(floodReset)
 }
 
-// open begins a new stream.
+// open starts a new stream.
 func (c *Conn) open(id uint32, p []byte) error {
 	c.port = c.front.Port()
 	s := c.newStream(id)
@@ -256,7 +256,7 @@ func (c *Conn) reject(s *stream, fault string) error {
 	return c.offend()
 }
 
-// trailers takes the field block behind a body (RFC 9113, section 8.1).
+// trailers handles the field block behind a body (RFC 9113, section 8.1).
 func (c *Conn) trailers(id uint32, p []byte) error {
 	f := &c.block.fields
 	list := &header.List{}

@@ -1,7 +1,7 @@
 package h2
 
 // hold delays a client that floods on connection after connection, unless the connection is
-// closed to make room for another, drains, or is closed.
+// closed for another, drains, or is closed.
 func (c *Conn) hold() {
 	c.buf.Drop()
 	c.dismiss(0)

@@ -2,10 +2,10 @@ package h2
 
 import "headgate/internal/front/clients"
 
-// bufferedAtOnce is how much memory is taken for bodies at once, in bytes.
+// bufferedAtOnce is the memory that is reserved for bodies at once, in bytes.
 const bufferedAtOnce = 64 << 10
 
-// The limits for the clients of the socket are checked before a request begins and before
+// The limits for the clients of the socket are checked before a request starts and before
 // much of a body is kept.
 
 func (c *Conn) memory() clients.Limits {
@@ -35,7 +35,7 @@ func (c *Conn) keep(buffered int64) bool {
 	return true
 }
 
-// yield gives memory back that is not needed any more.
+// yield releases memory that is no longer needed.
 func (c *Conn) yield() {
 	c.mu.Lock()
 	running, buffered := c.mu.Active, c.bufferedLocked()

@@ -18,8 +18,8 @@ type update struct {
 	rotates bool
 }
 
-// prioritise gives a stream the priority of a response's own field, which the
-// server may know better than the client (RFC 9218, section 8).
+// prioritise sets the priority of a stream from the response's field, as the
+// server may know it better than the client (RFC 9218, section 8).
 func (s *stream) prioritise(text string) {
 	urgency, rotates := section.Priority(text)
 	s.conn.mu.Lock()
@@ -59,8 +59,8 @@ func (c *Conn) onPriority(h http2.Frame, p []byte) error {
 	return c.chargeLocked(floodPriority)
 }
 
-// onPriorityUpdate takes a new priority for a stream that is open or will be (RFC
-// 9218, section 7.1).
+// onPriorityUpdate handles a new priority for a stream that is open or will be
+// (RFC 9218, section 7.1).
 func (c *Conn) onPriorityUpdate(h http2.Frame, p []byte) error {
 	switch {
 	case h.Stream != 0:
@@ -98,7 +98,7 @@ func (c *Conn) noteUpdate(u update) {
 	c.mu.updates = append(c.mu.updates, u)
 }
 
-// takeUpdate gives a stream that opens the priority that came before it. It
+// takeUpdate applies the priority that arrived before a stream was opened. It
 // overrides the one in the request. c.mu is held.
 func (c *Conn) takeUpdate(s *stream) {
 	kept := c.mu.updates[:0]

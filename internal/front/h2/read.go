@@ -125,8 +125,8 @@ func (c *Conn) withdraw(streams []*stream) {
 	}
 }
 
-// setDeadline sets until when the next bytes may take. While streams are open or
-// workers idle, the reader looks up now and then to see whether they still are.
+// setDeadline sets the deadline of the next bytes. While streams are open or
+// workers idle, the reader checks at times whether they still are.
 func (c *Conn) setDeadline() {
 	now := exchange.Now()
 	if now >= c.trimmed+int64(workerIdle) {
@@ -189,8 +189,8 @@ func (c *Conn) deadline(now int64) (until int64, busy bool) {
 	return until, busy
 }
 
-// firstRequest is how long the first request may take to come where neither a
-// time for heads nor one between requests is set.
+// firstRequest is the timeout of the first request if there is neither a time
+// for heads nor one between requests.
 const firstRequest = time.Minute
 
 // keepAlive returns how long the connection may be without streams. Its first
@@ -234,7 +234,7 @@ const (
 	last                  // the GOAWAY with the last stream was sent
 )
 
-// drainGrace is how long a client may take to answer our warning.
+// drainGrace is how long a client may take to answer the first GOAWAY.
 const drainGrace = time.Second
 
 // drainPing is what our PING behind the warning carries.
@@ -270,7 +270,7 @@ func (c *Conn) lookUp() error {
 	return nil
 }
 
-// goOnDraining takes the second step.
+// goOnDraining starts the second step.
 func (c *Conn) goOnDraining() error {
 	c.until = 0
 	if c.drain == warned || !c.greeted {

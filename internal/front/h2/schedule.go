@@ -4,7 +4,7 @@ import "headgate/internal/proto/http2"
 
 // Streams with data to send wait in a queue until it was moved into the buffer of the
 // connection. The order is that of RFC 9218: by urgency, and within one urgency either one
-// stream after the other or in turns. A stream without a priority takes turns.
+// stream after the other or in turns. A stream without a priority is sent in turns.
 
 const (
 	urgencies      = 8
@@ -15,8 +15,8 @@ const (
 // urgency: once in so many frames. It prevents starvation.
 const fairShare = 16
 
-// queue holds the waiting streams, by urgency. Those that do not take turns come first, in
-// the order of their numbers.
+// queue holds the waiting streams, by urgency. Those that are not sent in turns come
+// first, in the order of their numbers.
 type queue struct {
 	lists [urgencies]struct{ first, last *stream }
 	size  int
@@ -46,7 +46,7 @@ func (q *queue) add(s *stream) {
 	}
 }
 
-// remove takes a stream out, if it is in.
+// remove removes a stream, if it is in.
 func (q *queue) remove(s *stream) {
 	if !s.piece.queued {
 		return
@@ -106,8 +106,7 @@ func (s *stream) canSend() bool {
 	return s.piece.head != nil || len(s.piece.data) == 0 || s.window > 0 && s.conn.mu.window > 0
 }
 
-// fill moves what streams have to send into the buffer while there is room. c.mu
-// is held.
+// fill moves data of streams into the buffer while it has space. c.mu is held.
 func (c *Conn) fill() {
 	for len(c.mu.Out) < maxOut && c.mu.Err == nil {
 		s := c.pick()
@@ -145,8 +144,8 @@ func (c *Conn) move(s *stream) {
 	s.window -= n
 	c.mu.window -= n
 	if int(n) == len(p.data) || n >= http2.MaxFrameSize/16 {
-		// A frame that is small because the client left no room for a larger
-		// one is no useful work.
+		// A frame that is small because of the client's window is not useful
+		// work.
 		c.mu.budget.refund(floodWindow, 3)
 		c.mu.budget.refund(floodPing, 1)
 	}

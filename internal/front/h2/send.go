@@ -18,8 +18,8 @@ const (
 	copySize  = 32 << 10
 )
 
-// roomLeast is how much room behind a head makes it worth to read the body there,
-// in bytes.
+// roomLeast is the free space, in bytes, behind a head that makes it worthwhile
+// to read the body there.
 const roomLeast = 512
 
 var (
@@ -160,7 +160,7 @@ func (s *stream) sendEnd(ex *exchange.Exchange, head, data []byte, err error) er
 
 // push sends a field block, data behind it, and the end if nothing follows. It
 // returns when all of it is in the buffer of the connection, so the memory may be
-// used again. Who waits for the client to take it waits here.
+// used again. It waits if the client does not read.
 func (s *stream) push(head, data []byte, end bool) error {
 	c := s.conn
 	c.mu.Lock()
@@ -198,8 +198,8 @@ func (s *stream) push(head, data []byte, end bool) error {
 
 var errSlow = errors.New("the client did not read the response in time")
 
-// wait waits until something has changed, and reports false when that took longer
-// than the client may. conn.mu is held but while waiting.
+// wait waits until something has changed, and reports false after the timeout.
+// conn.mu is held except while waiting.
 func (s *stream) wait() bool {
 	c := s.conn
 	limit := s.port.WriteIdle

@@ -44,8 +44,8 @@ type facts struct {
 	local     bool         // we have: END_STREAM or a reset is in the buffer
 	begun     bool         // the final response has begun
 	gone      error        // why the stream ended early
-	window    int64        // what the client takes
-	receive   http2.Window // what we take
+	window    int64        // send window
+	receive   http2.Window // receive window
 	expect    int64        // what Content-Length says, or -1
 	received  int64
 	urgency   uint8
@@ -104,8 +104,8 @@ func (c *Conn) stream(id uint32) *stream { return c.mu.streams.Get(id) }
 // number, and in the low bit whether headgate reset it.
 const endedByReset = 1
 
-// closeLocked takes a stream that has ended on both sides, or was reset, from the
-// table.
+// closeLocked removes a stream that has ended on both sides, or was reset, from
+// the table.
 func (c *Conn) closeLocked(s *stream, reset bool) {
 	if !c.mu.streams.Remove(s.id) {
 		return
@@ -162,7 +162,7 @@ func (s *stream) lookUp() {
 	s.body.Wake.Raise()
 }
 
-// finish ends what the exchange left open, and gives the stream back.
+// finish ends what the exchange left open, and releases the stream.
 func (s *stream) finish() {
 	c := s.conn
 	c.mu.Lock()
@@ -172,7 +172,7 @@ func (s *stream) finish() {
 	case !s.local:
 		c.resetLocked(s, http2.InternalError, errAborted)
 	case !s.remote:
-		// The answer is complete, and the rest of the request is not wanted
+		// The answer is complete, and the rest of the request is not needed
 		// (RFC 9113, section 8.1).
 		c.resetLocked(s, http2.NoError, errAborted)
 	}

@@ -57,7 +57,7 @@ func (t *clientStream) Read(p []byte) (int, error) {
 	return n, ended(err)
 }
 
-// ended gives an error of the body the form that the tunnel knows.
+// ended converts an error of the body for the tunnel.
 func ended(err error) error {
 	var e *exchange.Error
 	if errors.As(err, &e) && e.Reason == exchange.RequestTimeout {

@@ -50,7 +50,7 @@ func (c *Conn) work(s *stream) {
 	}
 }
 
-// serve takes the exchange of a stream to its end.
+// serve completes the exchange of a stream.
 func (s *stream) serve() {
 	if s.answer != nil {
 		s.port.Refuse(&s.ex, s.answer)
@@ -60,8 +60,8 @@ func (s *stream) serve() {
 	s.finish()
 }
 
-// trim sends those workers home that were not needed since the last trim, and gives
-// memory back.
+// trim ends the workers that were not needed since the last trim, and releases
+// memory.
 func (c *Conn) trim() {
 	c.yield()
 	c.mu.Lock()

@@ -8,10 +8,10 @@ import (
 	"headgate/internal/proto/http2"
 )
 
-// errYielded ends a connection that makes room for another.
-var errYielded = errors.New("the connection makes room for another")
+// errYielded ends a connection that is closed for another.
+var errYielded = errors.New("the connection is closed for another")
 
-// yieldTime limits the time to send GOAWAY on a connection that is closed to make room.
+// yieldTime limits the time to send GOAWAY on a connection that is closed for another.
 const yieldTime = time.Second
 
 // Idle returns whose connection it is, and since when no stream is open on it. Any
@@ -43,7 +43,7 @@ func (c *Conn) Yield(since int64) bool {
 	return true
 }
 
-// hasYielded reports whether the connection makes room for another.
+// hasYielded reports whether the connection is closed for another.
 func (c *Conn) hasYielded() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

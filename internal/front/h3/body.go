@@ -48,8 +48,8 @@ func (b *body) reset() {
 // that it is forwarded as one with a body.
 const bodyWait = time.Second
 
-// find finds out whether a body comes behind the head, so that a request without
-// one is not taken for one whose length is not known. end says that nothing comes.
+// find determines whether a body follows the head, so that a request without one
+// does not look like one of unknown length. end means that nothing follows.
 func (b *body) find(f *section.Section) (end bool, err error) {
 	in := &b.in
 	if f.GRPC() {
@@ -265,8 +265,9 @@ func (b *body) trailers() error {
 	}
 }
 
-// fault gives an error of the body its reason. What breaks a rule of the
-// connection ends that; what makes the request malformed resets the stream.
+// fault assigns a reason to an error of the body. A violation of the
+// connection's rules ends the connection; one that makes the request
+// malformed resets the stream.
 func (b *body) fault(err error) error {
 	s := b.stream
 	var rule *connError
@@ -318,8 +319,8 @@ func (b *body) Ready() bool {
 	return b.ended || b.in.r < b.in.w && (b.left > 0 || b.found) || b.in.end
 }
 
-// Whole returns the body if all of it is at hand in one piece and its length was
-// known before. It may be asked again until the body is read.
+// Whole returns the body if it has arrived in one piece and its length was known
+// before. It may be called again until the body is read.
 func (b *body) Whole() ([]byte, bool) {
 	in := &b.in
 	if b.begun || b.expect < 0 || !in.end {
@@ -340,7 +341,7 @@ func (b *body) Whole() ([]byte, bool) {
 	return in.bytes(), true
 }
 
-// Close gives the body up. A Read that waits returns.
+// Close closes the body. A Read that waits returns.
 func (b *body) Close() error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -351,4 +352,4 @@ func (b *body) Close() error {
 	return nil
 }
 
-var errGivenUp = errors.New("the body is not wanted any more")
+var errGivenUp = errors.New("the body is no longer needed")

@@ -11,14 +11,14 @@ import (
 // The QUIC settings. A client that drains is probed with keep-alives, so that neither a NAT
 // nor a time-out ends a slow request; one that does not respond has disconnected.
 const (
-	handshakeIdle = 5 * time.Second // all of a handshake may take twice that
+	handshakeIdle = 5 * time.Second // a whole handshake may take twice that
 	quicSilence   = 60 * time.Second
 	quicKeepAlive = 20 * time.Second
 )
 
-// What a client may have in memory here, in bytes, as over HTTP/2. The first window is
-// part of what is taken for its first request; what a connection gets beyond it is counted
-// for its client. It grows within a few round trips where a body comes fast.
+// How much unread data a client may have, in bytes, as over HTTP/2. The first window is
+// part of the memory of its first request; beyond that, the window of a connection is
+// counted for its client. It grows within a few round trips if a body arrives fast.
 const (
 	quicFirstWindow  = clients.RequestMemory
 	quicStreamWindow = 1 << 20

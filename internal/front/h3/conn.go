@@ -32,8 +32,8 @@ import (
 
 // Front serves the HTTP/3 connections of one socket.
 type Front struct {
-	// Port returns the port that the socket belongs to at the moment. It is
-	// asked at each request and never returns nil.
+	// Port returns the port that the socket currently belongs to. It is
+	// called for each request and never returns nil.
 	Port func() *exchange.Port
 	// Clients bounds what the clients of the socket hold in memory, and knows those
 	// that break rules on one connection after the other. nil bounds nothing.
@@ -70,14 +70,14 @@ type Conn struct {
 		sync.Mutex
 		control  *quic.SendStream
 		running  int           // requests under way
-		places   int           // requests that memory was taken for
-		next     quic.StreamID // the first request stream that was not taken
+		places   int           // requests that memory was reserved for
+		next     quic.StreamID // the first request stream that was not accepted
 		quiet    int64         // when the last request ended
 		due      *time.Timer   // looks at the state; nil before Serve, and when the connection has ended
 		draining bool          // the connection is to end soon
 		told     bool          // GOAWAY was sent
-		last     bool          // no new requests are taken
-		held     bool          // nothing at all is taken, and the connection ends soon
+		last     bool          // no new requests are accepted
+		held     bool          // nothing is accepted at all, and the connection ends soon
 		kinds    uint8         // unidirectional streams that came, a bit each
 	}
 }
@@ -131,7 +131,7 @@ func (c *Conn) Serve() (park func(resume func()) bool) {
 		c.budget.spent[resetFlood] = floods[resetFlood].most - offenderResets
 	}
 	if err := c.greet(); err != nil {
-		c.fail(broken(streamCreationError, "the client takes no control stream (RFC 9114, section 6.2)"))
+		c.fail(broken(streamCreationError, "the client accepts no control stream (RFC 9114, section 6.2)"))
 		return nil
 	}
 	c.workers.Go(func() {
@@ -146,8 +146,8 @@ func (c *Conn) Serve() (park func(resume func()) bool) {
 }
 
 // guard ends the connection if the goroutine that defers it has panicked: a broken
-// invariant ends one connection, and not the process with all of them. It takes no lock,
-// which that goroutine may hold.
+// invariant ends one connection, and not the process with all of them. It acquires no
+// lock, which that goroutine may hold.
 func (c *Conn) guard() {
 	if v := recover(); v != nil {
 		exchange.Broken(c.front.Log, v, "HTTP/3 connection", "peer", c.facts.Peer)
@@ -155,7 +155,7 @@ func (c *Conn) guard() {
 	}
 }
 
-// watch begins to look at the state.
+// watch starts to watch the state.
 func (c *Conn) watch() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -233,7 +233,7 @@ func (c *Conn) stepLocked(port *exchange.Port) (wait time.Duration, end bool) {
 // with it announces another one (RFC 9114, section 5.2).
 const maxStreamID = quic.StreamID(1<<62 - 4)
 
-// acceptRequests takes the streams of requests.
+// acceptRequests accepts the streams of requests.
 func (c *Conn) acceptRequests() {
 	for {
 		qs, err := c.quic.AcceptStream(context.Background())

@@ -40,7 +40,7 @@ func (c *Conn) goAwayLocked(id quic.StreamID) {
 	c.mu.control.Write(append(appendFrame(nil, frameGoAway, uint64(len(payload))), payload...))
 }
 
-// acceptControls takes the client's unidirectional streams.
+// acceptControls accepts the client's unidirectional streams.
 func (c *Conn) acceptControls() {
 	for {
 		qs, err := c.quic.AcceptUniStream(context.Background())
@@ -61,7 +61,7 @@ func (c *Conn) acceptControls() {
 	}
 }
 
-// unidirectional reads a stream of the type that it begins with (RFC 9114, section
+// unidirectional reads a stream whose type is at its start (RFC 9114, section
 // 6.2).
 func (c *Conn) unidirectional(qs *quic.ReceiveStream) error {
 	var in input
@@ -186,7 +186,7 @@ func (k *control) frame(in *input) error {
 		return err
 	}
 	if !k.greeted && kind != frameSettings {
-		return broken(missingSettings, "the control stream does not begin with SETTINGS (RFC 9114, section 6.2.1)")
+		return broken(missingSettings, "the control stream does not start with SETTINGS (RFC 9114, section 6.2.1)")
 	}
 	switch kind {
 	case frameSettings, frameGoAway, frameMaxPushID, frameCancelPush, framePriorityRequest, framePriorityPush:
@@ -212,7 +212,7 @@ func (k *control) frame(in *input) error {
 	return k.conn.budget.charge(frameFlood)
 }
 
-// handleFrame does what a frame asks for.
+// handleFrame handles a frame.
 func (k *control) handleFrame(kind uint64, p []byte) error {
 	if kind == frameSettings {
 		if k.greeted {

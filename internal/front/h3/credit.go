@@ -17,8 +17,8 @@ type credit struct {
 	ended []*quic.Stream // the oldest first
 }
 
-// maxCredit is how many streams are held back at most. What quic-go knows of each of them
-// takes about a KiB.
+// maxCredit is the maximum number of streams that are held back. The state of quic-go for
+// each of them is about a KiB.
 const maxCredit = 16
 
 // release grants the client another stream for qs, soon.

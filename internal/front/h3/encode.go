@@ -53,7 +53,7 @@ var (
 const headRoom = 9
 
 // frameOf writes the head of a HEADERS frame in front of the section in b, which
-// begins at headRoom, and returns the frame.
+// starts at headRoom, and returns the frame.
 func frameOf(b []byte) []byte {
 	var head [headRoom]byte
 	h := appendFrame(head[:0], frameHeaders, uint64(len(b)-headRoom))

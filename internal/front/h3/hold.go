@@ -1,7 +1,7 @@
 package h3
 
-// hold ends a connection whose client floods us on connection after connection: nothing
-// more of it is taken, and the end comes late. It reports false where it does not.
+// hold ends a connection whose client floods on connection after connection: nothing
+// more is read from it, and it is closed late. It reports false otherwise.
 func (c *Conn) hold(rule *connError) bool {
 	if rule.flood == "" || !c.offends && !c.member.Offender() {
 		return false
@@ -16,7 +16,7 @@ func (c *Conn) hold(rule *connError) bool {
 	return true
 }
 
-// isHeld reports whether nothing more is taken of the client.
+// isHeld reports whether nothing more is read from the client.
 func (c *Conn) isHeld() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

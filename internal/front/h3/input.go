@@ -20,7 +20,7 @@ type input struct {
 // inputSize is how much is read at once, in bytes.
 const inputSize = 4 << 10
 
-// roomLeast is how much room there must be to read, in bytes.
+// roomLeast is the minimum free space for a read, in bytes.
 const roomLeast = 512
 
 // reset readies the input for a stream.
@@ -65,8 +65,8 @@ func (in *input) fill() error {
 	return err
 }
 
-// move makes room for size bytes behind what is held, in other memory if it has
-// to. What is held stays where it is.
+// move makes space for size bytes behind what is held, in other memory if
+// necessary. What is held stays where it is.
 func (in *input) move(size int) {
 	old := in.bytes()
 	if in.floor+size > len(in.buf) {
@@ -76,8 +76,8 @@ func (in *input) move(size int) {
 	in.r = in.floor
 }
 
-// await reads until n bytes are there. Memory is taken as they come, not for what
-// a client says will.
+// await reads until n bytes have arrived. Memory is allocated as they arrive, not
+// for a length that a client announces.
 func (in *input) await(n int) error {
 	for in.w-in.r < n {
 		if err := in.fill(); err != nil {

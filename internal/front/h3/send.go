@@ -20,9 +20,9 @@ const (
 	longSize  = 128 << 10
 )
 
-// A response whose body took longPieces pieces gets longer ones, which wake the sender
-// less often, while fewer than maxLong responses of the front have such: clients that take
-// nothing hold that much memory and no more.
+// A response whose body had longPieces pieces gets longer ones, which wake the sender less
+// often, while fewer than maxLong responses of the front have them: that limits the memory
+// for clients that do not read.
 const (
 	longPieces = 8
 	maxLong    = 64
@@ -151,7 +151,7 @@ func (f *Front) takeLong() *[longSize]byte {
 	return longBuffers.Get().(*[longSize]byte)
 }
 
-// giveLong gives it back.
+// giveLong releases it.
 func (f *Front) giveLong(p *[longSize]byte) {
 	longBuffers.Put(p)
 	f.long.Add(-1)
@@ -218,8 +218,7 @@ func (s *stream) sendEnd(ex *exchange.Exchange, b []byte, _ int, err error) erro
 var errSlow = errors.New("the client did not read the response in time")
 
 // write writes to the stream. It returns when all but the last packet has been
-// sent, so the memory may be used again; who waits for the client to take it waits
-// here.
+// sent, so the memory may be used again; it waits if the client does not read.
 func (s *stream) write(p []byte) error {
 	for len(p) > 0 {
 		idle := s.port.WriteIdle
@@ -244,7 +243,7 @@ func (s *stream) write(p []byte) error {
 	return nil
 }
 
-// awaitAtMost sets how long the client may take nothing. The deadline is moved when
+// awaitAtMost sets how long the client may read nothing. The deadline is moved when
 // a quarter of it has passed, not for every write.
 func (s *stream) awaitAtMost(idle int64) {
 	if idle <= 0 {

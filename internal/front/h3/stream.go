@@ -74,7 +74,7 @@ func (s *stream) serveGuarded() {
 	s.serve()
 }
 
-// serve reads the head of a request and takes its exchange to its end.
+// serve reads the head of a request and completes its exchange.
 func (s *stream) serve() {
 	err := s.readHead()
 	s.ex.Times.Start = exchange.Now()
@@ -87,7 +87,7 @@ func (s *stream) serve() {
 	s.finish(err)
 }
 
-// finish ends what the exchange left open, and gives the stream back. err is why
+// finish ends what the exchange left open, and releases the stream. err is why
 // there was no request.
 func (s *stream) finish(err error) {
 	c, qs, port := s.conn, s.quic, s.port
@@ -102,8 +102,8 @@ func (s *stream) finish(err error) {
 		qs.CancelWrite(requestCancelled.stream())
 		c.countTakenBack()
 	default:
-		// What is left of the request is not wanted (RFC 9114, section 4.1). If
-		// the response is not whole, Send and Abort have reset it.
+		// The rest of the request is not needed (RFC 9114, section 4.1). If the
+		// response is not whole, Send and Abort have reset it.
 		qs.CancelRead(noError.stream())
 		if !s.whole {
 			qs.CancelWrite(internalError.stream())
@@ -148,8 +148,8 @@ func (c *Conn) charge(f flood) {
 }
 
 // offend counts a request that had to be reset because it broke a rule, for the
-// connection and for the client's address: a client that begins anew on another
-// connection does not begin anew here.
+// connection and for the client's address: a new connection of a client does
+// not reset the count.
 func (c *Conn) offend() {
 	if c.member.Offend() {
 		c.fail(excessive(resetFlood))
@@ -163,8 +163,8 @@ func (c *Conn) offend() {
 // cause.
 const freeResets = 32
 
-// countTakenBack counts a request that the client took back (CVE-2023-44487), also for
-// its address where that happens again and again.
+// countTakenBack counts a request that the client canceled (CVE-2023-44487), also for
+// its address if that happens repeatedly.
 func (c *Conn) countTakenBack() {
 	if c.budget.over(resetFlood, freeResets) {
 		c.offend()
@@ -189,7 +189,7 @@ func (s *stream) recycle() {
 func (s *stream) Gone() bool { return s.quic.Context().Err() != nil }
 
 // takenBack reports whether the client has reset the stream. Unlike Gone it may be
-// asked when we have as well.
+// called when headgate has as well.
 func (s *stream) takenBack() bool {
 	var reset *quic.StreamError
 	return errors.As(context.Cause(s.quic.Context()), &reset) && reset.Remote
@@ -198,7 +198,7 @@ func (s *stream) takenBack() bool {
 // Abort resets the stream, so that the client can detect that the response is incomplete.
 func (s *stream) Abort(*exchange.Exchange) { s.quic.CancelWrite(internalError.stream()) }
 
-// readError gives an error of the stream a reason.
+// readError assigns a reason to an error of the stream.
 func readError(err error) error {
 	reason := exchange.ClientClosed
 	if errors.Is(err, os.ErrDeadlineExceeded) {
@@ -226,7 +226,7 @@ func (s *stream) readHead() error {
 	return err
 }
 
-// head reads until HEADERS and settles the request.
+// head reads until HEADERS and checks the request.
 func (s *stream) head() error {
 	in := &s.body.in
 	length, err := s.findHead()
@@ -272,7 +272,7 @@ func (s *stream) findHead() (length uint64, err error) {
 		case kind == frameHeaders:
 			return length, nil
 		case kind == frameData || misplaced(kind):
-			return 0, broken(frameUnexpected, "a request that does not begin with HEADERS (RFC 9114, section 4.1)")
+			return 0, broken(frameUnexpected, "a request that does not start with HEADERS (RFC 9114, section 4.1)")
 		}
 		if err := in.skip(length, &s.conn.budget); err != nil {
 			return 0, err
@@ -302,7 +302,7 @@ func (s *stream) makeRequest(end bool) {
 	}
 }
 
-// prioritise gives the response the priority of a Priority field.
+// prioritise sets the priority of the response from a Priority field.
 func (s *stream) prioritise(text string) {
 	urgency, rotates := section.Priority(text)
 	s.quic.SetPriority(int8(urgency), rotates)

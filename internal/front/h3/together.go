@@ -5,9 +5,9 @@ import (
 	"sync"
 )
 
-// together gives short responses that are ready at the same moment to QUIC one right
+// together passes short responses that are ready at the same time to QUIC one right
 // after the other. quic-go's sender is woken by the first of them and runs when the
-// goroutine that wrote rests: written each by its own worker, every response went in a
+// writing goroutine blocks: written each by its own worker, every response needed a
 // packet and a system call of its own.
 type together struct {
 	sync.Mutex
@@ -18,9 +18,9 @@ type together struct {
 // packets by itself.
 const joinMax = 1 << 10
 
-// sendWhole writes the whole of a response or its last bytes, and ends the stream, with
-// what others have ready. It reports false, and has done nothing, if that cannot be done
-// at once: the client has to take something first, or has left.
+// sendWhole writes the whole of a response or its last bytes, and ends the stream,
+// together with those of others. It reports false, and has done nothing, if that cannot
+// be done at once: the client has to read something first, or has left.
 func (s *stream) sendWhole(b []byte) bool {
 	t := &s.conn.together
 	t.Lock()

@@ -53,8 +53,8 @@ func (t *clientStream) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// fault gives an error the form that the tunnel knows. What breaks a rule of the
-// connection ends that.
+// fault converts an error for the tunnel. A violation of the connection's rules
+// ends the connection.
 func (t *clientStream) fault(err error) error {
 	var rule *connError
 	switch {
@@ -93,8 +93,8 @@ func (t *clientStream) SetIdle(d time.Duration) { t.s.tunnelIdle = d }
 // Close resets both directions: only its server ends a tunnel in order.
 func (t *clientStream) Close() error { return t.Abort() }
 
-// Abort resets both directions (RFC 9220, section 3), but for one that has ended: a reset
-// would take away what the client has not got yet.
+// Abort resets both directions (RFC 9220, section 3), except one that has ended: a reset
+// would discard what the client has not received yet.
 func (t *clientStream) Abort() error {
 	t.s.quic.CancelRead(requestCancelled.stream())
 	if !t.closed.Load() {

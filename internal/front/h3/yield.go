@@ -10,9 +10,8 @@ func (c *Conn) Idle() (client netip.Addr, since int64, ok bool) {
 	return c.facts.Remote.Addr(), c.mu.quiet, c.mu.running == 0 && (!c.mu.last || c.mu.held)
 }
 
-// Yield closes the connection if no request has been under way since the moment that
-// Idle returned, and reports whether it does: it makes room for another. Any goroutine
-// may call it.
+// Yield closes the connection for another if no request has been in progress since the
+// time that Idle returned, and reports whether it does. Concurrent calls are allowed.
 func (c *Conn) Yield(since int64) bool {
 	c.mu.Lock()
 	if c.mu.running > 0 || c.mu.last && !c.mu.held || c.mu.quiet != since {

@@ -1,8 +1,8 @@
-// Package section judges the field sections of requests in HTTP/2 and HTTP/3,
+// Package section checks the field sections of requests in HTTP/2 and HTTP/3,
 // which have the same rules (RFC 9113, section 8; RFC 9114, section 4): the one
-// that begins a request, with its pseudo-header fields, and the trailers.
+// at the start of a request, with its pseudo-header fields, and the trailers.
 //
-// A front decodes a section and hands it over field by field: Begin, Add for each
+// A front decodes a section and passes it on field by field: Begin, Add for each
 // field, then Settle, or BeginTrailers, Add, SettleTrailers. The package knows no
 // frames and no compression.
 package section
@@ -24,10 +24,10 @@ const (
 	pseudoProtocol // RFC 8441, section 4; RFC 9220, section 3
 )
 
-// Section collects the fields of one section and judges them. It is made ready by
-// Begin or BeginTrailers and belongs to one goroutine.
+// Section collects the fields of one section and checks them. Begin or
+// BeginTrailers prepares it. It belongs to one goroutine.
 type Section struct {
-	list                       *header.List // nil: nothing is wanted
+	list                       *header.List // nil: no fields are expected
 	trailing                   bool
 	size                       int
 	count                      int
@@ -54,14 +54,15 @@ func (s *Section) Reset(list *header.List, port *exchange.Port) {
 	*s = Section{list: list, length: -1, maxSize: port.HeadSize, maxCount: port.HeadFields, maxPath: port.URISize, strictTarget: port.StrictTarget}
 }
 
-// BeginTrailers begins the section behind a body. Its fields go into list.
+// BeginTrailers starts the section behind a body. Its fields are added to
+// list.
 func (s *Section) BeginTrailers(list *header.List, port *exchange.Port) {
 	s.Reset(list, port)
 	s.trailing = true
 }
 
-// Add takes one field. The name and the value must live as long as the list. It
-// returns false when no other field is wanted, because there are too many.
+// Add adds one field. The name and the value must be valid as long as the list.
+// It returns false to stop, because there are too many fields.
 func (s *Section) Add(name, value string) (more bool) {
 	if s.list == nil {
 		return true
@@ -92,7 +93,7 @@ func (s *Section) Add(name, value string) (more bool) {
 	return true
 }
 
-// addPseudo takes a pseudo-header field.
+// addPseudo adds a pseudo-header field.
 func (s *Section) addPseudo(name, value string) {
 	var bit pseudo
 	var to *string

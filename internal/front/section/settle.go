@@ -16,7 +16,7 @@ type Verdict struct {
 	// Fault is the rule that makes the request malformed (RFC 9113, section
 	// 8.1.1; RFC 9114, section 4.1.2), or "".
 	Fault string
-	// Answer refuses a request that is well-formed, or is nil.
+	// Answer rejects a request that is well-formed, or is nil.
 	Answer *exchange.Answer
 	// Length is what Content-Length says, or -1.
 	Length int64
@@ -28,7 +28,8 @@ type Verdict struct {
 	Protocol string
 }
 
-// Length returns what Content-Length says, or -1. It may be asked before Settle.
+// Length returns the value of Content-Length, or -1. It may be called before
+// Settle.
 func (s *Section) Length() int64 { return s.length }
 
 // Waits reports whether the client waits for 100 Continue before it sends a body, or for
@@ -37,13 +38,13 @@ func (s *Section) Waits() bool {
 	return s.expects > 0 || s.seen&pseudoProtocol != 0 || s.GRPC()
 }
 
-// GRPC reports whether the request is a call of gRPC, which always has a body, be it
-// without a byte. It may be asked before Settle.
+// GRPC reports whether the request is a call of gRPC, which always has a body, even
+// an empty one. It may be called before Settle.
 func (s *Section) GRPC() bool {
 	return strings.HasPrefix(s.list.Get(header.ContentType), "application/grpc")
 }
 
-// Method returns the method. It may be asked before Settle.
+// Method returns the method. It may be called before Settle.
 func (s *Section) Method() string { return s.method }
 
 // MakeRequest makes the request of ex out of the fields, all but its body. end says
@@ -140,7 +141,7 @@ func (s *Section) settleTarget(ex *exchange.Exchange, v *Verdict) {
 	case s.path == "*" && s.method != "OPTIONS":
 		v.Fault = http1.AsteriskMethod.Error()
 	case s.path[0] != '/' && s.path != "*":
-		v.Fault = ":path does not begin with a slash (RFC 9113, section 8.3.1)"
+		v.Fault = ":path does not start with a slash (RFC 9113, section 8.3.1)"
 	}
 	ascii := true
 	for i := 0; i < len(s.path) && v.Fault == ""; i++ {

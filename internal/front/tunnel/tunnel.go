@@ -1,7 +1,7 @@
-// Package tunnel carries bytes between a client and a server whose connection was
-// upgraded, both ways, until both sides have closed or nothing moved for the idle
-// time (RFC 9110, section 7.8). Fronts join what they read from with the stream
-// that a source gave them.
+// Package tunnel copies bytes between a client and a server whose connection was
+// upgraded, in both directions, until both sides have closed or nothing moved for
+// the idle time (RFC 9110, section 7.8). Fronts connect their side with the
+// stream of a source.
 //
 // A tunnel that is quiet holds no memory for bytes, and between plain connections no
 // goroutine but that of Join: see Nexter and Connected. Start needs not even that.
@@ -25,9 +25,9 @@ type Connected interface {
 	Conn() (*netconn.Conn, *netconn.Buffer)
 }
 
-// Deliverer is a stream whose Abort takes away what the other side has not received yet.
+// Deliverer is a stream whose Abort discards what the other side has not received yet.
 type Deliverer interface {
-	// AwaitDelivery waits until the other side has received all, or takes nothing.
+	// AwaitDelivery waits until the other side has received all, or stops reading.
 	AwaitDelivery()
 }
 
@@ -66,7 +66,7 @@ func Start(ex *exchange.Exchange, client, server exchange.Stream, idle time.Dura
 	t.up.run()
 }
 
-// release gives the memory back in which the head of a connection came.
+// release releases the memory of the head of a connection.
 func release(s exchange.Stream) {
 	if c, ok := s.(Connected); ok {
 		_, buf := c.Conn()
@@ -141,8 +141,9 @@ func (w *way) run() {
 
 // fail ends both sides. A reset is forwarded as one (RFC 9293, section 3.10.7; RFC 8441,
 // section 5; RFC 9220, section 3), and so is every other failure of a stream: after an
-// orderly end, the peer would take the data for complete. Data that was received before is
-// delivered first. Only a tunnel that is idle, with nothing in transit, is closed in order.
+// orderly end, the peer would assume that the data is complete. Data that was received
+// before is delivered first. Only a tunnel that is idle, with nothing in transit, is closed
+// in order.
 func (w *way) fail(err error) {
 	var written *netconn.WriteError
 	late, write := errors.Is(err, netconn.ErrTimeout), errors.As(err, &written)
@@ -279,8 +280,8 @@ func (w *way) step() (int64, error) {
 	return read(w.to, w.from)
 }
 
-// read carries what one read gives. The memory for it is on the stack of this func
-// alone, so that who waits elsewhere has a small stack.
+// read copies what one read returns. Its buffer is on the stack of this func
+// alone, so that a waiting goroutine has a small stack.
 //
 //go:noinline
 func read(to, from exchange.Stream) (int64, error) {
@@ -289,7 +290,7 @@ func read(to, from exchange.Stream) (int64, error) {
 	return pass(to, p[:n], err)
 }
 
-// pass writes what a read gave.
+// pass writes what a read returned.
 func pass(to exchange.Stream, p []byte, err error) (int64, error) {
 	if len(p) > 0 {
 		if _, werr := to.Write(p); werr != nil {

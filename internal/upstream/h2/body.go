@@ -87,7 +87,7 @@ func (s *Stream) Ready() bool {
 	return !s.body.EmptyLocked() || s.remote || s.gone != nil
 }
 
-// errLate says that a wait took longer than it may.
+// errLate means that a wait timed out.
 var errLate = errors.New("late")
 
 // A wait looks now and then whether the client is still there: after lookFirst,

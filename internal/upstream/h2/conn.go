@@ -39,10 +39,10 @@ type Settings struct {
 	// with the last one.
 	IdleTimeout time.Duration
 	// BodyIdle is the longest pause in a response body, WriteIdle how long the
-	// server may take no byte of a request.
+	// server may accept no byte of a request.
 	BodyIdle, WriteIdle time.Duration
-	// ContinueWait is how long a body that waits to be asked for waits for a server
-	// that does not ask; 0 is a second.
+	// ContinueWait is how long a body that waits for 100 Continue waits for a
+	// server that does not send it; 0 is a second.
 	ContinueWait time.Duration
 	// Log receives broken invariants; it may be nil.
 	Log *slog.Logger
@@ -69,7 +69,7 @@ const (
 	lastStream = 1 << 30
 )
 
-// When a server gets a PING, and how long its response may take. gRPC servers end
+// When a server gets a PING, and the timeout of its response. gRPC servers close
 // connections with more frequent ones.
 const (
 	firstPing = 30 * time.Second // of silence, while requests are under way
@@ -99,8 +99,8 @@ type Conn struct {
 	fault error
 
 	mu struct {
-		http2.Writer      // its Active are the places taken, by streams or for them
-		away         bool // no stream begins: GOAWAY came, the numbers are used up
+		http2.Writer      // its Active are the places in use, by streams or reserved
+		away         bool // no stream starts: GOAWAY arrived, the numbers are used up
 		retired      bool // no place is given: the pool is retired
 		fresh        bool // it was opened for a request that has not begun yet
 		alone        bool // no other place is given until the first stream has begun
@@ -123,9 +123,9 @@ type Conn struct {
 	}
 }
 
-// Open begins HTTP/2 on nc, which it owns from then on, and waits until the
-// server has greeted, at most until end unless that is zero. secure says that nc
-// is TLS.
+// Open starts HTTP/2 on nc, which it owns from then on, and waits until the
+// server has sent its preface, at most until end unless that is zero. secure
+// means that nc is TLS.
 func Open(nc net.Conn, secure bool, end time.Time, settings Settings) (*Conn, error) {
 	settings.ContinueWait = cmp.Or(settings.ContinueWait, continueWait)
 	if settings.HeadSize <= 0 {
@@ -177,8 +177,8 @@ func (c *Conn) await(end time.Time) error {
 	return c.mu.Err
 }
 
-// Reserve takes a place for a request, and reports whether there was one. A
-// request that is not sent gives it back by Release; one that is sent keeps it
+// Reserve reserves a place for a request, and reports whether there was one. A
+// request that is not sent releases it with Release; one that is sent keeps it
 // until its Stream ends.
 func (c *Conn) Reserve() bool {
 	c.mu.Lock()
@@ -206,7 +206,7 @@ func (c *Conn) ReserveAlone() bool {
 	return true
 }
 
-// Release gives a place back.
+// Release releases a place.
 func (c *Conn) Release() {
 	c.mu.Lock()
 	c.releaseLocked()
@@ -214,7 +214,8 @@ func (c *Conn) Release() {
 	c.freed()
 }
 
-// releaseLocked gives a place back and ends a connection that has no more to do.
+// releaseLocked releases a place and closes a connection that has nothing left
+// to do.
 func (c *Conn) releaseLocked() {
 	c.mu.Active--
 	c.mu.fresh, c.mu.alone = false, false
@@ -233,8 +234,8 @@ func (c *Conn) freed() {
 	}
 }
 
-// Usable reports whether the connection takes requests, now or when others have
-// ended.
+// Usable reports whether the connection accepts requests, now or when others
+// have ended.
 func (c *Conn) Usable() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -248,8 +249,8 @@ func (c *Conn) Idle() bool {
 	return c.mu.Err == nil && c.mu.Active == 0
 }
 
-// Retire gives no more places. The connection ends with the last request that has
-// one, which may still begin.
+// Retire stops reserving places. The connection ends with the last request that
+// has one, which may still start.
 func (c *Conn) Retire() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -367,8 +368,8 @@ func (c *Conn) onTime() error {
 	return nil
 }
 
-// pingLocked asks the server whether it is alive. The reader does not write: a
-// server that does not read must not keep it from hearing what the server says.
+// pingLocked sends the server a PING. The reader does not write: a server that
+// does not read must not prevent it from receiving.
 func (c *Conn) pingLocked(now int64) {
 	c.mu.pinged = now
 	c.mu.Out = http2.AppendPing(c.mu.Space(), 0, []byte("headgate"))

@@ -23,9 +23,9 @@ func TestGreetings(t *testing.T) {
 		greeting string
 		cause    string
 	}{
-		"HTTP/1.1":     {"HTTP/1.1 400 Bad Request\r\n\r\n", "does not begin as HTTP/2 does"},
-		"another":      {string(http2.AppendPing(nil, 0, []byte("12345678"))), "does not begin as HTTP/2 does"},
-		"acknowledges": {string(http2.AppendFrame(nil, 0, http2.FrameSettings, http2.FlagAck, 0)), "does not begin as HTTP/2 does"},
+		"HTTP/1.1":     {"HTTP/1.1 400 Bad Request\r\n\r\n", "the server's first bytes are not HTTP/2"},
+		"another":      {string(http2.AppendPing(nil, 0, []byte("12345678"))), "the server's first bytes are not HTTP/2"},
+		"acknowledges": {string(http2.AppendFrame(nil, 0, http2.FrameSettings, http2.FlagAck, 0)), "the server's first bytes are not HTTP/2"},
 		"odd settings": {string(raw(http2.FrameSettings, 0, 0, []byte("abc"))), "no multiple of 6"},
 		"takes pushes": {string(raw(http2.FrameSettings, 0, 0, http2.AppendSetting(nil, http2.SettingEnablePush, 1))), "pushes"},
 	} {

@@ -32,7 +32,7 @@ func (c *Conn) failLocked(err error) {
 	c.nc.Kick()
 }
 
-// explain gives the end of a connection its reason.
+// explain assigns a reason to the end of a connection.
 func (c *Conn) explain(err error) error {
 	var known *exchange.Error
 	var rule *connError
@@ -67,7 +67,7 @@ func (c *Conn) conclude() {
 	c.nc.Close()
 }
 
-// lastWrite is how long a server may take to read why we leave.
+// lastWrite is the timeout of sending GOAWAY at the end.
 const lastWrite = time.Second
 
 // connError is a rule that a server broke: it ends the connection.

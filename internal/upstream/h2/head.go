@@ -24,7 +24,7 @@ type block struct {
 	mem    []byte // what came of a block in several pieces
 	pieces int
 
-	list     *header.List // nil: nothing is wanted
+	list     *header.List // nil: nothing is expected
 	trailing bool
 	size     int
 	status   int // 0 before :status
@@ -33,7 +33,7 @@ type block struct {
 	fault    string
 }
 
-// onHeaders begins a field block (RFC 9113, section 6.2).
+// onHeaders starts a field block (RFC 9113, section 6.2).
 func (c *Conn) onHeaders(f http2.Frame, p []byte) error {
 	if f.Stream == 0 || c.neverOpened(f.Stream) {
 		return broken(http2.ProtocolError, "HEADERS on a stream that was not opened (RFC 9113, section 5.1)")
@@ -81,7 +81,7 @@ func (c *Conn) onContinuation(f http2.Frame, p []byte) error {
 	return c.endBlock(id, whole)
 }
 
-// endBlock takes a field block that is whole to its stream. It is decoded in any
+// endBlock passes a complete field block to its stream. It is decoded in any
 // case, as the state of HPACK depends on every block.
 func (c *Conn) endBlock(id uint32, p []byte) error {
 	s := c.mu.streams.Get(id)
@@ -126,7 +126,7 @@ func (c *Conn) startBlock(list *header.List, trailing bool) {
 	c.hpack.SetEmitEnabled(list != nil)
 }
 
-// answer takes the head of a response.
+// answer handles the head of a response.
 func (c *Conn) answer(s *Stream) {
 	b := &c.block
 	switch {
@@ -171,7 +171,7 @@ func (c *Conn) decode(p []byte) error {
 	return nil
 }
 
-// emit takes one field from the decoder.
+// emit accepts one field from the decoder.
 func (c *Conn) emit(hf hpack.HeaderField) {
 	b := &c.block
 	if b.list == nil || b.fault != "" {
@@ -190,8 +190,8 @@ func (c *Conn) emit(hf hpack.HeaderField) {
 	}
 }
 
-// addStatus takes the one pseudo-header field of responses (RFC 9113, section
-// 8.3.2).
+// addStatus handles the only pseudo-header field of responses (RFC 9113,
+// section 8.3.2).
 func (b *block) addStatus(name, value string) {
 	switch {
 	case b.trailing:
@@ -205,7 +205,7 @@ func (b *block) addStatus(name, value string) {
 	}
 }
 
-// add takes a field that is no pseudo-header field.
+// add handles a field that is not a pseudo-header field.
 func (b *block) add(name, value string) {
 	if !lowerName(name) {
 		b.fault = "a field name that is no lower-case token (RFC 9113, section 8.2.1)"

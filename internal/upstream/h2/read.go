@@ -17,15 +17,15 @@ type payload struct {
 	open bool // there is such a frame
 }
 
-// step takes what was read. It returns false to end the wait: for a fault, or to
-// read much of a body past the buffer. It runs inside of the wait and neither
+// step handles what was read. It returns false to end the wait: for a fault, or
+// to read much of a body past the buffer. It runs inside the wait and neither
 // reads nor writes.
 func (c *Conn) step() bool {
 	c.heard.Store(exchange.Now())
 	places := c.mu.places // only the reader changes it
 	direct := c.handleFrames()
 	if c.mu.places > places && c.first {
-		c.freed() // without the lock: the pool takes its own first, and then this one
+		c.freed() // without the lock: the pool acquires its own first, and then this one
 	}
 	if c.fault != nil || direct {
 		return false
@@ -82,7 +82,7 @@ func (c *Conn) admit(f http2.Frame) error {
 	case c.mu.Err != nil:
 		return c.mu.Err
 	case !c.first && (f.Type != http2.FrameSettings || f.Has(http2.FlagAck)):
-		return broken(http2.ProtocolError, "what it says does not begin as HTTP/2 does (RFC 9113, section 3.4)")
+		return broken(http2.ProtocolError, "the server's first bytes are not HTTP/2 (RFC 9113, section 3.4)")
 	case f.Length > http2.MaxFrameSize:
 		return broken(http2.FrameSizeError, "a frame is larger than SETTINGS_MAX_FRAME_SIZE (RFC 9113, section 4.2)")
 	case c.block.id != 0 && (f.Type != http2.FrameContinuation || f.Stream != c.block.id):
@@ -93,7 +93,7 @@ func (c *Conn) admit(f http2.Frame) error {
 	return nil
 }
 
-// dispatch does what a frame other than DATA asks for. c.mu is held.
+// dispatch handles a frame other than DATA. c.mu is held.
 func (c *Conn) dispatch(f http2.Frame, p []byte) error {
 	switch f.Type {
 	case http2.FrameHeaders:
@@ -124,7 +124,7 @@ func (c *Conn) useless() error {
 	return nil
 }
 
-// onData begins a DATA frame (RFC 9113, section 6.1). c.mu is held.
+// onData starts a DATA frame (RFC 9113, section 6.1). c.mu is held.
 func (c *Conn) onData(f http2.Frame, b []byte) error {
 	if f.Stream == 0 {
 		return broken(http2.ProtocolError, "DATA on stream 0 (RFC 9113, section 6.1)")
@@ -156,7 +156,7 @@ func (c *Conn) onData(f http2.Frame, b []byte) error {
 // neverOpened reports whether a server speaks of a stream that we did not open.
 func (c *Conn) neverOpened(id uint32) bool { return id >= c.mu.next || id&1 == 0 }
 
-// takeData takes what is in the buffer of a DATA frame, and reports whether that
+// takeData reads what the buffer has of a DATA frame, and reports whether that
 // was all of it. c.mu is held.
 func (c *Conn) takeData() bool {
 	d := &c.data
@@ -186,8 +186,8 @@ func (c *Conn) endData() {
 	c.data = payload{}
 }
 
-// direct reads what is left of a large DATA frame into memory that the body then
-// takes over.
+// direct reads the rest of a large DATA frame into memory that the body then
+// owns.
 func (c *Conn) direct() error {
 	d := &c.data
 	k := http2.TakeChunk(d.left)
@@ -217,7 +217,7 @@ func (c *Conn) direct() error {
 	return nil
 }
 
-// grantLocked gives the server the room of n bytes on the connection anew.
+// grantLocked opens the window of the connection by n bytes.
 func (c *Conn) grantLocked(n int64) {
 	c.mu.granted += n
 	if c.mu.granted >= connWindow/4 {
@@ -254,14 +254,14 @@ func (c *Conn) onSettings(f http2.Frame, p []byte) error {
 	return c.useless()
 }
 
-// set takes one setting.
+// set applies one setting.
 func (c *Conn) set(id http2.Setting, value uint32) error {
 	switch id {
 	case http2.SettingMaxConcurrentStreams:
 		c.mu.places = int(min(value, maxStreams))
 	case http2.SettingEnablePush:
 		if value != 0 {
-			return broken(http2.ProtocolError, "a server that says it takes pushes (RFC 9113, section 6.5.2)")
+			return broken(http2.ProtocolError, "a server that announces that it accepts pushes (RFC 9113, section 6.5.2)")
 		}
 	case http2.SettingInitialWindowSize:
 		if value > http2.MaxWindow {
@@ -356,7 +356,7 @@ func (c *Conn) onGoAway(f http2.Frame, p []byte) error {
 	c.mu.away, c.mu.last = true, last
 	err := &exchange.Error{Reason: exchange.UpstreamReset,
 		Err: fmt.Errorf("%w: server %s ends the connection (GOAWAY, %s)", ErrUnprocessed, c.settings.Name, code)}
-	// The list changes while streams are taken out: the last go first.
+	// The list changes while streams are removed: start with the last.
 	for i := c.mu.streams.Len() - 1; i >= 0 && c.mu.streams.All()[i].ID > last; i-- {
 		s := c.mu.streams.All()[i].Stream
 		s.loseLocked(err)

@@ -38,8 +38,8 @@ func (s *Stream) answer() error {
 	}
 }
 
-// awaitHead waits for news as long as the head may take. The time of an upload
-// does not count: it is bounded by its own idle time.
+// awaitHead waits for news until the timeout of the head. The time of an
+// upload does not count: it is limited by its own idle time.
 func (s *Stream) awaitHead(w *waiting) error {
 	now := exchange.Now()
 	if s.up != nil {
@@ -84,7 +84,7 @@ func (s *Stream) interim(in *interim) error {
 	return nil
 }
 
-// letGo begins to send a body that waited to be asked for.
+// letGo starts to send a body that waited for 100 Continue.
 func (s *Stream) letGo() {
 	if s.held {
 		s.held = false

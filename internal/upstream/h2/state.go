@@ -10,7 +10,7 @@ import (
 
 // What the reader does to streams. conn.mu is held in all of this.
 
-// closeLocked takes a stream from the table.
+// closeLocked removes a stream from the table.
 func (c *Conn) closeLocked(s *Stream) {
 	if !s.listed {
 		return

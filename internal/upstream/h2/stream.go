@@ -49,7 +49,7 @@ type Stream struct {
 	tape  tape
 	up    *upload // nil while no other goroutine sends
 	held  bool    // the body waits for 100 Continue
-	since int64   // when the time to the head began to count
+	since int64   // start of the time to the head
 
 	active    atomic.Int64 // when a piece of the request was sent last
 	body      http2.Body   // its Wake brings all news for the exchange
@@ -61,7 +61,7 @@ type Stream struct {
 	fields, trailer header.List
 	interims        []interim
 
-	wakeUp http2.Signal // there may be room to send
+	wakeUp http2.Signal // sending may be possible
 }
 
 // facts is the state of a stream.
@@ -79,8 +79,8 @@ type facts struct {
 	length   int64        // Content-Length, or -1
 	got      int64        // bytes of the body that came
 	noBody   bool         // the request is a HEAD
-	window   int64        // what the server takes
-	room     http2.Window // what we take
+	window   int64        // send window
+	room     http2.Window // receive window
 }
 
 // interim is a 1xx response.
@@ -100,7 +100,7 @@ type Owner interface {
 	Broke(err error)
 }
 
-// NewStream begins the request of an exchange, whose time to the response head
+// NewStream starts the request of an exchange, whose time to the response head
 // counts from began.
 func NewStream(ex *exchange.Exchange, began int64, owner Owner) *Stream {
 	s := streams.Get().(*Stream)
@@ -126,7 +126,7 @@ func (s *Stream) Do(c *Conn, head []byte) error {
 	return nil
 }
 
-// send begins a try.
+// send starts a try.
 func (s *Stream) send(c *Conn, head []byte) error {
 	again := s.conn != nil
 	if s.up != nil {
@@ -143,7 +143,7 @@ func (s *Stream) send(c *Conn, head []byte) error {
 	}
 	sent, all, err := s.open(head)
 	if s.alone {
-		c.freed() // others may begin now
+		c.freed() // others may start now
 	}
 	switch {
 	case err != nil:
@@ -220,12 +220,12 @@ func (c *Conn) stale(careful bool) bool {
 	return !c.mu.fresh && c.mu.streams.Len() == 0 && (careful || exchange.Now()-c.heard.Load() > lookAfter) && !c.nc.Silent()
 }
 
-// Careful makes the stream look at a connection that rests before it begins there,
-// however short the rest: the request could not be sent again.
+// Careful makes the stream check an idle connection before it starts there,
+// however short the idle time: the request could not be sent again.
 func (s *Stream) Careful() { s.careful = true }
 
-// askAfterRest asks a server that has said nothing for a while whether it is still
-// there, along with the request.
+// askAfterRest sends a PING along with the request to a server that was idle for a
+// while.
 func (c *Conn) askAfterRest() {
 	now := exchange.Now()
 	if c.mu.pinged == 0 && now-c.heard.Load() > int64(restPing) {
@@ -236,7 +236,7 @@ func (c *Conn) askAfterRest() {
 }
 
 // appendData appends one DATA frame, and the trailers if it is the last. conn.mu
-// is held, and there is room in the windows.
+// is held, and the windows are large enough.
 func (s *Stream) appendData(p []byte, end bool) {
 	c := s.conn
 	trailers := end && s.ex.RequestTrailer().Len() > 0
@@ -320,7 +320,8 @@ func (s *Stream) Abandon(c *Conn) {
 	s.End()
 }
 
-// leave takes the stream off its connection, and resets what is not whole.
+// leave removes the stream from its connection, and resets it if it is not
+// complete.
 func (s *Stream) leave() {
 	c := s.conn
 	if c == nil {

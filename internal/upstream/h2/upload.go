@@ -48,7 +48,7 @@ func (t *tape) add(p []byte) {
 	}
 }
 
-// fits reports whether there is room for p.
+// fits reports whether p fits.
 func (t *tape) fits(p []byte) bool { return len(t.b)+len(p) <= maxTape }
 
 // readAhead reads what is there of the body before the request is sent.
@@ -81,7 +81,7 @@ type upload struct {
 	done     chan struct{}
 	finished atomic.Int64 // when it ended by exchange.Now, 0 before
 
-	mu      sync.Mutex      // held by who sends; a new try takes it
+	mu      sync.Mutex      // held by the sender; a new try acquires it
 	news    sync.Cond       // there is a new try, or none will be
 	lost    bool            // the try is over: what is read goes to the tape only
 	resumed bool            // a new try has sent what the tape held
@@ -93,8 +93,8 @@ const copySize = 16 << 10
 
 var copies = sync.Pool{New: func() any { return new([copySize]byte) }}
 
-// startUpload begins to send the body, of which the tape holds a part already and
-// so much was sent.
+// startUpload starts to send the body, of which the tape holds a part already and
+// the first bytes were sent.
 func (s *Stream) startUpload(sent int) {
 	if !s.tape.lost && len(s.tape.b) == 0 {
 		s.tape.keep.Store(true)
@@ -234,9 +234,9 @@ func (u *upload) stop(s *Stream) (before bool) {
 	return before
 }
 
-// push sends p, in as many frames as it takes and as the windows allow, and the
-// trailers if it is the end. It returns when all is collected, and an error when
-// the stream has ended.
+// push sends p, in as many frames as needed and as the windows allow, and the
+// trailers if it is the end. It returns when all is in the buffer, and an error
+// when the stream has ended.
 func (s *Stream) push(p []byte, end bool) error {
 	if len(p) == 0 && !end {
 		return nil
@@ -270,8 +270,9 @@ const maxPiece = 1 << 14
 
 var errOver = errors.New("the stream has ended")
 
-// waitToSend waits until there may be room. conn.mu is held but while waiting. A
-// server that takes nothing for too long loses the connection, as in HTTP/1.1.
+// waitToSend waits until sending may be possible. conn.mu is held except while
+// waiting. A server that reads nothing for too long loses the connection, as in
+// HTTP/1.1.
 func (s *Stream) waitToSend() error {
 	c := s.conn
 	if c.mu.WriteLocked() {
