@@ -391,7 +391,7 @@ var special = []struct {
 	{regexp.MustCompile(`paths that no location has[^;]*`), func(rq networkRequest, a, z networkAnswer) bool {
 		return z.Status == 404 && strings.Contains(z.Reason, "no_route")
 	}},
-	{regexp.MustCompile(`every path gets the same type[^;]*(; nginx takes it from the ending[^;]*)?|clients that ask for JSON get JSON|fixed_response|redirects|servers|rules for headers of the proxy hold for the redirect, too`), func(rq networkRequest, a, z networkAnswer) bool { return a.Status == z.Status }},
+	{regexp.MustCompile(`every path gets the same type[^;]*(; nginx takes it from the ending[^;]*)?|clients that accept JSON get JSON|fixed_response|redirects|servers|rules for headers of the proxy hold for the redirect, too`), func(rq networkRequest, a, z networkAnswer) bool { return a.Status == z.Status }},
 	// What these are about is never seen here.
 	{regexp.MustCompile(`a proxy with its (virtual )?hosts[^;]*`), func(networkRequest, networkAnswer, networkAnswer) bool { return false }},
 	{regexp.MustCompile(`sent by itself[^;]*|[^;]*ejection of the route[^;]*|[^;]*is not verified[^;]*|.*is not measured first[^;]*|[^;]*with its port[^;]*`), func(networkRequest, networkAnswer, networkAnswer) bool { return false }},
@@ -490,8 +490,8 @@ func TestDifferencesAreNamed(t *testing.T) {
 		{reported{6, "deny all", "not_possible", ""}, networkRequest{Host: "a.test", Path: "/two/x"}, refused, server("/two/x", ""), true},
 		{reported{6, "deny all", "not_possible", ""}, networkRequest{Host: "a.test", Path: "/one/x"}, refused, server("/one/x", ""), false},
 		{reported{6, "deny all", "not_possible", ""}, networkRequest{Host: "b.test", Path: "/two/x"}, refused, server("/two/x", ""), false},
-		{reported{4, "location /one", "close", "a path stands for whole segments: /onex is not below /one"}, networkRequest{Host: "a.test", Path: "/onex", Change: "x"}, server("/onex", ""), refused, true},
-		{reported{4, "location /one", "close", "a path stands for whole segments: /onex is not below /one"}, networkRequest{Host: "a.test", Path: "/one/y"}, server("/one/y", ""), refused, false},
+		{reported{4, "location /one", "close", "a path matches whole segments: /onex is not below /one"}, networkRequest{Host: "a.test", Path: "/onex", Change: "x"}, server("/onex", ""), refused, true},
+		{reported{4, "location /one", "close", "a path matches whole segments: /onex is not below /one"}, networkRequest{Host: "a.test", Path: "/one/y"}, server("/one/y", ""), refused, false},
 		{reported{11, "add_header X-Frame-Options DENY", "close", ""}, networkRequest{Host: "b.test", Path: "/"}, networkAnswer{Status: 404, Header: map[string]string{"X-Frame-Options": "DENY"}}, networkAnswer{Status: 404}, true},
 		{reported{11, "add_header X-Frame-Options DENY", "close", ""}, networkRequest{Host: "b.test", Path: "/"}, networkAnswer{Status: 404}, networkAnswer{Status: 403}, false},
 		{reported{0, "", "look at", "proxy x, path /: proxy_set_header X-User is left out"}, networkRequest{Host: "a.test", Path: "/"}, server("/", "X-User:ada"), server("/", ""), true},

@@ -256,7 +256,7 @@ func TestCaddysJSONAnswersAsCaddyDoes(t *testing.T) {
 		start(t, "admin: {address: \"\"}\n"+strings.ReplaceAll(got.document, theirs, ours))
 		equivalent(t, theirs, ours, got, requests, []told{
 			{"Caddy takes any", func(rq wanted, _, _ answer) bool { return strings.HasPrefix(rq.path, "/API") }},
-			{"without the slash is taken, too", func(rq wanted, _, _ answer) bool {
+			{"without the slash matches too", func(rq wanted, _, _ answer) bool {
 				return rq.path == "/api" || rq.path == "/api/deep" || rq.path == "/kept"
 			}},
 			{"the challenge names UTF-8", func(_ wanted, want, have answer) bool {

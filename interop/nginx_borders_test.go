@@ -74,10 +74,10 @@ func TestNginxAtItsBorders(t *testing.T) {
 	}
 	equivalent(t, theirs, ours, got, requests, []told{
 		{"exact match does not exist", func(rq wanted, _, _ answer) bool { return strings.HasPrefix(rq.path, "/exact/") }},
-		{"a path stands for whole segments", func(rq wanted, _, _ answer) bool { return rq.path == "/apix" || rq.path == "/thereabouts" }},
+		{"a path matches whole segments", func(rq wanted, _, _ answer) bool { return rq.path == "/apix" || rq.path == "/thereabouts" }},
 		{"Location is relative", relative},
 		{"does not look at allow and deny there", func(rq wanted, _, have answer) bool { return rq.path == "/office" && have.status == 403 }},
-		{"a wildcard stands for one label", func(rq wanted, _, _ answer) bool { return rq.host == "a.b.shop.example.com" }},
+		{"a wildcard matches one label", func(rq wanted, _, _ answer) bool { return rq.host == "a.b.shop.example.com" }},
 		{"the challenge names UTF-8", func(rq wanted, want, have answer) bool {
 			return want.status == 401 && strings.TrimSuffix(have.auth, `, charset="UTF-8"`) == want.auth
 		}},

@@ -91,7 +91,7 @@ func (t *Translation) shareSetting(name string, n *yaml.Node, seen map[*yaml.Nod
 	}
 }
 
-// listNames are the names of lists that no file gives one.
+// listNames are the names of lists that have no name in their file.
 var listNames = map[string]string{"allow": "allowed", "deny": "denied", "exempt": "exempt"}
 
 // shareTexts returns addresses with references in the place of those that lists have.

@@ -31,7 +31,7 @@ type ref struct {
 const defaultBehaviour = "default"
 
 // ByItself returns the Field of what headgate does without a field of the document. Use it
-// for a directive that asks for what is done in any case, never for one that has a field.
+// for a directive for what is done in any case, never for one that has a field.
 func ByItself() Field { return Field{byItself: true} }
 
 // Through returns the Field of a directive that acts through others: a block through its

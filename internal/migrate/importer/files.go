@@ -104,7 +104,7 @@ func (g *globber) names(folder string) (names []string, err error) {
 	}
 }
 
-// isPattern reports whether a pattern has characters that stand for others.
+// isPattern reports whether a pattern has wildcard characters.
 func isPattern(path string) bool {
 	special := `*?[`
 	if runtime.GOOS != "windows" {
@@ -113,14 +113,14 @@ func isPattern(path string) bool {
 	return strings.ContainsAny(path, special)
 }
 
-// EncryptedKey reports whether a file holds a private key that a password is asked for.
+// EncryptedKey reports whether a file contains a private key that needs a password.
 // headgate reads keys without one.
 func EncryptedKey(data []byte) bool {
 	return bytes.Contains(data, []byte("-----BEGIN ENCRYPTED PRIVATE KEY-----")) || bytes.Contains(data, []byte("Proc-Type: 4,ENCRYPTED"))
 }
 
-// DecryptKey is what to do about a key that a password is asked for.
-const DecryptKey = "the key is encrypted, and headgate asks nobody for its password: write it without one (openssl pkey -in KEY -out NEW), with the mode 0600"
+// DecryptKey is what to do about a key that needs a password.
+const DecryptKey = "the key is encrypted, and headgate cannot ask for its password: write it without one (openssl pkey -in KEY -out NEW), with the mode 0600"
 
 // Given returns files that are in memory, by their names. There are no others: what a
 // configuration includes besides is not found.

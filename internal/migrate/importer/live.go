@@ -22,8 +22,9 @@ func Base(address, whose, example string) (string, error) {
 	return u.Scheme + "://" + u.Host, nil
 }
 
-// Fetch asks a proxy that runs for a part of its configuration. A token with a colon in
-// it is a name and a password, others are sent as Bearer. The client bounds the time.
+// Fetch requests a part of the configuration of a running proxy. A token with a colon
+// in it is a name and a password, others are sent as Bearer. The client limits the
+// time.
 func Fetch(ctx context.Context, client *http.Client, address, token string) ([]byte, error) {
 	rq, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {

@@ -15,8 +15,8 @@ import (
 // Verdict is what became of a directive.
 type Verdict string
 
-// The verdicts of directives that are in the document: Translation.Became gives them, with
-// the field that the directive became.
+// The verdicts of directives that are in the document: Translation.Became assigns them,
+// with the field that the directive became.
 const (
 	// Same says that headgate does the same.
 	Same Verdict = "same"
@@ -39,7 +39,7 @@ const (
 
 // Entry is one directive of the source.
 type Entry struct {
-	// File is where it stands.
+	// File is where it is defined.
 	File string `json:"file"`
 	// Line is its line there.
 	Line int `json:"line"`

@@ -16,8 +16,8 @@ func NewRow(names string, o Omission, note string) Row {
 	return Row{names: names, verdict: Verdict(o), note: note}
 }
 
-// NewDefault returns the row of some names that ask for what headgate does without a
-// field: its verdict is Same or Close.
+// NewDefault returns the row of some names for what headgate does without a field:
+// its verdict is Same or Close.
 func NewDefault(names string, v Verdict, note string) Row {
 	return Row{names: names, verdict: v, note: note, byItself: true}
 }

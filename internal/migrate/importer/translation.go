@@ -7,10 +7,10 @@ import (
 	"strings"
 )
 
-// Origin is where a part of the source stands, and its verdict. What a reader makes of
-// the source embeds it, and so becomes a Part together with its Text.
+// Origin is the position of a part of the source, and its verdict. The values that a
+// reader makes of the source embed it, and so become a Part together with their Text.
 type Origin struct {
-	// File and Line are where the part stands.
+	// File and Line are the position of the part.
 	File string
 	Line int
 
@@ -25,7 +25,7 @@ func (o *Origin) Place() *Origin { return o }
 // Settled reports whether the part has a verdict, or needs none.
 func (o *Origin) Settled() bool { return o.settled }
 
-// Verdict returns what became of the part, empty if nobody said it.
+// Verdict returns the verdict of the part, empty if it has none.
 func (o *Origin) Verdict() Verdict { return o.verdict }
 
 // Skip records that the part needs no entry of its own.
@@ -63,10 +63,10 @@ func NewTranslation(source string) *Translation {
 	}
 }
 
-// AddVerdict gives a part a verdict for which nothing is in the document, Ignored or Impossible,
-// with the reason as a format; Became is for the others. The first
-// verdict of a part stands: Say reports whether this one was it. A part that was opened
-// again keeps its entry, with the worse verdict.
+// AddVerdict adds a verdict to a part for which nothing is in the document, Ignored or
+// Impossible, with the reason as a format; Became is for the others. The first verdict of a part
+// is kept: AddVerdict reports whether this one was it. A part that was opened again keeps its
+// entry, with the worse verdict.
 func (t *Translation) AddVerdict(p Part, o Omission, note string, args ...any) bool {
 	return t.addVerdict(p, Verdict(o), note, args...)
 }

@@ -50,7 +50,7 @@ func moved(text []byte, numbers map[uint16]uint16) (out []byte, checks []string,
 			address, _ := o["address"].(string)
 			at, err := netip.ParseAddrPort(address)
 			if err != nil {
-				continue // such as a TCP proxy that stands at a port by name
+				continue // such as a TCP proxy that names a port
 			}
 			to, ok := numbers[at.Port()]
 			if !ok {

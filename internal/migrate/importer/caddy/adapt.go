@@ -22,10 +22,11 @@ var directiveOrder = strings.Fields(`tracing map vars fs root log_append skip_lo
 	redir method rewrite uri try_files basicauth basic_auth forward_auth request_header encode push intercept templates
 	invoke handle handle_path route abort error copy_response respond metrics reverse_proxy php_fastcgi file_server acme_server`)
 
-// newAdapter returns an adapter with the order that the global options ask for.
+// newAdapter returns an adapter with the order of the global options.
 func newAdapter(t *translator) *adapter { return &adapter{t: t, order: slices.Clone(directiveOrder)} }
 
-// reorder takes the global option order: NAME first|last, or before|after OTHER.
+// reorder handles the global option order: NAME first|last, or before|after
+// OTHER.
 func (a *adapter) reorder(d *directive) {
 	name, where, other := d.arg(0), d.arg(1), d.arg(2)
 	a.order = slices.DeleteFunc(a.order, func(s string) bool { return s == name })
@@ -169,8 +170,8 @@ func (a *adapter) group(all []entry) {
 	}
 }
 
-// consolidated takes apart what stays together, and makes one route of neighbours with the
-// same matchers.
+// consolidated splits what is not grouped, and makes one route of neighbors with the same
+// matchers.
 func consolidated(all []entry) (out []entry) {
 	for _, e := range all {
 		some := e.together

@@ -87,7 +87,7 @@ func makerOf(name string) maker {
 	return nil
 }
 
-// aside takes what makes no route.
+// aside handles directives that make no route.
 func (b *block) aside(d *directive) []entry {
 	switch t := b.a.t; d.name() {
 	case "tls", "bind": // read with the site's addresses
@@ -105,8 +105,8 @@ func (b *block) unknown(d *directive) []entry {
 	return nil
 }
 
-// leaveOut gives a directive and all in it the verdict that it was left out, and notes it
-// for a person to look at.
+// leaveOut reports that a directive with its block was left out, and adds a check for a
+// person.
 func (t *translator) leaveOut(d *directive, why string, args ...any) {
 	t.sayAll(d, importer.Impossible, why, args...)
 	t.Check("%s:%d: %s was left out: %s", d.File, d.Line, d.Text(), sprintf(why, args))
@@ -119,7 +119,7 @@ func (t *translator) inside(d *directive, v importer.Omission, note string) {
 	}
 }
 
-// handlePath is handle with a prefix that is taken away.
+// handlePath is handle with a prefix that is removed.
 func (b *block) handlePath(d *directive) []entry {
 	pattern := d.arg(0)
 	if !strings.HasPrefix(pattern, "/") {
@@ -222,7 +222,7 @@ func (b *block) rewrite(d *directive) []entry {
 func uri(b *block, d *directive, words []string) *value {
 	h := handler(d, "rewrite")
 	if len(words) < 2 {
-		b.a.t.leaveOut(d, "only strip_prefix, replace and path_regexp can be taken over")
+		b.a.t.leaveOut(d, "only strip_prefix, replace and path_regexp can be translated")
 		return nil
 	}
 	switch op, arg := words[0], words[1]; {
@@ -239,7 +239,7 @@ func uri(b *block, d *directive, words []string) *value {
 	case op == "path_regexp" && len(words) > 2:
 		return h.set("path_regexp", list(d, object(d).put(d, "find", arg).put(d, "replace", words[2])))
 	}
-	b.a.t.leaveOut(d, "only strip_prefix, replace and path_regexp can be taken over")
+	b.a.t.leaveOut(d, "only strip_prefix, replace and path_regexp can be translated")
 	return nil
 }
 

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// privateRanges is what private_ranges stands for.
+// privateRanges is the meaning of private_ranges.
 var privateRanges = []string{"192.168.0.0/16", "172.16.0.0/12", "10.0.0.0/8", "127.0.0.0/8", "fd00::/8", "::1"}
 
 // matcherSet makes the set of matchers of their lines: all of them have to match.
@@ -139,7 +139,7 @@ func (b *block) matched(d *directive) (e entry, words []string, ok bool) {
 	return e, words, true
 }
 
-// shorthands are placeholders of Caddyfiles, by what they stand for.
+// shorthands are the placeholders of Caddyfiles, with their meaning.
 var shorthands = map[string]string{
 	"dir": "http.request.uri.path.dir", "file": "http.request.uri.path.file", "host": "http.request.host", "hostport": "http.request.hostport", "port": "http.request.port",
 	"method": "http.request.method", "path": "http.request.uri.path", "query": "http.request.uri.query", "remote": "http.request.remote", "remote_host": "http.request.remote.host",

@@ -161,8 +161,8 @@ func (b *block) transport(h *value, d *directive) {
 	}
 }
 
-// forwardAuth makes what forward_auth stands for: reverse_proxy that asks by GET, and goes
-// on where the answer is 2xx.
+// forwardAuth makes what forward_auth means: reverse_proxy that sends GET, and continues
+// if the response is 2xx.
 func (b *block) forwardAuth(d *directive) []entry {
 	e, words, ok := b.matched(d)
 	if !ok {

@@ -215,7 +215,7 @@ func (t *translator) adaptServer(l listener) *value {
 	return server.set("routes", routes)
 }
 
-// quiet gives the values of what a site itself becomes no verdict of their own, apart from
+// quiet gives the values that a site itself is made of no verdict of their own, apart from
 // its routes: the site has it.
 func quiet(v *value) *value {
 	v.Skip()
@@ -230,11 +230,12 @@ func quiet(v *value) *value {
 	return v
 }
 
-// matcherSets asks for the hosts and paths of addresses; nil where one of them takes all.
+// matcherSets makes matchers for the hosts and paths of addresses; nil if one of them
+// matches all.
 func matcherSets(d *directive, keys []address) *value {
 	sets := list(d)
 	at := map[string]*value{}
-	var everything []string // paths at which every host is taken
+	var everything []string // paths that match on every host
 	for _, k := range keys {
 		if k.host == "" {
 			everything = append(everything, k.path)

@@ -1,16 +1,16 @@
-// Package caddy reads Caddyfiles and Caddy's JSON and writes what headgate makes of them:
-// a document, and a report in which every directive or key has a verdict. Import is the
-// way, and FromAPI asks a Caddy that runs.
+// Package caddy translates Caddyfiles and Caddy's JSON for headgate: into a document, and
+// a report with a verdict for every directive or key. Import reads files, and FromAPI
+// reads the configuration of a running Caddy.
 //
 // There is one translator, for JSON. json.go reads its text. Of Caddyfiles parse.go reads
 // the text with its snippets and imports, and adapt.go and the files beside it make the JSON
 // of it that "caddy adapt" makes, whose values know the directives that they come from.
 //
-// Of JSON walk.go makes a list of steps of the routes and their handlers for a host,
-// jsonmatchers.go, jsonroutes.go and jsonproxy.go have the matchers and handlers, decide.go
-// makes routes that decide as the steps do, and jsonserver.go proxies of them. text.go
-// writes texts with placeholders, tls.go says where certificates come from, and tables.go
-// has what nobody looks at.
+// For JSON, walk.go makes a list of steps of the routes and their handlers for a host,
+// jsonmatchers.go, jsonroutes.go and jsonproxy.go contain the matchers and handlers,
+// decide.go makes routes with the same result as the steps, and jsonserver.go proxies of
+// them. text.go writes texts with placeholders, tls.go finds the source of certificates,
+// and tables.go lists what is not translated.
 //
 // It never applies anything, and opens no file but those that it is given and what they
 // import.
@@ -211,7 +211,7 @@ func (t *translator) global(d *directive) {
 	}
 }
 
-// automatic takes what Caddy does by itself about HTTPS.
+// automatic translates Caddy's automatic HTTPS.
 func (t *translator) automatic(o *directive) {
 	for _, word := range o.args() {
 		switch word {
@@ -288,7 +288,7 @@ func (t *translator) blocks(list []*directive) {
 	}
 }
 
-// known gives a directive and all in its block the verdict that the table has for a name.
+// known gives a directive and all in its block the verdict of the table for its name.
 func (t *translator) known(d *directive, name string) {
 	for _, c := range d.block {
 		t.known(c, name)
@@ -296,12 +296,12 @@ func (t *translator) known(d *directive, name string) {
 	t.SayKnown(d, table, name)
 }
 
-// rest gives a verdict to what has none.
+// rest adds a verdict to directives without one.
 func (t *translator) rest(list []*directive) {
 	for _, d := range list {
 		if !d.Settled() {
 			t.known(d, d.name())
-			t.AddVerdict(d, importer.Impossible, "headgate does not know this directive here, or what it stands in could not be taken over")
+			t.AddVerdict(d, importer.Impossible, "headgate does not know this directive here, or what it is part of could not be translated")
 		}
 		t.rest(d.block)
 	}

@@ -18,7 +18,7 @@ type result struct {
 	allow     []string
 	deny      []string
 	host      string // host_header
-	strip     string // a prefix that was taken away
+	strip     string // a prefix that was removed
 	by        *value // what has answered
 	stripBy   *value
 	rewrite   importer.Object
@@ -27,7 +27,8 @@ type result struct {
 	filesBy   *value
 	w         *walker
 	over      bool // it is answered
-	// problem says why the requests cannot get what Caddy gives them; they are refused.
+	// problem is why the requests cannot get the same response as from Caddy; they are
+	// rejected.
 	problem string
 }
 
@@ -68,7 +69,7 @@ func (w *walker) proxies() (out []importer.Object) {
 	}
 	v := w.s.v
 	pieces, full := rules.Routes("", atoms, decide, func(left, other rules.Piece[*result]) {
-		w.t.Check("%s:%d: the route %s was left out: headgate cannot tell it from %s, which has as many matchers", v.File, v.Line, left.Label(), other.Label())
+		w.t.Check("%s:%d: the route %s was left out: headgate cannot distinguish it from %s, which has as many matchers", v.File, v.Line, left.Label(), other.Label())
 	})
 	if full {
 		w.t.Check("%s:%d: the matchers of %s meet in more ways than routes can be written for: look at its routes with headgate explain", v.File, v.Line, w.host)
@@ -105,8 +106,8 @@ func (w *walker) proxies() (out []importer.Object) {
 // decision decides what becomes of the requests of regions.
 type decision struct {
 	w *walker
-	// stands has the paths of which the route for what is below them stands for an exact
-	// path too: nothing else is there.
+	// stands has the paths for which the route for paths below them also represents an
+	// exact path: nothing else is there.
 	stands  map[string]bool
 	clients map[string]bool // by networks: whether the client is in them
 }
@@ -203,7 +204,7 @@ func (d *decision) run(r rules.Region, clients map[string]bool) *result {
 	switch {
 	case o.problem != "":
 		return &result{o: importer.NewObject().Set("fixed_response", fixedStatus(403).Flow()), problem: o.problem}
-	case !o.over: // Caddy answers what nobody handles by 200 without a body
+	case !o.over: // Caddy answers unhandled requests with 200 without a body
 		o.answer(fixedStatus(200))
 	}
 	return o
@@ -287,8 +288,8 @@ func bound(l rules.Literal, r rules.Region, o *result) (expr string, yes bool, p
 	case l.Not && l.Name == byRegex, l.Not && l.Value == "":
 		return "", false, "a redirect or rewrite is for all paths but some"
 	case l.Not && r.Path != l.Value:
-		return "", true, "" // a region of its own takes the rest
-	case l.Not: // those that an earlier redirect has taken are gone
+		return "", true, "" // a region of its own gets the rest
+	case l.Not: // those that an earlier redirect has matched are gone
 		return "", slices.ContainsFunc(o.redirects, func(rule importer.Object) bool { return rule.Text("regex") == l.Regex }), ""
 	}
 	return l.Regex, true, ""

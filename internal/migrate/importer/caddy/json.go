@@ -61,7 +61,7 @@ func (v *value) directive() *directive {
 const maxValues = 500_000
 
 // looksLikeJSON reports whether a file is Caddy's JSON and no Caddyfile, whose global
-// options begin with a brace, too.
+// options also start with a brace.
 func looksLikeJSON(data []byte) bool {
 	data = bytes.TrimLeft(data, " \t\r\n\ufeff")
 	if len(data) == 0 || data[0] != '{' {
@@ -325,7 +325,7 @@ func (t *translator) adapted(name string, data []byte) error {
 		}
 	}
 	root.leaves(func(leaf *value) {
-		t.AddVerdict(leaf, importer.Impossible, "headgate does not know this key here, or what it belongs to could not be taken over")
+		t.AddVerdict(leaf, importer.Impossible, "headgate does not know this key here, or what it belongs to could not be translated")
 	})
 	return nil
 }

@@ -100,16 +100,16 @@ func anyOf(all []string, each func(string) rules.Condition) (c rules.Condition) 
 	return c
 }
 
-// Names of atoms that ask for a path say how: their Regex is the expression for it.
+// Names of atoms for a path say how: their Regex is the expression for it.
 const (
 	exact   = "exact" // the path alone
 	below   = "below" // what is below it
-	open    = "open"  // what begins with it, such as /apix with /api
+	open    = "open"  // what starts with it, such as /apix with /api
 	byRegex = "regex" // what the expression matches; it has no path
 )
 
 // anyLetters is the note of every path.
-const anyLetters = "paths are compared in the letters in which they are written; Caddy takes any"
+const anyLetters = "paths are case-sensitive; with Caddy, they are not"
 
 // pattern is a path of Caddy: /api/*, /api*, /api, or * for all.
 type pattern struct {
@@ -138,7 +138,7 @@ func patternOf(text string) pattern {
 // after returns the pattern that is below a prefix.
 func (p pattern) after(prefix string) pattern { return patternOf(prefix + p.text) }
 
-// condition asks for the pattern in the path as the client has sent it.
+// condition matches the pattern against the path as the client has sent it.
 func (p pattern) condition() rules.Condition {
 	a := &rules.Atom{Kind: rules.Path, Name: p.kind, Value: p.path}
 	inner := strings.TrimSuffix(p.text, "*")
@@ -154,17 +154,17 @@ func (p pattern) condition() rules.Condition {
 		return rules.One(a)
 	case exact:
 		a.Regex = "(?i)^" + regexp.QuoteMeta(inner) + "$"
-		return rules.One(a).Noted("a path takes what is below it too: exact paths do not exist; " + anyLetters)
+		return rules.One(a).Noted("a path also matches paths below it: there are no exact paths; " + anyLetters)
 	}
 	a.Regex = "(?i)^" + regexp.QuoteMeta(inner)
 	if p.kind == below {
-		return rules.One(a).Noted(p.path + " without the slash is taken, too; " + anyLetters)
+		return rules.One(a).Noted(p.path + " without the slash matches too; " + anyLetters)
 	}
-	return rules.One(a).Noted("headgate takes whole segments: " + p.path + "x does not reach it; " + anyLetters)
+	return rules.One(a).Noted("headgate matches whole segments: " + p.path + "x does not reach it; " + anyLetters)
 }
 
-// globExpression is the expression of a path with stars in it: one at its ends stands for
-// anything, another one for anything but a slash.
+// globExpression is the expression of a path with stars in it: one at its ends matches
+// anything, another one anything except a slash.
 func globExpression(text string) (string, bool) {
 	if strings.ContainsAny(text, "?[{%\\") || text == "" {
 		return "", false
@@ -237,7 +237,7 @@ func (ch change) sees(p pattern, rest []change, within rules.Condition) rules.Co
 	return rules.Impossible("the path " + p.text + " is compared after a rewrite")
 }
 
-// pathExpression asks for an expression on the path.
+// pathExpression matches an expression against the path.
 func pathExpression(v *value, view []change) rules.Condition {
 	expr := v.get("pattern").text
 	if _, err := regexp.Compile(expr); err != nil || expr == "" || len(view) > 0 {
@@ -278,7 +278,7 @@ func prefixesOf(expr string) (c rules.Condition) {
 	return c
 }
 
-// headers asks for headers, of which several values are alternatives.
+// headers matches headers, of which several values are alternatives.
 func headers(v *value) rules.Condition {
 	out := rules.Holds()
 	for _, name := range v.keys {
@@ -298,16 +298,16 @@ func headers(v *value) rules.Condition {
 	return out
 }
 
-// header asks for one header. A route is chosen by none that belongs to the connection; of
-// Connection: Upgrade the field Upgrade says the same.
+// header matches one header. A route is never chosen by one that belongs to the
+// connection; Connection: Upgrade is equivalent to the field Upgrade.
 func header(name, plain, expression string) rules.Condition {
 	a := &rules.Atom{Kind: rules.Header, Name: name, Value: plain, Regex: expression}
 	switch strings.ToLower(name) {
 	case "connection":
 		if upgrade := strings.ToLower(plain + expression); upgrade != "upgrade" && upgrade != "upgrade$" && upgrade != "^upgrade" {
-			return rules.Impossible("the header Connection is only asked for Upgrade")
+			return rules.Impossible("the header Connection can only be matched for Upgrade")
 		}
-		return rules.One(&rules.Atom{Kind: rules.Header, Name: "Upgrade"}).Noted("Connection: Upgrade is told by the header Upgrade")
+		return rules.One(&rules.Atom{Kind: rules.Header, Name: "Upgrade"}).Noted("Connection: Upgrade is matched by the header Upgrade")
 	case "host", "content-length", "expect", "keep-alive", "te", "trailer", "transfer-encoding", "proxy-connection", "proxy-authorization", "proxy-authenticate":
 		return rules.Impossible("a route is not chosen by the header " + name)
 	}
@@ -326,7 +326,7 @@ func headerExpressions(v *value) rules.Condition {
 	return c
 }
 
-// query asks for parameters.
+// query matches parameters.
 func query(v *value) rules.Condition {
 	out := rules.Holds()
 	for _, name := range v.keys {

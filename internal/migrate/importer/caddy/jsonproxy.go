@@ -11,7 +11,7 @@ import (
 	"headgate/internal/migrate/importer/rules"
 )
 
-// proxy takes a handler reverse_proxy: servers, or an auth server.
+// proxy translates a handler reverse_proxy: servers, or an auth server.
 func (w *walker) proxy(h *value, c rules.Condition, view []change) {
 	if h.get("rewrite", "method").text == "GET" && len(h.get("handle_response").list) > 0 {
 		w.forwardAuth(h, c, view)
@@ -32,8 +32,8 @@ func (w *walker) proxy(h *value, c rules.Condition, view []change) {
 			url, ok = "unix:"+path, strings.HasPrefix(path, "/")
 		}
 		if !ok {
-			w.t.sayValue(u, importer.Impossible, "not an address of a server that can be taken over")
-			w.t.Check("%s:%d: %q is not an address of a server that can be taken over", u.File, u.Line, dial.text)
+			w.t.sayValue(u, importer.Impossible, "not an address of a server that can be translated")
+			w.t.Check("%s:%d: %q is not an address of a server that can be translated", u.File, u.Line, dial.text)
 			continue
 		}
 		one := importer.NewObject().Set("url", url)
@@ -80,7 +80,7 @@ func (w *walker) proxy(h *value, c rules.Condition, view []change) {
 	w.t.Became(h.get("handler"), importer.Same, o.Field("servers"), "servers")
 }
 
-// trusted takes the networks whose X-Forwarded-For is believed.
+// trusted translates the networks whose X-Forwarded-For is trusted.
 func (t *translator) trusted(v *value, o importer.Object) {
 	var networks []string
 	for _, text := range append(v.get("ranges").texts(), v.texts()...) {
@@ -200,7 +200,7 @@ func (w *walker) balance(h *value, o importer.Object) {
 	}
 }
 
-// checks takes health checks.
+// checks translates health checks.
 func (w *walker) checks(v *value, o importer.Object) {
 	t := w.t
 	a := v.get("active")
@@ -231,8 +231,8 @@ func (w *walker) checks(v *value, o importer.Object) {
 	t.Became(v.get("passive"), importer.Close, importer.ByItself(), "servers that fail are ejected by default: ejection of the route")
 }
 
-// forwardAuth takes what the directive forward_auth was adapted to: the auth server is
-// asked by GET, and its answer 2xx lets in.
+// forwardAuth translates what the directive forward_auth was adapted to: the auth
+// server gets a GET, and its response 2xx allows the request.
 func (w *walker) forwardAuth(h *value, c rules.Condition, view []change) {
 	t := w.t
 	var dial string
@@ -244,8 +244,8 @@ func (w *walker) forwardAuth(h *value, c rules.Condition, view []change) {
 	uri, missing := words{changed: len(view) > 0}.write(h.get("rewrite", "uri").text)
 	if !ok || missing != "" || strings.Contains(strings.ReplaceAll(dial, "${", ""), "{") {
 		w.routable(h, c, func(o *result) { o.answer(fixedStatus(403)) })
-		t.sayValue(h, importer.Impossible, "the auth server cannot be named: nobody is let in; write forward_auth: {url: …}")
-		t.Check("%s:%d: the auth server cannot be named, and nobody is let in: write forward_auth", h.File, h.Line)
+		t.sayValue(h, importer.Impossible, "the URL of the auth server is unknown: no request is allowed; write forward_auth: {url: …}")
+		t.Check("%s:%d: the URL of the auth server is unknown, and no request is allowed: write forward_auth", h.File, h.Line)
 		return
 	}
 	auth := importer.NewObject().Set("url", url+uri)
@@ -268,7 +268,7 @@ func (w *walker) forwardAuth(h *value, c rules.Condition, view []change) {
 	set := importer.NewObject().Set("forward_auth", auth)
 	t.AuthServer(url + uri)
 	w.routable(h, c, func(o *result) { o.o.Merge(set) })
-	t.Became(h, importer.Close, set.Field("forward_auth"), "forward_auth asks by GET and tells the URL in X-Forwarded-*")
+	t.Became(h, importer.Close, set.Field("forward_auth"), "forward_auth sends GET with the URL in X-Forwarded-*")
 }
 
 func contains(all []string, name string) bool {

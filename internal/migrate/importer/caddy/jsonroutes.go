@@ -29,7 +29,7 @@ func (w *walker) answers(h *value, c rules.Condition, fixed importer.Object) imp
 	return set.Field("fixed_response")
 }
 
-// answer takes a fixed response or a redirect.
+// answer translates a fixed response or a redirect.
 func (w *walker) answer(h *value, c rules.Condition, view []change) {
 	t := w.t
 	status := http.StatusOK
@@ -122,7 +122,7 @@ func (w *walker) redirect(h *value, c rules.Condition, view []change, to string,
 
 // target is the target of a redirect, with the expression that its groups need.
 //
-// within is the expression of the paths that the prefix was taken away of.
+// within is the expression of the paths that the prefix was removed from.
 type target struct{ expr, within, target string }
 
 // redirectTarget writes the target of a redirect in headgate's words, or says why it cannot
@@ -183,7 +183,7 @@ func redirectTarget(c rules.Condition, view []change, to string) (out target, wh
 	return out, ""
 }
 
-// headerRules takes the rules of a handler headers.
+// headerRules translates the rules of a handler headers.
 func (w *walker) headerRules(h *value, c rules.Condition, view []change) {
 	for _, direction := range []string{"request", "response"} {
 		made, host := w.t.headerOps(h.get(direction), direction, len(view) > 0)
@@ -220,7 +220,7 @@ func (t *translator) headerOps(ops *value, direction string, changed bool) (made
 	}
 	made = append(made, t.replacedHeaders(ops, direction, changed)...)
 	t.sayValue(ops.get("deferred"), importer.Ignored, "headers: rules for responses come last")
-	t.sayValue(ops.get("require"), importer.Ignored, "set_if_absent, where it asks for the header's absence")
+	t.sayValue(ops.get("require"), importer.Ignored, "set_if_absent, if it requires the header's absence")
 	return made, host
 }
 
@@ -359,11 +359,11 @@ func (w *walker) rewrite(h *value, c rules.Condition, view []change) []change {
 	return view
 }
 
-// strip takes a prefix away.
+// strip removes a prefix.
 func (w *walker) strip(p *value, c rules.Condition, view []change) []change {
 	prefix := strings.TrimSuffix(p.text, "/")
 	if strings.ContainsAny(prefix, "{*%") || prefix == "" {
-		w.lost(p, "a prefix that is taken away is a path")
+		w.lost(p, "a prefix that is removed is a path")
 		return append(slices.Clip(view), change{when: c, kind: unknown})
 	}
 	whole := prefix
@@ -372,7 +372,7 @@ func (w *walker) strip(p *value, c rules.Condition, view []change) []change {
 			continue
 		}
 		if ch.kind != stripped {
-			w.lost(p, "a prefix is taken away of the path that the client has sent")
+			w.lost(p, "a prefix is removed from the path that the client has sent")
 			return append(slices.Clip(view), change{when: c, kind: unknown})
 		}
 		whole = ch.text + whole
@@ -447,7 +447,7 @@ func (w *walker) rewritten(by *value, c rules.Condition, expr, replacement strin
 	})
 }
 
-// authentication takes users with the hashes that they have.
+// authentication translates users with their present hashes.
 func (w *walker) authentication(h *value, c rules.Condition) {
 	basic := h.get("providers", "http_basic")
 	var users []importer.Object
@@ -464,8 +464,8 @@ func (w *walker) authentication(h *value, c rules.Condition) {
 	}
 	if len(users) == 0 {
 		w.routable(h, c, func(o *result) { o.answer(fixedStatus(http.StatusForbidden)) })
-		w.t.sayValue(h, importer.Impossible, "nobody of its users can sign in at headgate: 403 is sent; write basic_auth or forward_auth")
-		w.t.Check("%s:%d: nobody can sign in before basic_auth has users", h.File, h.Line)
+		w.t.sayValue(h, importer.Impossible, "none of its users can sign in: headgate sends 403; write basic_auth or forward_auth")
+		w.t.Check("%s:%d: no user can sign in until basic_auth has users", h.File, h.Line)
 		return
 	}
 	// As Caddy passes them on, and calls it.

@@ -10,7 +10,7 @@ import (
 	"headgate/internal/migrate/importer/rules"
 )
 
-// server is a server of Caddy's JSON, whose routes are asked in their order.
+// server is a server of Caddy's JSON, whose routes are evaluated in order.
 type server struct {
 	t       *translator
 	v       *value
@@ -69,8 +69,8 @@ func (t *translator) onlyPlain(v *value) bool {
 	return !slices.ContainsFunc(v.get("listen").texts(), func(l string) bool { return !strings.HasSuffix(l, ":"+t.http) })
 }
 
-// firstHosts returns the hosts that the routes of a server ask for themselves. Those of
-// routes within others get no certificates in Caddy.
+// firstHosts returns the hosts in the routes of a server themselves. Those of routes
+// within others get no certificates in Caddy.
 func firstHosts(list *value) (all []string) {
 	for _, r := range list.list {
 		for _, set := range r.get("match").list {
@@ -185,7 +185,7 @@ func (s *server) sites(hosts []string) (out []site) {
 	return out
 }
 
-// unreached gives the routes that no request comes to their verdict.
+// unreached adds a verdict to the routes that get no requests.
 func (s *server) unreached(list *value) {
 	for _, r := range list.list {
 		if !s.reached[r] {
@@ -198,7 +198,7 @@ func (s *server) unreached(list *value) {
 	}
 }
 
-// settings gives the other fields of a server their verdicts.
+// settings adds verdicts to the other fields of a server.
 func (s *server) settings() {
 	t, v := s.t, s.v
 	t.sayValue(v.get("automatic_https"), importer.Ignored, "acme and redirect_http_to_https of the proxies")
@@ -243,7 +243,7 @@ func (s *server) listen(v *value) {
 	for n := from; n <= to; n++ {
 		s.ports = append(s.ports, s.port(host, strconv.FormatUint(n, 10))...)
 	}
-	note := "a port; hosts that no route asks for get 404, where Caddy answers 200 without a body"
+	note := "a port; hosts without a route get 404, where Caddy answers 200 without a body"
 	if host != "" && net.ParseIP(host) == nil {
 		note += "; it listens on an address, not on a name"
 	}
@@ -280,7 +280,7 @@ func (t *translator) port(host, number, protocol string) string {
 	address := net.JoinHostPort(host, number)
 	for base, n := name, 2; t.Ports.Has(name); n++ {
 		if have := t.Ports.Object(name); have.Text("address") == address || host == "0.0.0.0" && n == 2 {
-			if host == "0.0.0.0" { // it takes the requests of all addresses
+			if host == "0.0.0.0" { // it accepts the requests of all addresses
 				have.Set("address", address)
 			}
 			return name
@@ -294,7 +294,7 @@ func (t *translator) port(host, number, protocol string) string {
 	return name
 }
 
-// hostsOf returns the hosts that matchers in routes ask for, each once.
+// hostsOf returns the hosts in matchers of routes, each once.
 func hostsOf(list *value, all []string) []string {
 	for _, r := range list.list {
 		for _, set := range r.get("match").list {
@@ -319,7 +319,7 @@ func hostsIn(set *value, all []string) []string {
 	return all
 }
 
-// anyLabel is the host of a matcher that takes every name of one label, such as localhost.
+// anyLabel is the host of a matcher for every name of one label, such as localhost.
 const anyLabel = "*"
 
 // virtualHosts writes hosts of matchers as virtual hosts.

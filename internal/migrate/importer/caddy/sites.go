@@ -6,7 +6,7 @@ import (
 )
 
 // address is an address of a site: [scheme://][host][:port][/path]. A site without a host has
-// the host "", and takes all; the host * is any name of one label.
+// the host "", and matches all; the host * is any name of one label.
 type address struct{ text, scheme, host, port, path string }
 
 // addressesOf returns the addresses of a site.

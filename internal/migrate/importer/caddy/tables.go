@@ -2,7 +2,7 @@ package caddy
 
 import "headgate/internal/migrate/importer"
 
-// table has the verdict of each global option that nobody looks at.
+// table has the verdict of each global option that is not translated.
 var table = importer.NewTable([]importer.Row{
 	importer.NewRow("admin log debug grace_period shutdown_delay storage order persist_config metrics", importer.Ignored, "about Caddy itself"),
 	importer.NewRow("pki skip_install_trust cert_lifetime", importer.Impossible, "headgate has no authority of its own; certificates come by ACME or from files"),

@@ -21,7 +21,8 @@ type words struct {
 	changed bool
 	// plain says that the text goes where no variables are.
 	plain bool
-	// required says that nothing must not stand for what the environment has.
+	// required means that an empty value must not replace the value of the
+	// environment.
 	required bool
 	// own has the words for further placeholders.
 	own map[string]string
@@ -77,7 +78,7 @@ func (w words) word(name string) (string, bool) {
 	return word, ok && !w.plain && !(w.changed && strings.HasPrefix(name, "http.request.uri"))
 }
 
-// isKnown reports whether Caddy replaces a placeholder; others stand for themselves.
+// isKnown reports whether Caddy replaces a placeholder; others are literal.
 func isKnown(name string) bool {
 	for _, family := range []string{"http.", "env.", "file.", "system.", "time.", "args"} {
 		if strings.HasPrefix(name, family) {
@@ -90,8 +91,9 @@ func isKnown(name string) bool {
 // environment matches {$NAME} and {$NAME:default} of Caddyfiles.
 var environment = regexp.MustCompile(`\{\$([A-Za-z_][A-Za-z0-9_]*)(?::([^{}\n]*))?\}`)
 
-// fromEnvironment writes what a Caddyfile takes from the environment as headgate does. A
-// default of several words is put in, as they are words of the Caddyfile then.
+// fromEnvironment writes a value that a Caddyfile reads from the environment in
+// headgate's form. A default of several words is inserted, as they are words of the
+// Caddyfile then.
 func fromEnvironment(data []byte) []byte {
 	return environment.ReplaceAllFunc(data, func(m []byte) []byte {
 		part := environment.FindSubmatch(m)

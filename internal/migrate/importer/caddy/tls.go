@@ -49,7 +49,7 @@ func (t *translator) acmeEntry(a authority) string {
 		if _, err := mail.ParseAddress(a.email); err == nil && strings.Contains(a.email[strings.LastIndexByte(a.email, '@'):], ".") || strings.Contains(a.email, "${") {
 			entry.Set("email", a.email)
 		} else if a.email != "" {
-			t.Check("the email %s of the acme entry %s was left out: no authority takes it", a.email, name)
+			t.Check("the email %s of the acme entry %s was left out: no authority accepts it", a.email, name)
 		}
 		t.ACME.Set(name, entry)
 	}
@@ -80,7 +80,7 @@ func (t *translator) certificate(cert, key string) (name string, f importer.Fiel
 	return name, t.Certificates.Field(name)
 }
 
-// tls takes the directive tls of a site, whose hosts TLS is spoken for.
+// tls translates the directive tls of a site with these hosts.
 func (t *translator) tls(d *directive, hosts []string) {
 	own := &authority{directoryOf(t.ca), t.email}
 	changed := false
@@ -112,7 +112,7 @@ func (t *translator) tls(d *directive, hosts []string) {
 	}
 }
 
-// tlsOption takes an option of tls.
+// tlsOption translates an option of tls.
 func (t *translator) tlsOption(c *directive, own *authority, changed bool) (*authority, bool) {
 	switch c.name() {
 	case "ca":
@@ -162,7 +162,7 @@ func (t *translator) tlsOption(c *directive, own *authority, changed bool) (*aut
 	return own, changed
 }
 
-// tlsApp takes certificates of files, and the authorities.
+// tlsApp translates certificates from files, and the authorities.
 func (t *translator) tlsApp(v *value) {
 	for _, one := range v.get("certificates", "load_files").list {
 		name, f := t.certificate(one.get("certificate").text, one.get("key").text)
@@ -192,7 +192,7 @@ func (t *translator) tlsApp(v *value) {
 	t.sayValue(v.get("certificates", "automate"), importer.Ignored, "the hosts of the proxies that name the acme entry are ordered")
 }
 
-// issuer takes an authority. Of several the first one counts.
+// issuer translates an authority. Of several the first one counts.
 func (t *translator) issuer(v *value, own **authority, first bool) {
 	a := &authority{directory: directoryOf(v.get("ca").text), email: v.get("email").text}
 	switch module := v.get("module").text; module {
@@ -222,8 +222,8 @@ func (t *translator) issuer(v *value, own **authority, first bool) {
 	}
 }
 
-// connections takes the policies of connections: hosts whose certificate comes from files
-// have none ordered.
+// connections translates the policies of connections: hosts whose certificate comes from
+// files have none ordered.
 func (t *translator) connections(v *value) {
 	for _, p := range v.get("tls_connection_policies").list {
 		if !p.get("certificate_selection").is() {

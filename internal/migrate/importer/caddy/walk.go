@@ -26,7 +26,7 @@ type step struct {
 	// act changes what becomes of the requests of a region.
 	act func(*result)
 	// partly is for what can be bound to an expression on the path, such as a redirect: it
-	// takes the place of act, and expr is empty where all requests of the region are meant.
+	// replaces act, and expr is empty if it applies to all requests of the region.
 	partly func(o *result, expr string)
 }
 
@@ -40,10 +40,10 @@ type change struct {
 type changeKind uint8
 
 const (
-	stripped changeKind = iota // the text is taken away from the front
+	stripped changeKind = iota // the text is removed from the front
 	prefixed                   // the text is put in front
 	replaced                   // the path is the text
-	unknown                    // nobody can tell
+	unknown                    // not determined
 )
 
 // walk goes through a list of routes whose requests meet a condition. It returns the changes
@@ -88,7 +88,7 @@ func (w *walker) walk(list *value, when rules.Condition, view []change, depth in
 			view = w.handler(h, c, view, depth)
 		}
 		if end := r.get("terminal"); end.is() {
-			w.t.structure(end, "no later route takes these requests")
+			w.t.structure(end, "no later route gets these requests")
 			if end.text == "true" {
 				w.add(end, c, func(o *result) { o.answer(fixedStatus(200)) })
 				if when = when.And(c.Not()); len(when.Any) == 0 {
@@ -127,8 +127,8 @@ func (w *walker) routable(h *value, c rules.Condition, act func(*result)) bool {
 	return true
 }
 
-// noted says of a handler where its route takes other requests than in Caddy. What guards
-// and takes fewer of them is for a person to look at.
+// noted reports that the route of a handler gets other requests than in Caddy. A handler
+// that protects and gets fewer of them needs a check by a person.
 func (w *walker) noted(h *value, c rules.Condition) {
 	if len(c.Notes) == 0 {
 		return

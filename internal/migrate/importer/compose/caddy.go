@@ -50,7 +50,7 @@ func (l *line) below(segment string, from *Setting) *line {
 const maxSegments = 32
 
 // CaddyfileOf makes the Caddyfile of labels. Of a template only upstreams is known; with
-// another one the label is left out, and say is told why.
+// another one the label is left out, and say is called with the reason.
 func CaddyfileOf(services []*Service, say func(*Setting, string)) Caddyfile {
 	var sites []*line
 	for _, s := range services {

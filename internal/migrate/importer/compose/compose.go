@@ -4,7 +4,7 @@
 // Traefik are translated by importer/traefik, which finds the services by Read, too.
 //
 // Read finds the services with what their files include, extend and fill in (read.go,
-// fill.go); Families tells whose labels there are.
+// fill.go); Families returns whose labels there are.
 package compose
 
 import (
@@ -27,7 +27,7 @@ func (s *Setting) Text() string { return s.Service + ": " + s.Key + "=" + s.Valu
 // Service is a service of a Compose file, with what it extends and includes.
 type Service struct {
 	Name string
-	// Origin is where it stands.
+	// Origin is where it is defined.
 	importer.Origin
 	Labels []*Setting
 	// Deploy are the labels of a service in a swarm, which its containers do not have.
@@ -36,7 +36,7 @@ type Service struct {
 	// Command are the arguments that its container is started with; they have a Key
 	// alone.
 	Command []*Setting
-	// Ports are those that its container listens on, as far as the file tells.
+	// Ports are those that its container listens on, as far as the file shows.
 	Ports []string
 }
 

@@ -21,8 +21,8 @@ const maxNested = 8
 // nested is a variable in the default of another one.
 var nested = regexp.MustCompile(`\$\{[A-Za-z_][A-Za-z0-9_]*:?[-+][^{}$]*\$\{[^{}]*\}`)
 
-// fill puts the variables of the file .env into a value, as Compose does. One that is not
-// there and has no value of its own stays, and is told.
+// fill inserts the variables of the file .env into a value, as Compose does. One that
+// does not exist and has no default stays, and is reported.
 func (r *reader) fill(file string, line int, value string) string {
 	if !strings.Contains(value, "$") {
 		return value
@@ -62,7 +62,8 @@ func (r *reader) fill(file string, line int, value string) string {
 	})
 }
 
-// variable returns a variable that a service takes over from where Compose runs.
+// variable returns a variable that a service inherits from the environment of
+// Compose.
 func (r *reader) variable(file, name string) string {
 	value, _ := r.lookup(file, name)
 	return value
@@ -80,11 +81,11 @@ func (r *reader) lookup(file, name string) (string, bool) {
 	return value, ok
 }
 
-// unknown tells once that a variable has no value here.
+// unknown reports once that a variable has no value here.
 func (r *reader) unknown(file string, line int, name string) {
 	if key := file + " " + name; !r.filled[key] {
 		r.filled[key] = true
-		r.check("%s:%d: $%s has no value in %s; Compose takes it from its environment: write the value in the document, or give it to headgate as a variable", file, line, name, beside(file, ".env"))
+		r.check("%s:%d: $%s has no value in %s; Compose reads it from its environment: write the value in the document, or give it to headgate as a variable", file, line, name, beside(file, ".env"))
 	}
 }
 

@@ -17,7 +17,7 @@ var known = importer.NewTable([]importer.Row{
 	importer.NewRow("LETSENCRYPT_SINGLE_DOMAIN_CERTS LETSENCRYPT_RESTART_CONTAINER ACME_PRE_HOOK ACME_POST_HOOK LETSENCRYPT_MIN_VALIDITY", importer.Ignored, "certificates are ordered one by one, and used without a restart"),
 	importer.NewRow("ACME_EAB_KID ACME_EAB_HMAC_KEY ZEROSSL_API_KEY", importer.Impossible, "set acme.letsencrypt.eab"),
 	importer.NewRow("ACME_CHALLENGE ACMESH_DNS_API_CONFIG ACME_OCSP", importer.Impossible, "set acme.letsencrypt.challenge and dns"),
-	importer.NewRow("SERVER_TOKENS", importer.Ignored, "versions are not told"),
+	importer.NewRow("SERVER_TOKENS", importer.Ignored, "versions are not sent"),
 	importer.NewRow("SSL_POLICY", importer.Impossible, "TLS versions are set at the port: tls.min_version"),
 	importer.NewRow("EXTERNAL_HTTP_PORT EXTERNAL_HTTPS_PORT", importer.Impossible, "set the address of the port"),
 	importer.NewRow("DEFAULT_ROOT VIRTUAL_ROOT", importer.Impossible, "files are not served: let a server do that"),
@@ -26,7 +26,8 @@ var known = importer.NewTable([]importer.Row{
 	importer.NewRow("ENABLE_IPV6 PREFER_IPV6_NETWORK RESOLVERS TRUST_DOWNSTREAM_PROXY LOG_FORMAT LOG_JSON DISABLE_ACCESS_LOGS ENABLE_HTTP2 ENABLE_HTTP3 TRUST_DEFAULT_CERT DEFAULT_HOST", importer.Impossible, "it is a setting of the proxy container for all hosts: look at ports, client_ip and access_log"),
 })
 
-// others begin the names of variables that are for nginx-proxy or its companion.
+// others are the prefixes of names of variables for nginx-proxy or its
+// companion.
 var others = []string{"VIRTUAL_", "LETSENCRYPT_", "ACME_"}
 
 const labelPrefix = "com.github.nginx-proxy."
@@ -63,12 +64,12 @@ func NginxProxy(services []*Service, files []string) ([]byte, *importer.Report, 
 		c.service(s)
 	}
 	c.write()
-	c.Check("nginx-proxy lets a body have 1 MiB unless it is told otherwise; headgate has no bound: set request_body_limit where you want one")
-	c.Check("files below vhost.d, conf.d and htpasswd of nginx-proxy are not part of a Compose file: import what stands in them as nginx, and set basic_auth")
+	c.Check("nginx-proxy lets a body have 1 MiB by default; headgate has no limit: set request_body_limit where you want one")
+	c.Check("files below vhost.d, conf.d and htpasswd of nginx-proxy are not part of a Compose file: import their content as nginx, and set basic_auth")
 	return c.Finish("the variables of nginx-proxy in Compose files", "variable and label", files)
 }
 
-// service takes one service.
+// service translates one service.
 func (c *companion) service(s *Service) {
 	env := map[string]*Setting{}
 	for _, e := range s.Env {
@@ -181,7 +182,7 @@ func (c *companion) virtualHosts(s *Service, env map[string]*Setting, value func
 	c.equivalentLabels(s, value, hosts)
 }
 
-// sayTLS gives what a service says of TLS its verdicts.
+// sayTLS adds verdicts to the TLS settings of a service.
 func (c *companion) sayTLS(env map[string]*Setting, value func(string) string) {
 	ports := map[string][]string{"nohttps": {"web"}, "nohttp": {"websecure"}, "noredirect": {"web", "websecure"}}[value("HTTPS_METHOD")]
 	f := importer.Value("redirect_http_to_https", true).Or(importer.Value("ports", []string{"web"}))
@@ -212,7 +213,7 @@ func (c *companion) sayPath(env map[string]*Setting, value func(string) string) 
 		case !strings.HasPrefix(at, "/"):
 			c.AddVerdict(e, importer.Impossible, "only prefixes are paths of routes, no expressions and no exact ones")
 		case at != "/" && !strings.HasSuffix(at, "/"):
-			c.Became(e, importer.Close, importer.Value("path", at), "headgate takes whole segments: %sx does not reach it", at)
+			c.Became(e, importer.Close, importer.Value("path", at), "headgate matches whole segments: %sx does not reach it", at)
 		case at == "/":
 			c.Became(e, importer.Same, importer.ByItself(), "the path of a route")
 		default:
@@ -265,7 +266,7 @@ func (c *companion) server(s *Service, env map[string]*Setting, value func(strin
 		}
 	}
 	if len(s.Ports) > 1 && value("VIRTUAL_PORT") == "" {
-		c.Check("service %s has several ports and no VIRTUAL_PORT: nginx-proxy takes 80", s.Name)
+		c.Check("service %s has several ports and no VIRTUAL_PORT: nginx-proxy uses 80", s.Name)
 	}
 	at := importer.NewObject().Set("url", scheme+"://"+s.Name+":"+s.port(value("VIRTUAL_PORT")))
 	if scheme == "https" {

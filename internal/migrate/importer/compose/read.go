@@ -34,7 +34,7 @@ type reader struct {
 // Read returns the services of Compose files, in their order, each with what it extends.
 // Files that are included are read too, as is compose.override.yml beside a file with the
 // usual name: Compose does both. What cannot be read is an error for the files that are
-// named, and told for the others.
+// named, and reported for the others.
 func Read(names []string, files importer.Files) (*Project, error) {
 	r := &reader{files: files.Bounded(maxFile, "more than a Compose file has"), project: &Project{}, docs: map[string]*yaml.Node{}, filled: map[string]bool{}}
 	for _, name := range names {
@@ -99,7 +99,8 @@ func (r *reader) doc(name string) (*yaml.Node, error) {
 // usual are the names that Compose looks for, without their endings.
 var usual = []string{"compose", "docker-compose"}
 
-// file reads a file with what it includes. named are the files that somebody has named.
+// file reads a file with what it includes. named are the files that the caller has
+// named.
 func (r *reader) file(name string, named []string) error {
 	if slices.Contains(r.open, name) || len(r.open) >= maxDepth {
 		return fmt.Errorf("%s: it includes itself, or files are included more than %d deep", name, maxDepth)
@@ -156,7 +157,7 @@ func (r *reader) services(name string, services *yaml.Node) error {
 		}
 		if value := field(value, "profiles"); value != nil && len(value.Content) > 0 {
 			r.omit(name, value.Line, key.Value+": profiles", importer.Ignored, "the service is translated as if its profile was active; Compose starts it only then")
-			r.check("%s:%d: service %s has profiles: take its proxy out if it does not run", name, value.Line, key.Value)
+			r.check("%s:%d: service %s has profiles: remove its proxy if it does not run", name, value.Line, key.Value)
 		}
 		i := slices.IndexFunc(r.project.Services, func(o *Service) bool { return o.Name == s.Name && strings.Contains(name, ".override.") })
 		if i >= 0 {
@@ -352,7 +353,7 @@ func elements(n *yaml.Node) (all []*yaml.Node) {
 	return all
 }
 
-// texts returns the texts of a list, or the one text that stands in its place.
+// texts returns the texts of a list, or the one text in its place.
 func texts(n *yaml.Node) (all []string) {
 	for _, item := range elements(n) {
 		all = append(all, item.Value)
@@ -387,7 +388,7 @@ func field(n *yaml.Node, name string) *yaml.Node {
 	return nil
 }
 
-// resolved returns what an alias stands for.
+// resolved returns what an alias refers to.
 func resolved(n *yaml.Node) *yaml.Node {
 	if n.Kind == yaml.AliasNode {
 		return n.Alias
@@ -395,7 +396,7 @@ func resolved(n *yaml.Node) *yaml.Node {
 	return n
 }
 
-// flattener takes aliases and merges out of a document.
+// flattener removes aliases and merges from a document.
 type flattener struct {
 	seen  map[*yaml.Node]bool // true once it is flat
 	count int

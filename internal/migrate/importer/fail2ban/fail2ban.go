@@ -101,7 +101,7 @@ func (t *translator) jail(s *section) {
 		for _, e := range append([]*setting{s.head}, s.settings...) {
 			t.AddVerdict(e, importer.Impossible, "%s", count.what)
 		}
-		t.Check("%s:%d: the jail %s could not be taken over: %s", s.head.File, s.head.Line, s.name, count.what)
+		t.Check("%s:%d: the jail %s could not be translated: %s", s.head.File, s.head.Line, s.name, count.what)
 		return
 	}
 	r := &rule{t: t, s: s, o: importer.NewObject()}
@@ -269,7 +269,7 @@ var known = importer.NewTable([]importer.Row{
 	importer.NewRow("before after", importer.Ignored, "paths and names of the distribution"),
 })
 
-// rest gives a verdict to all that has none.
+// rest adds a verdict to all settings without one.
 func (t *translator) rest() {
 	for _, e := range t.all {
 		if e.Settled() {
@@ -286,7 +286,7 @@ func (t *translator) rest() {
 		switch {
 		case e.section == "DEFAULT" && slices.Contains([]string{"enabled", "filter", "logpath", "backend", "usedns", "logencoding", "maxretry", "findtime", "bantime", "ignoreip"}, e.name),
 			e.section == "DEFAULT" && strings.HasPrefix(e.name, "bantime."), e.name == "":
-			t.AddVerdict(e, importer.Ignored, "no jail that was taken over uses it, or another file replaces it")
+			t.AddVerdict(e, importer.Ignored, "no jail that was translated uses it, or another file replaces it")
 		case e.replaced:
 			t.AddVerdict(e, importer.Ignored, "another file or line replaces it")
 		default:

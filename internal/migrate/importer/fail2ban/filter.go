@@ -26,7 +26,7 @@ var shipped = map[string]func() counts{
 	"apache-auth":       statuses("a request with a wrong password; one without credentials is not counted", 401),
 	"haproxy-http-auth": statuses("a request with a wrong password; one without credentials is not counted", 401),
 	"traefik-auth":      statuses("a request with a wrong password; one without credentials is not counted", 401),
-	"nginx-forbidden":   statuses("every 403 is counted, whoever answers it", 403),
+	"nginx-forbidden":   statuses("every 403 is counted, whatever its source", 403),
 	"nginx-bad-request": statuses("", 400),
 	"nginx-limit-req": func() counts {
 		return counts{conditions: []importer.Object{importer.NewObject().Set("reason", "rate_limited").Flow()}, note: "what rate_limit refuses"}
@@ -41,7 +41,7 @@ func statuses(note string, all ...int) func() counts {
 	}
 }
 
-// botSearch is what programs ask for that look for weak pages.
+// botSearch contains the paths that vulnerability scanners request.
 func botSearch() counts {
 	return counts{conditions: []importer.Object{importer.NewObject().Set("path", []string{"/roundcube*", "/mail*", "/extmail*", "/horde*", "/webmail*", "/vwebmail*", "/v-webmail*",
 		"/phpmyadmin*", "/phpMyAdmin*", "/myadmin*", "/pma*", "/typo3/*", "/xampp/*", "/admin/pma*", "/admin/phpmyadmin*", "/wp-login.php*", "/wp-signup.php*", "/wp-admin.php*", "/cgi-bin*", "/mysqladmin*"}).Set("status", []int{404}).Flow()},
@@ -109,8 +109,7 @@ func lines(text string) (out []string) {
 var marks = strings.NewReplacer("<HOST>", `(?:203\.0\.113\.9)`, "<ADDR>", `(?:203\.0\.113\.9)`, "<IP4>", `(?:203\.0\.113\.9)`, "<SUBNET>", `(?:203\.0\.113\.9)`, "<CIDR>", `(?:203\.0\.113\.9)`,
 	"<F-USER>", "(?:", "</F-USER>", ")", "<F-ALT_USER>", "(?:", "</F-ALT_USER>", ")", "<F-NOFAIL>", "(?:", "</F-NOFAIL>", ")", "<F-CONTENT>", "(?:", "</F-CONTENT>", ")", "%%", "%")
 
-// probes are paths that expressions are tried at: the first is one that nobody has a rule
-// about.
+// probes are paths to try expressions on: no rule is about the first one.
 var probes = []string{"/a8Zk3", "/.env", "/.git/config", "/wp-login.php", "/xmlrpc.php", "/wp-admin/setup.php", "/phpmyadmin/index.php", "/pma/", "/admin/", "/login", "/index.php", "/cgi-bin/test.cgi", "/shell.php",
 	"/vendor/phpunit/phpunit/src/Util/PHP/eval-stdin.php", "/boaform/admin/formLogin", "/manager/html", "/solr/", "/actuator/health", "/HNAP1", "/config.json", "/server-status", "/owa/", "/remote/login", "/.aws/credentials", "/.ssh/id_rsa", "/backup.sql"}
 
@@ -133,7 +132,7 @@ func tried(exprs []string) counts {
 		return matches("GET", path, status) || matches("POST", path, status) || matches("HEAD", path, status)
 	}
 	if any(probes[0], 200) {
-		return counts{what: "its filter matches every request, or asks for what a ban rule cannot count, such as the User-Agent: rate_limit bounds requests"}
+		return counts{what: "its filter matches every request, or matches what a ban rule cannot count, such as the User-Agent: rate_limit limits requests"}
 	}
 	var statuses []int
 	for status := 400; status < 600; status++ {

@@ -76,7 +76,7 @@ func (t *translator) file(name string) error {
 		}
 		i := strings.IndexAny(trimmed, "=:")
 		if i <= 0 || now == nil {
-			return fmt.Errorf("%s:%d: a setting stands in a section, as name = value; is this a file of jails?", name, line)
+			return fmt.Errorf("%s:%d: settings must be in a section, as name = value; is this a file of jails?", name, line)
 		}
 		last = &setting{Origin: importer.Origin{File: name, Line: line}, section: now.name, name: strings.ToLower(strings.TrimSpace(trimmed[:i])), value: comment.ReplaceAllString(strings.TrimSpace(trimmed[i+1:]), "")}
 		if before := now.get(last.name); before != nil {

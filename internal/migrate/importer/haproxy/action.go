@@ -33,7 +33,7 @@ func (t *translator) rules(s *section, acls map[string]condition, f *front) (out
 			continue
 		}
 		if rewritten && asksForPaths(r.when) {
-			t.ruled(d, "the path is asked for as the client sent it, not as a line above rewrote it")
+			t.ruled(d, "the path is matched as the client sent it, not as a line above rewrote it")
 		}
 		rewritten = rewritten || slices.Contains([]string{"set-path", "replace-path", "set-uri", "replace-uri"}, words[0])
 		out = append(out, r)
@@ -47,8 +47,8 @@ func asksForPaths(c condition) bool {
 	})
 }
 
-// redirectsAll reports whether a line sends all that comes without TLS to https, but
-// for what certificate authorities ask for.
+// redirectsAll reports whether a line redirects all requests without TLS to https,
+// except those of certificate authorities.
 func (f *front) redirectsAll(words []string, c condition) bool {
 	if len(words) < 3 || words[0] != "redirect" || words[1] != "scheme" || words[2] != "https" || len(c.Any) != 1 {
 		return false
@@ -78,7 +78,7 @@ func (t *translator) action(s *section, d *directive, words []string, c conditio
 	}
 	if c.Problem != "" {
 		if t.AddVerdict(d, importer.Impossible, "%s", c.Problem); keepsOut {
-			t.Check("%s:%d: %s could not be taken over, and what it protects is open: protect it before you take the ports over", d.File, d.Line, d.Text())
+			t.Check("%s:%d: %s could not be translated, and what it protects is open: protect it before the cutover", d.File, d.Line, d.Text())
 		}
 		return nil
 	}
@@ -105,11 +105,11 @@ func (t *translator) action(s *section, d *directive, words []string, c conditio
 		r.act, note = rewrite(name, args)
 		r.became = fields("rewrite")
 	default:
-		return nil // the table knows it, or nobody
+		return nil // the table knows it, or it is unknown
 	}
 	if r.act == nil && r.refuse == nil {
 		if t.AddVerdict(d, importer.Impossible, "%s", note); keepsOut {
-			t.Check("%s:%d: %s could not be taken over, and what it protects is open: protect it before you take the ports over", d.File, d.Line, d.Text())
+			t.Check("%s:%d: %s could not be translated, and what it protects is open: protect it before the cutover", d.File, d.Line, d.Text())
 		}
 		return nil
 	}
@@ -138,11 +138,11 @@ func refusable(c condition, login bool) string {
 		}
 		switch {
 		case len(count) > 1:
-			return "addresses, rates and sign-in cannot be asked for at once"
+			return "addresses, rates and sign-in cannot be combined in a condition"
 		case count[rules.SNI] > 0:
 			return "in mode http the host of the request chooses"
 		case login != (count[rules.Login] == 1 && denied == 0):
-			return "a password is asked for by http-request auth unless { http_auth(LIST) }"
+			return "a password is required by http-request auth unless { http_auth(LIST) }"
 		case count[rules.Rate] > 0 && (count[rules.Rate] != 1 || denied != 1):
 			return "a rate is compared by one gt or ge"
 		}
@@ -242,7 +242,7 @@ func (t *translator) period(s *section, d *directive) string {
 	return importer.ShortDuration(c.period)
 }
 
-// login asks for a password of a userlist.
+// login requires a password of a userlist.
 func (t *translator) login(d *directive, c condition) (func(*outcome, []literal), string) {
 	if len(c.Any) == 0 {
 		return func(*outcome, []literal) {}, ""
@@ -258,7 +258,7 @@ func (t *translator) login(d *directive, c condition) (func(*outcome, []literal)
 			note += "; " + what
 		}
 		if auth.Len() == 0 {
-			t.Check("%s:%d: nobody can sign in before basic_auth has users (%s)", d.File, d.Line, what)
+			t.Check("%s:%d: no user can sign in until basic_auth has users (%s)", d.File, d.Line, what)
 		}
 		auths[l.Name] = auth
 	}

@@ -12,8 +12,8 @@ import (
 	"headgate/internal/migrate/importer/rules"
 )
 
-// counterNames are the counters of a stick-table that a rule asks for, by the ends of the
-// samples that return them.
+// counterNames are the counters of a stick-table in rules, by the ends of the samples
+// that return them.
 var counterNames = []string{"http_req_rate", "http_err_rate", "http_err_cnt", "gpc0_rate", "gpc0"}
 
 // counterOf returns the counter that a sample returns, "" for others.
@@ -189,12 +189,12 @@ func (t *translator) conditionsOf(s *section, counter string, count int) (out []
 		var paths []string
 		for _, list := range c.Any {
 			if len(list) != 1 || list[0].Kind != rules.Path || list[0].Not {
-				return nil, nil, "what the counter counts cannot be asked for: bans count paths, statuses and reasons"
+				return nil, nil, "what the counter counts cannot be matched: bans count paths, statuses and reasons"
 			}
 			paths = append(paths, list[0].Value, list[0].Value+"/*")
 		}
 		if len(paths) == 0 || d.name() == "http-response" {
-			return nil, nil, "what the counter counts cannot be asked for: bans count paths, statuses and reasons"
+			return nil, nil, "what the counter counts cannot be matched: bans count paths, statuses and reasons"
 		}
 		one().Set("path", paths).Set("count", count)
 	}
@@ -204,8 +204,8 @@ func (t *translator) conditionsOf(s *section, counter string, count int) (out []
 	return out, lines, ""
 }
 
-// bannedBy returns the alternative of a condition that asks for a counter that bans are
-// made of, nil if there is none.
+// bannedBy returns the alternative of a condition with a counter that bans are made of,
+// nil if there is none.
 func bannedBy(c condition) []literal {
 	for _, list := range c.Any {
 		if slices.ContainsFunc(list, func(l literal) bool { return l.Kind == rules.Rate && bansBy(l.Name) && !l.Not }) {

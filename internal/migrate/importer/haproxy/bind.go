@@ -184,7 +184,7 @@ func (t *translator) portLimits(s *section, o importer.Object) {
 	}
 }
 
-// certificates takes the certificates that a line bind names.
+// certificates translates the certificates of a line bind.
 func (t *translator) certificates(d *directive, note func(string)) {
 	taken := 0
 	for i, w := range d.words {
@@ -213,7 +213,7 @@ func (t *translator) certificates(d *directive, note func(string)) {
 	}
 }
 
-// certificate takes a PEM file, or those of a folder.
+// certificate translates a PEM file, or those of a directory.
 func (t *translator) certificate(d *directive, name string) int {
 	path := t.pathIn(t.crtBase, d, name)
 	if _, err := t.read(path); err != nil {
@@ -229,7 +229,7 @@ func (t *translator) certificate(d *directive, name string) int {
 	return 1
 }
 
-// encrypted tells of a key that a password is asked for.
+// encrypted reports a key that needs a password.
 func (t *translator) encrypted(path string) {
 	if data, err := t.read(path); err == nil && importer.EncryptedKey(data) {
 		t.Check("%s: %s", path, importer.DecryptKey)

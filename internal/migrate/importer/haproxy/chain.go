@@ -7,7 +7,7 @@ import (
 	"headgate/internal/migrate/importer/rules"
 )
 
-// places are the hosts that rules ask for, and all others.
+// places are the hosts in rules, and all others.
 func (f *front) places(port *port) (all []place) {
 	seen := map[string]bool{}
 	each := func(asked []*rule) {
@@ -45,7 +45,7 @@ func (f *front) backends() (all []*backend) {
 	return all
 }
 
-// chain is what is asked of the requests of a place, in order.
+// chain is the rules for the requests of a place, in order.
 type chain struct {
 	rules, uses []settled
 	backends    map[*backend][]settled
@@ -57,7 +57,7 @@ type chain struct {
 // byHost are rules in order, and which of them can act for a host.
 type byHost struct {
 	all    []*rule
-	hosts  map[string][]int // those that ask for this host in each alternative
+	hosts  map[string][]int // those that match this host in each alternative
 	common []int            // all others
 }
 
@@ -75,7 +75,7 @@ func newByHost(all []*rule) *byHost {
 	return b
 }
 
-// namesOnly are the hosts of a condition that asks for one in each alternative, else
+// namesOnly are the hosts of a condition with one in each alternative, otherwise
 // nil.
 func namesOnly(c condition) map[string]bool {
 	names := map[string]bool{}
@@ -207,7 +207,7 @@ func (t *translator) routes(f *front, c *chain) (proxies []importer.Object) {
 				t.Became(d, importer.Close, route.Field("ip_filter").Or(route.Field("fixed_response")), "ip_filter: the client gets 403, the connection is not closed without an answer")
 			}
 			if p.Out.backend == nil && route.Has("redirects") && route.Has("basic_auth") {
-				t.ruled(p.Out.by, "clients are sent elsewhere before they are asked for a password")
+				t.ruled(p.Out.by, "clients are redirected before a password is required")
 			}
 			routes = append(routes, route)
 		}
@@ -235,21 +235,21 @@ func (t *translator) acted(o *outcome, route importer.Object) {
 		o.backend.reached = true
 	}
 	for _, c := range o.conflicts {
-		what := map[string]string{"rate_limit": "of two rates the first one counts, and this one limits nobody", "basic_auth": "of two lists of users the first one is asked, and this one protects nothing",
+		what := map[string]string{"rate_limit": "of two rates the first one applies, and this one has no effect", "basic_auth": "of two lists of users the first one applies, and this one protects nothing",
 			"rewrite": "of two rewrites the first one acts"}[c.field]
 		t.AddVerdict(c.d, importer.Impossible, "a route has one %s: %s", c.field, what)
 		t.Check("%s:%d: %s: a route has one %s: %s", c.d.File, c.d.Line, c.d.Text(), c.field, what)
 	}
 }
 
-// leftOut tells of a piece that headgate could not tell from another one: both ask for
-// the same header by expressions.
+// leftOut reports a piece that headgate cannot distinguish from another one: both
+// match the same header with expressions.
 func (t *translator) leftOut(f *front, left, other rules.Piece[*outcome]) {
 	for _, r := range left.Out.acted {
 		t.ruled(r.d).left = true
 	}
 	if left.Out.by != nil {
-		t.ruled(left.Out.by, "not where "+left.Label()+" meets "+other.Label()+", which has as many matchers: headgate cannot tell them apart, and the second one has those requests")
+		t.ruled(left.Out.by, "not where "+left.Label()+" meets "+other.Label()+", which has as many matchers: headgate cannot distinguish them, and the second one has those requests")
 	}
-	t.Check("%s:%d: the route %s was left out of %s: headgate cannot tell it from %s, which has as many matchers; give it one more", f.s.d.File, f.s.d.Line, left.Label(), f.s.d.Text(), other.Label())
+	t.Check("%s:%d: the route %s was left out of %s: headgate cannot distinguish it from %s, which has as many matchers; give it one more", f.s.d.File, f.s.d.Line, left.Label(), f.s.d.Text(), other.Label())
 }

@@ -10,8 +10,8 @@ import (
 )
 
 // denied are the clients that the lines tcp-request of a section reject by their
-// address. Rules of connections, sessions and contents are asked one after the other:
-// who is accepted by one of them may still be rejected by the next.
+// address. Rules of connections, sessions and contents are evaluated one after the
+// other: a client that one of them accepts may still be rejected by the next.
 type denied struct {
 	networks []netip.Prefix
 	lines    []*directive // that are about addresses
@@ -47,7 +47,7 @@ func (t *translator) rejected(s *section, acls map[string]condition, spoken prot
 				if action == "accept" {
 					lost = "the lines behind it reject the clients that it accepts"
 				}
-				t.Check("%s:%d: %s could not be taken over, and %s: ip_filter says who may connect, by address", d.File, d.Line, d.Text(), lost)
+				t.Check("%s:%d: %s could not be translated, and %s: ip_filter says who may connect, by address", d.File, d.Line, d.Text(), lost)
 				continue
 			case protocols && (action == "accept" || len(who) == 0):
 				t.AddVerdict(d, importer.Ignored, "all connections of the port speak %s", spoken)
@@ -58,7 +58,7 @@ func (t *translator) rejected(s *section, acls map[string]condition, spoken prot
 				out.networks = append(out.networks, importer.Without(open, rest)...)
 			}
 			if open = rest; len(open)+len(out.networks) > maxNetworks {
-				t.Check("%s:%d: the lines tcp-request stand for more than %d networks: write ip_filter by hand", d.File, d.Line, maxNetworks)
+				t.Check("%s:%d: the lines tcp-request result in more than %d networks: write ip_filter by hand", d.File, d.Line, maxNetworks)
 				return denied{}
 			}
 		}
@@ -76,7 +76,7 @@ func (t *translator) bannedAtConnect(s *section, d *directive, c condition) {
 	}
 	if what != "" {
 		t.AddVerdict(d, importer.Impossible, "%s", what)
-		t.Check("%s:%d: %s could not be taken over, and what it protects is open", d.File, d.Line, d.Text())
+		t.Check("%s:%d: %s could not be translated, and what it protects is open", d.File, d.Line, d.Text())
 		return
 	}
 	t.Became(d, importer.Close, t.Bans.Field(name), "%s", note)
@@ -97,14 +97,14 @@ func (t *translator) decided(s *section, d *directive, acls map[string]condition
 	case never:
 		return nil, ""
 	case !always:
-		return nil, "what a client speaks is not asked for, beyond what its port speaks"
+		return nil, "the protocol of a client is not matched, beyond that of its port"
 	case d.arg(1) == "accept" && len(s.find("tcp-request inspect-delay")) == 0:
-		return nil, "without inspect-delay it asks before the client has sent anything"
+		return nil, "without inspect-delay it is evaluated before the client has sent anything"
 	}
 	return importer.AllAddresses(), ""
 }
 
-// clientsOf are the networks of a condition that asks for addresses of clients alone.
+// clientsOf are the networks of a condition on addresses of clients alone.
 func clientsOf(c condition) (out []netip.Prefix, what string) {
 	if c.Problem != "" {
 		return nil, c.Problem
@@ -135,7 +135,7 @@ func (d denied) filter() importer.Object {
 	return importer.IPFilter(importer.Without(importer.AllAddresses(), d.networks))
 }
 
-// addVerdicts gives the lines their verdicts, for the object that has the filter.
+// addVerdicts adds verdicts to the lines, for the object that has the filter.
 func (d denied) addVerdicts(t *translator, o importer.Object, note string) {
 	became := importer.ByItself() // they let all clients in
 	if len(d.networks) > 0 {

@@ -29,7 +29,7 @@ func (t *translator) acls(s *section) map[string]condition {
 	all := map[string]condition{}
 	for _, d := range s.own("acl") {
 		if len(d.words) < 3 {
-			t.AddVerdict(d, importer.Impossible, "an acl has a name and what is asked")
+			t.AddVerdict(d, importer.Impossible, "an acl has a name and a condition")
 			continue
 		}
 		c := t.parseCondition(s, d, d.words[2:])
@@ -89,7 +89,7 @@ func (t *translator) when(s *section, d *directive, words []string, acls map[str
 		if w == "{" {
 			end := slices.Index(words[i:], "}")
 			if end < 2 {
-				return rules.Impossible("a { without what is asked, or without its }")
+				return rules.Impossible("a { without a condition, or without its }")
 			}
 			c = t.parseCondition(s, d, words[i+1:i+end])
 			i += end

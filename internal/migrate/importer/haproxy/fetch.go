@@ -13,13 +13,14 @@ import (
 	"headgate/internal/migrate/importer/rules"
 )
 
-// sample is what an ACL or a map asks for: hdr(host),lower.
+// sample is what an ACL or a map compares: hdr(host),lower.
 type sample struct {
 	name, arg  string
 	converters []string
 }
 
-// sampleOf reads a sample. Variables that hold another one stand for it.
+// sampleOf reads a sample. Variables that hold another one are replaced by
+// it.
 func (t *translator) sampleOf(s *section, by *directive, text string) sample {
 	parts := splitOutside(text, ',')
 	name, arg, _ := strings.Cut(parts[0], "(")
@@ -54,7 +55,7 @@ func (t *translator) sampleOf(s *section, by *directive, text string) sample {
 	return out
 }
 
-// splitOutside cuts at a byte that stands in no parentheses.
+// splitOutside splits at a byte outside of parentheses.
 func splitOutside(text string, at byte) (parts []string) {
 	depth, begin := 0, 0
 	for i := range len(text) {
@@ -83,7 +84,7 @@ type question struct {
 // parseCondition makes a condition of the words behind an acl's name.
 func (t *translator) parseCondition(s *section, d *directive, words []string) condition {
 	if len(words) == 0 {
-		return rules.Impossible("nothing is asked")
+		return rules.Impossible("the condition is empty")
 	}
 	q := question{sample: t.sampleOf(s, d, words[0])}
 	for i := 1; i < len(words); i++ {
@@ -120,7 +121,7 @@ func (t *translator) parseCondition(s *section, d *directive, words []string) co
 	return q.condition()
 }
 
-// condition asks for each value.
+// condition matches each value.
 func (q question) condition() condition {
 	for _, c := range q.converters {
 		how, isHow := strings.CutPrefix(c, "-m ")
@@ -134,7 +135,7 @@ func (q question) condition() condition {
 			q.noPort = c != "port_only"
 		case c == "url_dec" && q.name == "url_param":
 		default:
-			return rules.Impossible("headgate cannot ask for " + c + " of a request")
+			return rules.Impossible("headgate cannot match " + c + " of a request")
 		}
 	}
 	if q.how == "" {
@@ -158,7 +159,7 @@ func (q question) condition() condition {
 		return q.rate(counter)
 	}
 	if ask == nil {
-		return rules.Impossible("headgate cannot ask for " + q.name + " of a request")
+		return rules.Impossible("headgate cannot match " + q.name + " of a request")
 	}
 	if len(q.values) == 0 {
 		if q.how != "found" && q.name != "http_auth" && q.name != "ssl_fc_sni" {
@@ -184,14 +185,14 @@ func (q question) header(value string) condition {
 	}
 	name, _, numbered := strings.Cut(q.arg, ",")
 	if name == "" || numbered {
-		return rules.Impossible("a header is asked for by its name, whatever its place")
+		return rules.Impossible("a header is matched by its name, wherever it is")
 	}
 	return q.valued(&atom{Kind: rules.Header, Name: name}, value)
 }
 
 func (q question) query(value string) condition {
 	if q.arg == "" || strings.Contains(q.arg, ",") {
-		return rules.Impossible("a parameter is asked for by its name")
+		return rules.Impossible("a parameter is matched by its name")
 	}
 	c := q.valued(&atom{Kind: rules.Query, Name: q.arg}, value).Noted("parameters are compared decoded")
 	if q.how == "found" {
@@ -200,14 +201,14 @@ func (q question) query(value string) condition {
 	return c
 }
 
-// cookie asks for one in the header Cookie.
+// cookie matches one in the header Cookie.
 func (q question) cookie(value string) condition {
 	a := &atom{Kind: rules.Header, Name: "Cookie", Regex: `(?:^|;[ ]*)` + regexp.QuoteMeta(q.arg) + "="}
 	if q.how == "found" {
 		return rules.One(a)
 	}
 	if q.how != "str" || q.fold {
-		return rules.Impossible("a cookie is asked for by its whole value")
+		return rules.Impossible("a cookie is matched by its whole value")
 	}
 	a.Regex += regexp.QuoteMeta(value) + "(?:;|$)"
 	return rules.One(a)
@@ -243,7 +244,7 @@ func (q question) valued(a *atom, value string) condition {
 	}
 	c := rules.One(a)
 	if a.Kind == rules.Header && q.how != "sub" {
-		c = c.Noted("the whole header is compared, where HAProxy asks for each of its parts between commas")
+		c = c.Noted("the whole header is compared, where HAProxy compares each of its parts between commas")
 	}
 	return c
 }
@@ -255,7 +256,7 @@ func checkRegex(expr string) string {
 	return ""
 }
 
-// host asks for the host, which headgate knows without port and in small letters.
+// host matches the host, which headgate has without port and in lower case.
 func (q question) host(value string) condition {
 	a := &atom{Kind: rules.Host, Value: strings.ToLower(value)}
 	quoted := regexp.QuoteMeta(a.Value)
@@ -305,10 +306,10 @@ func hostExpression(expr string) string {
 
 func (q question) serverName(value string) condition {
 	if value == "" {
-		return rules.One(&atom{Kind: rules.TLS}).Noted("whether a name is in TLS is not asked")
+		return rules.One(&atom{Kind: rules.TLS}).Noted("whether the client sends a name in TLS is not matched")
 	}
 	q.fold, q.noPort = true, true
-	return q.host(value).Noted("by the host of the request, which may be another than the name in TLS")
+	return q.host(value).Noted("by the host of the request, which may differ from the name in TLS")
 }
 
 func (q question) sni(value string) condition {
@@ -316,7 +317,7 @@ func (q question) sni(value string) condition {
 	case q.how == "str":
 		return rules.One(&atom{Kind: rules.SNI, Value: strings.ToLower(value)})
 	case q.how == "end" && strings.HasPrefix(value, "."):
-		return rules.One(&atom{Kind: rules.SNI, Value: "*" + strings.ToLower(value)}).Noted("a wildcard stands for one label")
+		return rules.One(&atom{Kind: rules.SNI, Value: "*" + strings.ToLower(value)}).Noted("a wildcard matches one label")
 	}
 	return rules.Impossible("names in TLS are exact ones or *. and a name")
 }
@@ -326,7 +327,7 @@ var (
 	prefixExpr = regexp.MustCompile(`^\^?((?:/[A-Za-z0-9_~-]+)+)(/|\(/\|\$\)|\(\$\|/\)|\(/\.\*\)\?\$|/\.\*\$?)?$`)
 )
 
-// path asks for a prefix of whole segments.
+// path matches a prefix of whole segments.
 func (q question) path(value string) condition {
 	note := ""
 	if q.fold || q.lower {
@@ -335,17 +336,17 @@ func (q question) path(value string) condition {
 	switch q.how {
 	case "str":
 		if value == "/" {
-			return rules.Impossible("only the path / itself: there are no exact paths, and the prefix / takes all")
+			return rules.Impossible("only the path / itself: there are no exact paths, and the prefix / matches all")
 		}
-		return q.prefix(value, "the path takes what is below it, too: there are no exact paths").Noted(note)
+		return q.prefix(value, "the path also matches paths below it: there are no exact paths").Noted(note)
 	case "beg":
 		switch {
 		case value == "/":
 			return rules.Holds()
 		case strings.HasSuffix(value, "/"):
-			return q.prefix(value, strings.TrimSuffix(value, "/")+" without the slash is taken, too").Noted(note)
+			return q.prefix(value, strings.TrimSuffix(value, "/")+" without the slash matches too").Noted(note)
 		}
-		return q.prefix(value, "a path stands for whole segments: "+value+"x is not below "+value).Noted(note)
+		return q.prefix(value, "a path matches whole segments: "+value+"x is not below "+value).Noted(note)
 	case "reg":
 		m := prefixExpr.FindStringSubmatch(value)
 		if m == nil || value[0] != '^' {
@@ -353,9 +354,9 @@ func (q question) path(value string) condition {
 		}
 		switch m[2] {
 		case "":
-			return q.prefix(m[1], "a path stands for whole segments: "+m[1]+"x is not below "+m[1]).Noted(note)
+			return q.prefix(m[1], "a path matches whole segments: "+m[1]+"x is not below "+m[1]).Noted(note)
 		case "/", "/.*", "/.*$":
-			return q.prefix(m[1], m[1]+" without the slash is taken, too").Noted(note)
+			return q.prefix(m[1], m[1]+" without the slash matches too").Noted(note)
 		}
 		return q.prefix(m[1], "").Noted(note)
 	}
@@ -376,7 +377,7 @@ func (q question) method(value string) condition {
 	return rules.One(&atom{Kind: rules.Method, Value: strings.ToUpper(value)})
 }
 
-// client asks whether the client's address is one of those between spaces.
+// client matches the client's address against those between spaces.
 func (q question) client(values string) condition {
 	var all []string
 	for value := range strings.FieldsSeq(values) {
@@ -401,7 +402,7 @@ func (q question) port(value string) condition {
 
 func (q question) login(string) condition { return rules.One(&atom{Kind: rules.Login, Name: q.arg}) }
 
-// rate asks whether a counter of the client is above a number.
+// rate matches if a counter of the client is above a number.
 func (q question) rate(counter string) condition {
 	if len(q.values) != 2 || q.values[0] != "gt" && q.values[0] != "ge" {
 		return rules.Impossible("a rate is compared by gt or ge and a number")

@@ -64,7 +64,7 @@ func (t *translator) front(s *section) {
 	f := &front{s: s, acls: t.acls(s), features: importer.NewObject()}
 	t.binds(f)
 	t.collect(f)
-	t.Became(s.d, importer.Close, importer.Field{}, "a proxy with its hosts; paths are asked and sent in their normal form (dot segments resolved, // merged), servers get forwarded, x-forwarded-* and via, and what a client sends of these is dropped; a server that cannot be reached gives 502, where HAProxy sends 503")
+	t.Became(s.d, importer.Close, importer.Field{}, "a proxy with its hosts; paths are matched and sent in their normal form (dot segments resolved, // merged), servers get forwarded, x-forwarded-* and via, and what a client sends of these is dropped; a server that cannot be reached gives 502, where HAProxy sends 503")
 	if len(f.ports) == 0 {
 		t.Check("%s:%d: %s listens nowhere that headgate can", s.d.File, s.d.Line, s.d.Text())
 		for _, r := range slices.Concat(f.rules, f.uses, f.heads) {
@@ -110,7 +110,7 @@ func (t *translator) sendToHTTPS() {
 func (t *translator) sentToHTTPS(f *front, proxy importer.Object) {
 	became := proxy.Field("redirect_http_to_https")
 	t.Became(f.s.d, importer.Close, became, "")
-	r := t.ruled(f.toHTTPS, "redirect_http_to_https: GET and HEAD get 301, other methods 308, and what certificate authorities ask for is left alone")
+	r := t.ruled(f.toHTTPS, "redirect_http_to_https: GET and HEAD get 301, other methods 308, and requests of certificate authorities are not redirected")
 	r.acted, r.field = true, r.field.Or(became)
 }
 
@@ -210,7 +210,7 @@ func routable(c condition) condition {
 	return c
 }
 
-// mapFound is a map whose backend is taken only where the map has one.
+// mapFound is a map whose backend is used only for keys of the map.
 var mapFound = regexp.MustCompile(`^%\[(\S+)\] if \{ (\S+) -m found \}$`)
 
 // useMap makes a rule of each entry of a map. What it has not goes to its default, else
@@ -272,8 +272,8 @@ func (t *translator) useMap(f *front, d *directive, text string, c condition) (o
 	return out
 }
 
-// write makes the proxies of a frontend: one for each host that a rule asks for, and
-// one for all others. Those that do the same are one.
+// write makes the proxies of a frontend: one for each host in a rule, and one for
+// all others. Those with the same content are one.
 func (t *translator) write(f *front) {
 	var all []*proxy
 	same := map[string]*proxy{}

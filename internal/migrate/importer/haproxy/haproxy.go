@@ -1,13 +1,13 @@
 // Package haproxy reads configurations of HAProxy and writes what headgate makes of
 // them: a document, and a report in which every line has a verdict. Import is the way.
 //
-// parse.go reads the text. condition.go makes conditions of ACLs, fetch.go says what a
-// sample stands for. HAProxy asks a list of rules in order; headgate takes the route
-// with the longest path and the most matchers: importer/rules makes routes of the rules so
-// that both decide alike. frontend.go collects the rules of a frontend, chain.go asks
-// them with those of its backends, action.go, rewrite.go and header.go have what they do,
-// outcome.go what becomes of a request, servers.go, server.go and health.go the servers, stream.go
-// mode tcp, tables.go the lines that stand for themselves.
+// parse.go reads the text. condition.go makes conditions of ACLs, fetch.go translates samples.
+// HAProxy evaluates a list of rules in order; headgate uses the route with the longest path and
+// the most matchers: importer/rules makes routes of the rules with the same result. frontend.go
+// collects the rules of a frontend, chain.go evaluates them with those of its backends, action.go,
+// rewrite.go and header.go contain their actions, outcome.go the result for a request, servers.go,
+// server.go and health.go the servers, stream.go mode tcp, tables.go the lines that are
+// independent of others.
 //
 // It never applies anything, and opens no file but those that it is given, and the
 // maps, lists and pages that those name. It does not look at the environment.
@@ -63,16 +63,16 @@ type translator struct {
 	written   []written
 	lines     map[*directive]*ruled       // of the rules
 	order     []*directive                // of lines
-	askers    map[*directive][]*directive // who asks for an ACL, a variable or a backend
+	askers    map[*directive][]*directive // the lines that use an ACL, a variable or a backend
 	acl       map[*directive][]string     // the notes of ACLs
 	cookies   map[string]*section         // whose sticky cookie has a name
-	home      string                      // default-path, where relative names begin
-	crtBase   string                      // crt-base, where names of certificates begin
+	home      string                      // default-path, the base of relative names
+	crtBase   string                      // crt-base, the base of names of certificates
 	caBase    string                      // ca-base
 }
 
-// sections puts lines into their sections. Lines of branches that are not taken have
-// their verdict behind this.
+// sections sorts lines into their sections. Lines of unused branches have their
+// verdict after this.
 func (t *translator) sections(all []*directive) error {
 	var now, defaults *section
 	named := map[string]*section{}
@@ -86,7 +86,7 @@ func (t *translator) sections(all []*directive) error {
 			continue
 		}
 		if !taken {
-			t.AddVerdict(d, importer.Ignored, "in a branch that is not taken")
+			t.AddVerdict(d, importer.Ignored, "in a branch that is not used")
 			continue
 		}
 		if slices.Contains(sectionNames, d.name()) {
@@ -98,7 +98,7 @@ func (t *translator) sections(all []*directive) error {
 			continue
 		}
 		if now == nil {
-			return fmt.Errorf("%s:%d: %s stands outside of a section; is this a configuration of HAProxy?", d.File, d.Line, d.name())
+			return fmt.Errorf("%s:%d: %s is outside of a section; is this a configuration of HAProxy?", d.File, d.Line, d.name())
 		}
 		now.lines = append(now.lines, d)
 		if now.kind == "global" {
@@ -135,7 +135,7 @@ func (t *translator) startSection(s *section, named map[string]*section, default
 	}
 }
 
-// global reads where relative names begin.
+// global reads the base of relative names.
 func (t *translator) global(d *directive) {
 	switch {
 	case d.name() == "default-path" && d.arg(0) == "origin":
@@ -151,11 +151,11 @@ func (t *translator) global(d *directive) {
 type branch struct {
 	d     *directive
 	taken bool // the lines that follow
-	done  bool // one of its branches was taken
+	done  bool // one of its branches was used
 }
 
-// branch goes through .if, .elif, .else and .endif, and reports whether d is one of them
-// and whether lines are taken. A condition that is no constant counts as fulfilled.
+// branch handles .if, .elif, .else and .endif, and reports whether d is one of them and
+// whether the lines are used. A condition that is no constant counts as fulfilled.
 func (t *translator) branch(d *directive, open *[]branch) (taken, is bool, err error) {
 	taken = !slices.ContainsFunc(*open, func(b branch) bool { return !b.taken })
 	name := d.name()
@@ -202,12 +202,12 @@ func (t *translator) holds(d *directive) bool {
 		t.AddVerdict(d, importer.Ignored, decidedHere)
 		return true
 	}
-	t.AddVerdict(d, importer.Ignored, "the condition is not evaluated here: it counts as fulfilled, and its .elif and .else as not taken")
+	t.AddVerdict(d, importer.Ignored, "the condition is not evaluated here: it counts as fulfilled, and its .elif and .else as unused")
 	t.Check("%s:%d: %s counts as fulfilled; import once more with the branch that you want written out, if it is another", d.File, d.Line, d.Text())
 	return true
 }
 
-// rest gives a verdict to all that has none.
+// rest adds a verdict to all lines without one.
 func (t *translator) rest(all []*directive) {
 	t.sayRules()
 	for _, s := range t.all {
@@ -255,8 +255,8 @@ func (t *translator) rest(all []*directive) {
 	}
 }
 
-// tableName is how the table calls a line that begins with words: without what stands in
-// parentheses, and without the name of a function.
+// tableName is the name of a line in the table: without what is in parentheses, and
+// without the name of a function.
 func tableName(words []string) string {
 	words = slices.Clone(words)
 	for i, w := range words {
@@ -268,7 +268,7 @@ func tableName(words []string) string {
 	return strings.Join(words, "_")
 }
 
-// path is a name of the source from where the source's relative names begin.
+// path is a name of the source relative to the base of its names.
 func (t *translator) path(d *directive, name string) string {
 	switch {
 	case filepath.IsAbs(name):
@@ -279,7 +279,7 @@ func (t *translator) path(d *directive, name string) string {
 	return filepath.Join(filepath.Dir(d.File), name)
 }
 
-// pathIn is like path for names that begin in a folder that the source names for them.
+// pathIn is like path for names with a directory that the source sets for them.
 func (t *translator) pathIn(base string, d *directive, name string) string {
 	if base == "" || filepath.IsAbs(name) {
 		return t.path(d, name)

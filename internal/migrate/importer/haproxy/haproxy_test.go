@@ -112,7 +112,7 @@ func TestRulesInOrderBecomeRoutes(t *testing.T) {
 }
 
 // TestWhatProtectsIsToldWhereItIsLost holds that nobody finds out by an open door that a
-// rule could not be taken over, and that routes that cannot be told apart are no "same".
+// rule could not be translated, and that routes that cannot be told apart are no "same".
 func TestWhatProtectsIsToldWhereItIsLost(t *testing.T) {
 	t.Parallel()
 	_, report, entries := site(t, `frontend f

@@ -151,8 +151,8 @@ var ours = map[string]string{
 // short are the variables of logs.
 var short = map[string]string{"ci": "{client_ip}", "HM": "{method}", "HP": "{path}", "HQ": "{query}", "ID": "{request_id}", "ST": "{status}", "%": "%"}
 
-// format writes a log-format text in headgate's words. With uri, {uri} may stand for path
-// and query. What says why that cannot be.
+// format translates a log-format text. With uri, {uri} may represent path and query. What
+// is why that is not possible.
 func format(text string, uri bool) (out, what string) {
 	var b strings.Builder
 	for i := 0; i < len(text); i++ {

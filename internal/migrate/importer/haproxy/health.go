@@ -66,8 +66,8 @@ func (t *translator) health(s *section, o importer.Object) {
 	o.Set("health_check", h)
 }
 
-// lostChecks reports what a check asks for beyond a connection and HTTP: servers that it
-// keeps away, such as the replicas of a database, get requests here.
+// lostChecks reports what a check tests beyond a connection and HTTP: servers that it
+// keeps out of service, such as the replicas of a database, get requests here.
 func (t *translator) lostChecks(s *section) {
 	checked := slices.ContainsFunc(append(s.own("server", "server-template"), s.find("default-server")...), func(d *directive) bool { return d.has("check") })
 	for _, d := range s.find("tcp-check", "option mysql-check", "option pgsql-check", "option redis-check", "option smtpchk", "option ldap-check", "option external-check", "external-check") {
@@ -90,7 +90,7 @@ func httpchk(h importer.Object, words []string) (note string) {
 		if m := words[0]; m == "GET" || m == "HEAD" || m == "OPTIONS" {
 			h.Set("method", m)
 		} else {
-			note = "servers are asked by GET, HEAD or OPTIONS"
+			note = "health checks use GET, HEAD or OPTIONS"
 		}
 		if len(words) > 1 {
 			h.Set("path", words[1])
@@ -115,7 +115,7 @@ func (t *translator) httpCheck(h importer.Object, d *directive) {
 			switch value := d.words[i+1]; d.words[i] {
 			case "meth":
 				if value != "GET" && value != "HEAD" && value != "OPTIONS" {
-					note = "servers are asked by GET, HEAD or OPTIONS"
+					note = "health checks use GET, HEAD or OPTIONS"
 					continue
 				}
 				h.Set("method", value)
@@ -155,7 +155,7 @@ func (t *translator) expect(h importer.Object, d *directive) {
 	}
 	if len(words) < 2 || words[0] == "!" {
 		t.AddVerdict(d, importer.Impossible, "a check expects a status or a text in the body, not their absence")
-		t.Check("%s:%d: %s could not be taken over: health checks pass by their status alone", d.File, d.Line, d.Text())
+		t.Check("%s:%d: %s could not be translated: health checks pass by their status alone", d.File, d.Line, d.Text())
 		return
 	}
 	value, field := strings.Join(words[1:], " "), "body"
@@ -234,7 +234,7 @@ func (t *translator) pages(s *section, o importer.Object) {
 	}
 }
 
-// maxUsers bounds the passwords that are hashed: each takes some 50 ms.
+// maxUsers limits the passwords that are hashed: each takes about 50 ms.
 const maxUsers = 200
 
 // userlist makes basic_auth of a userlist.
@@ -275,10 +275,10 @@ func (t *translator) userlist(d *directive, name string) (auth importer.Object, 
 		t.AddVerdict(g, importer.Ignored, "http_auth lets in all users of its list; users have no groups here")
 	}
 	if !auth.Has("users") {
-		return importer.Object{}, "none of the users of " + name + " can be taken over"
+		return importer.Object{}, "none of the users of " + name + " can be translated"
 	}
 	if left > 0 {
-		note = strconv.Itoa(left) + " users have passwords that cannot be taken over"
+		note = strconv.Itoa(left) + " users have passwords that cannot be translated"
 	}
 	return auth, note
 }

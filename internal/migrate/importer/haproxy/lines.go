@@ -34,8 +34,8 @@ func (t *translator) ruled(d *directive, notes ...string) *ruled {
 	return r
 }
 
-// sayRules gives the lines of rules their verdicts. A line that acts on no route is asked
-// behind others that decide about all of its requests.
+// sayRules adds verdicts to the lines of rules. A line that acts on no route comes after
+// others that decide about all of its requests.
 func (t *translator) sayRules() {
 	for _, d := range t.order {
 		switch r := t.lines[d]; {
@@ -61,10 +61,10 @@ func (t *translator) sayRules() {
 	}
 }
 
-// uses notes that a line is asked for by another one, as an ACL or a variable is.
+// uses records that a line is used by another one, as an ACL or a variable is.
 func (t *translator) uses(asked, by *directive) { t.askers[asked] = append(t.askers[asked], by) }
 
-// sayAsked gives a line that acts through those that ask for it its verdict.
+// sayAsked adds the verdict to a line that acts through those that use it.
 func (t *translator) sayAsked(d *directive, notes ...string) {
 	note, impossible := strings.Join(notes, "; "), false
 	for _, by := range t.askers[d] {
@@ -77,10 +77,10 @@ func (t *translator) sayAsked(d *directive, notes ...string) {
 		}
 	}
 	if impossible {
-		t.AddVerdict(d, importer.Impossible, "the lines that ask for it cannot be translated")
+		t.AddVerdict(d, importer.Impossible, "the lines that use it cannot be translated")
 		return
 	}
-	t.AddVerdict(d, importer.Ignored, "no line asks for it that acts on requests")
+	t.AddVerdict(d, importer.Ignored, "no line that acts on requests uses it")
 }
 
 // through is the field of what acts through lines.

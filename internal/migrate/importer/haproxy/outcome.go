@@ -23,10 +23,10 @@ type outcome struct {
 	fixed       importer.Object
 	backend     *backend
 	by          *directive // the line that answers
-	host        string     // host_header, "" if nobody sets it
+	host        string     // host_header, "" if not set
 	acted       []*rule
 	conflicts   []conflict
-	passed      bool  // http-request allow: no rule of this section is asked any more
+	passed      bool  // http-request allow: no further rule of this section is evaluated
 	over        bool  // it is answered
 	now         *rule // that acts
 }
@@ -36,13 +36,13 @@ type rule struct {
 	d    *directive
 	when condition
 	act  func(o *outcome)
-	// refuse is for lines that keep clients out: it may depend on who asks.
+	// refuse is for lines that deny clients: it may depend on the client.
 	refuse func(o *outcome, who []literal)
 	late   bool                                       // it acts behind http-request allow, too
 	became func(route importer.Object) importer.Field // what the line is in a route on which it acts; nil is its servers
 }
 
-// settled is a rule whose questions about the place are answered: those that are left
+// settled is a rule whose conditions on the place are evaluated: the remaining ones
 // are about the path and the matchers, or about the client.
 type settled struct {
 	*rule
@@ -56,7 +56,7 @@ type place struct {
 	expr *atom  // of an expression
 }
 
-// at answers what is asked about the place.
+// at evaluates the conditions on the place.
 func (r *rule) at(p place) (settled, bool) {
 	out := settled{rule: r}
 	for _, list := range r.when.Any {
@@ -81,7 +81,7 @@ func (r *rule) at(p place) (settled, bool) {
 	return out, len(out.any) > 0
 }
 
-// has reports whether the requests of the place have the host that an atom asks for.
+// has reports whether the requests of the place have the host of an atom.
 func (p place) has(a *atom) bool {
 	switch {
 	case p.host == "":
@@ -154,7 +154,7 @@ func (o *outcome) feature(name string, value importer.Object) {
 	o.features.Set(name, value)
 }
 
-// run asks rules in order.
+// run evaluates rules in order.
 func run(rules []settled, o *outcome, at region) {
 	o.passed = false
 	for _, r := range rules {
@@ -245,5 +245,6 @@ func (o *outcome) allowOnly(who []literal) {
 	o.allow, o.limited = networks, true
 }
 
-// hoisted are the features that stand at the proxy when all of its routes have the same.
+// hoisted are the features that are set on the proxy when all of its routes have the
+// same.
 var hoisted = []string{"ip_filter", "rate_limit", "redirects", "basic_auth", "headers", "compression", "error_pages", "request_timeout"}

@@ -83,8 +83,8 @@ func (s *section) find(names ...string) []*directive {
 	return s.defaults.find(names...)
 }
 
-// rules returns the lines of rules that hold in the section, in the order in which they
-// are asked: those of its defaults come first, and its own do not replace them.
+// rules returns the lines of rules that apply in the section, in the order of
+// evaluation: those of its defaults come first, and its own do not replace them.
 func (s *section) rules(names ...string) []*directive {
 	if s == nil {
 		return nil
@@ -105,7 +105,7 @@ func (s *section) own(names ...string) (out []*directive) {
 	return out
 }
 
-// sectionNames begin a section.
+// sectionNames start a section.
 var sectionNames = []string{"global", "defaults", "frontend", "backend", "listen", "userlist", "peers", "resolvers", "mailers", "cache", "program", "ring",
 	"http-errors", "fcgi-app", "log-forward", "crt-store", "traces"}
 
@@ -170,7 +170,8 @@ func (r *reader) file(name string) error {
 	return nil
 }
 
-// words cuts a line: quotes, escapes, comments. Variables stand in weak quotes.
+// words splits a line: quotes, escapes, comments. Variables are replaced within
+// double quotes.
 func (r *reader) words(text string) (words []string, what string) {
 	var b strings.Builder
 	open := false // a word has begun
@@ -218,7 +219,7 @@ func (r *reader) words(text string) (words []string, what string) {
 	return words, ""
 }
 
-// escape writes what a backslash and what follows stand for, and returns how many bytes
+// escape writes the meaning of a backslash and what follows, and returns how many bytes
 // follow. A backslash stays where it has no meaning, such as in front of a group's number.
 func escape(b *strings.Builder, text string) (n int) {
 	if len(text) < 2 {
@@ -244,7 +245,7 @@ func escape(b *strings.Builder, text string) (n int) {
 	return 1
 }
 
-// weak reads what stands in weak quotes, and returns how long it is with its end.
+// weak reads text in double quotes, and returns its length with the end quote.
 func (r *reader) weak(b *strings.Builder, text string) (n int, what string) {
 	for i := 0; i < len(text); i++ {
 		switch c := text[i]; {
@@ -270,8 +271,8 @@ func (r *reader) weak(b *strings.Builder, text string) (n int, what string) {
 // number is a number or a time.
 var number = regexp.MustCompile(`^[0-9]+(us|ms|s|m|h|d)?$`)
 
-// variable returns what stands for $NAME or ${NAME-text}. What the source does not set
-// itself stays as ${NAME}, which headgate takes from its environment.
+// variable returns the value of $NAME or ${NAME-text}. What the source does not set
+// itself stays as ${NAME}, which headgate reads from its environment.
 func (r *reader) variable(text string) (value string, used int) {
 	n := 1
 	braced := strings.HasPrefix(text, "${")

@@ -5,7 +5,8 @@ import (
 	"strings"
 )
 
-// protocol is what clients of a port speak, as far as lines tcp-request ask for it.
+// protocol is the protocol of the clients of a port, as far as lines tcp-request
+// match it.
 type protocol string
 
 const (
@@ -13,7 +14,7 @@ const (
 	speaksHTTP protocol = "HTTP"
 )
 
-// protocolTerm is one ACL of a condition; without a protocol it asks for something else.
+// protocolTerm is one ACL of a condition; without a protocol it matches something else.
 type protocolTerm struct {
 	protocol protocol
 	not      bool
@@ -57,7 +58,8 @@ func askedProtocols(s *section, d *directive) (q protocolQuestion) {
 	return q
 }
 
-// protocolOfACL is what all lines of a named ACL ask for, "" if it is not a protocol.
+// protocolOfACL is the protocol that all lines of a named ACL match, "" if there is
+// none.
 func protocolOfACL(s *section, name string) protocol {
 	var all []protocol
 	for _, d := range s.own("acl") {
@@ -74,7 +76,7 @@ func protocolOfACL(s *section, name string) protocol {
 	return all[0]
 }
 
-// protocolOf is the protocol that the words of an ACL ask for.
+// protocolOf is the protocol that the words of an ACL match.
 func protocolOf(words []string) protocol {
 	switch strings.Join(words, " ") {
 	case "req_ssl_hello_type 1", "req.ssl_hello_type 1", "req_ssl_sni -m found", "req.ssl_sni -m found", "req_ssl_sni found", "req.ssl_sni found":
@@ -85,7 +87,7 @@ func protocolOf(words []string) protocol {
 	return ""
 }
 
-// about reports whether any ACL asks for a protocol.
+// about reports whether any ACL matches a protocol.
 func (q protocolQuestion) about() bool {
 	return slices.ContainsFunc(q.any, func(list []protocolTerm) bool {
 		return slices.ContainsFunc(list, func(t protocolTerm) bool { return t.protocol != "" })

@@ -46,8 +46,7 @@ func setPath(text string) importer.Object {
 	return importer.NewObject().Set("regex", expr).Set("replacement", groups(strings.Trim(to, `"'`)))
 }
 
-// whole makes an expression take all of a text that it matches in, as HAProxy replaces
-// all of it.
+// whole makes an expression match all of a text, as HAProxy replaces all of it.
 func whole(expr string) string { return "^.*?(?:" + expr + ").*$" }
 
 // groups writes \1 as $1.

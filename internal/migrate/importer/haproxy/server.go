@@ -93,7 +93,7 @@ func (s *serverLine) serverName(_, value string) {
 	s.note("the name in TLS is that of the server's URL, or server_name")
 }
 
-// resolvers lets headgate ask the name servers of a section. There is one list of them.
+// resolvers sets the name servers of a section. There is one list of them.
 func (t *translator) resolvers(name string) {
 	var servers []string
 	i := slices.IndexFunc(t.all, func(s *section) bool { return s.kind == "resolvers" && s.name == name })
@@ -108,7 +108,7 @@ func (t *translator) resolvers(name string) {
 	switch {
 	case len(lines) == 0: // those of the system
 	case now != "" && now != strings.Join(servers, " "):
-		t.Check("%s:%d: names of servers are asked of one list of name servers (upstreams: {resolvers}), and another section has it already", t.all[i].d.File, t.all[i].d.Line)
+		t.Check("%s:%d: server names are resolved with one list of name servers (upstreams: {resolvers}), and another section has it already", t.all[i].d.File, t.all[i].d.Line)
 		return
 	default:
 		t.Upstreams.Set("resolvers", servers[:min(len(servers), 8)])
@@ -131,7 +131,7 @@ func lastIndex(words []string, w string) int {
 }
 
 // serverWords returns the options of a line server in the order in which they count, the
-// last one wins: those of default-server that stand before it come first.
+// last one wins: those of default-server before it come first.
 func (t *translator) serverWords(s *section, d *directive) (words []string) {
 	for at := s; at != nil; at = at.defaults {
 		var here []string

@@ -84,7 +84,7 @@ func (t *translator) servers(s *section, b *backend) {
 			continue
 		}
 		b.o.Append("servers", importer.NewObject().Set("url", "http://"+net.JoinHostPort(host, cmp.Or(number, "80"))).Flow())
-		t.Became(d, importer.Close, b.o.LastOf("servers"), "one server by its name: each address that it stands for is a server, however many")
+		t.Became(d, importer.Close, b.o.LastOf("servers"), "one server by its name: each of its addresses is a server, however many")
 	}
 }
 
@@ -112,7 +112,7 @@ func serverURL(scheme, address string) (url, what string) {
 		return "", "not the number of a port"
 	}
 	if host == "0.0.0.0" || host == "*" {
-		return "", "the server is where the client wanted to go; name it"
+		return "", "the server is the client's original destination; name it"
 	}
 	return scheme + "://" + net.JoinHostPort(host, cmp.Or(number, "80")), ""
 }
@@ -185,7 +185,7 @@ func (t *translator) sticky(s *section, o importer.Object) {
 }
 
 // cookieName returns the name of a backend's cookie. Backends whose cookies have one name
-// would take each other's where their routes have the same host and path.
+// would use each other's if their routes have the same host and path.
 func (t *translator) cookieName(s *section, name string) string {
 	if first := t.cookies[name]; first != nil && first != s {
 		name += "-" + s.name

@@ -10,7 +10,7 @@ import (
 )
 
 // stream makes TCP proxies of a frontend in mode tcp: one for its addresses, or those of
-// the names that its rules ask for in TLS.
+// the names in TLS that its rules match.
 func (t *translator) stream(s *section) {
 	acls := t.acls(s)
 	var named []importer.Object
@@ -36,8 +36,8 @@ func (t *translator) stream(s *section) {
 	for _, d := range s.find("default_backend") {
 		if other = t.streamBackend(d, d.arg(0)); !other.Empty() {
 			if len(named) > 0 {
-				t.AddVerdict(d, importer.Impossible, "all other names stay with the https port: give it proxies and a certificate, or name them in sni")
-				t.Check("%s:%d: %s took all other names in TLS; name them in sni of a TCP proxy", d.File, d.Line, d.Text())
+				t.AddVerdict(d, importer.Impossible, "all other names stay with the https port: add proxies and a certificate, or name them in sni")
+				t.Check("%s:%d: %s accepted all other names in TLS; name them in sni of a TCP proxy", d.File, d.Line, d.Text())
 				continue
 			}
 			t.Became(d, importer.Same, other.Field("servers"), "the servers of the TCP proxy")
@@ -57,14 +57,14 @@ func (t *translator) stream(s *section) {
 	}
 	t.streamLimits(s)
 	if made == 0 {
-		t.AddVerdict(s.d, importer.Impossible, "it has no address or no servers that can be taken over")
+		t.AddVerdict(s.d, importer.Impossible, "it has no address or no servers that can be translated")
 		t.Check("%s:%d: %s was left out", s.d.File, s.d.Line, s.d.Text())
 		return
 	}
 	t.Became(s.d, importer.Same, importer.Through(s.own("bind")...), "a TCP proxy")
 }
 
-// serverNames are the names that a condition asks for.
+// serverNames are the names that a condition matches.
 func serverNames(c condition) (names []string, what string) {
 	if c.Problem != "" {
 		return nil, c.Problem
@@ -123,7 +123,8 @@ func (t *translator) streamBind(s *section, d *directive, named []importer.Objec
 	return made
 }
 
-// keepOut gives a TCP proxy the filter of its frontend, beside that of its backend.
+// keepOut adds the filter of its frontend to a TCP proxy, beside that of its
+// backend.
 func (t *translator) keepOut(kept denied, o importer.Object) {
 	if f := kept.filter(); !f.Empty() {
 		if o.Has("ip_filter") { // of its backend: who either of them rejects
@@ -243,8 +244,8 @@ func (t *translator) streamBackend(d *directive, name string) importer.Object {
 	return o
 }
 
-// withoutBackups are the servers of a section, without those that are only asked when no
-// other takes connections: load_balancing first does that for what comes after one
+// withoutBackups are the servers of a section, without those that are only used when no
+// other accepts connections: load_balancing first does that for what comes after one
 // server.
 func (t *translator) withoutBackups(s *section, o importer.Object) (out []*directive) {
 	all := s.own("server")
@@ -263,7 +264,7 @@ func (t *translator) withoutBackups(s *section, o importer.Object) (out []*direc
 		o.Set("load_balancing", "first")
 		return append(out, late...)
 	case len(out) == 0:
-		return all[:1] // HAProxy takes the first of them
+		return all[:1] // HAProxy uses the first of them
 	}
 	for _, d := range late {
 		t.AddVerdict(d, importer.Impossible, "servers of TCP proxies have no backup beside several others: it is left out")

@@ -17,8 +17,8 @@ func (c *content) access() {
 	c.authRequest()
 	if d := c.scope.last("satisfy"); d != nil {
 		if d.arg(0) == "any" {
-			c.lost(d, "address and password are both asked for here, which is stricter")
-			c.t.Check("proxy %s, path %s: satisfy any let in who had the address or the password; both are asked for", c.name, orRoot(c.path))
+			c.lost(d, "address and password are both required here, which is stricter")
+			c.t.Check("proxy %s, path %s: satisfy any accepted the address or the password; headgate requires both", c.name, orRoot(c.path))
 		} else {
 			c.byItself(d)
 		}
@@ -33,7 +33,7 @@ const maxNetworks = 100_000
 func (c *content) filter() {
 	f, k := c.t.listed(c.scope.level("allow", "deny")), c.flow.kept
 	if f.tooMany {
-		c.t.Check("proxy %s: allow and deny stand for more than %d networks: write ip_filter by hand", c.name, maxNetworks)
+		c.t.Check("proxy %s: allow and deny result in more than %d networks: write ip_filter by hand", c.name, maxNetworks)
 		return
 	}
 	allow, deny, limited := f.allow, f.deny, f.closed || k.limited
@@ -146,7 +146,7 @@ func (c *content) password() {
 	c.lost(d, "none of its users can sign in: clients get 403")
 }
 
-// shut lets nobody in.
+// shut rejects all requests.
 func (c *content) shut() {
 	c.o.Set("fixed_response", importer.NewObject().Set("status", 403).Flow())
 	for _, name := range serving {
@@ -154,12 +154,12 @@ func (c *content) shut() {
 	}
 }
 
-// users takes the users of a password file.
+// users translates the users of a password file.
 func (c *content) users(d *directive, realm string) {
 	data, err := c.t.read(c.t.path(d.arg(0)))
 	if err != nil {
 		c.lost(d, "the file cannot be read: %v; add its users under basic_auth", err)
-		c.t.Check("proxy %s: nobody can sign in before basic_auth has users", c.name)
+		c.t.Check("proxy %s: no user can sign in until basic_auth has users", c.name)
 		c.shut()
 		return
 	}
@@ -193,7 +193,7 @@ func (c *content) users(d *directive, realm string) {
 	c.t.Became(d, importer.Same, c.o.Field("basic_auth"), "")
 }
 
-// realIP says which proxies in front are believed.
+// realIP translates the trusted proxies in front.
 func (c *content) realIP() {
 	o := importer.NewObject()
 	var taken []*directive
@@ -230,7 +230,7 @@ func (c *content) realIP() {
 	}
 	if d := c.scope.last("real_ip_recursive"); d == nil || d.arg(0) != "on" {
 		for _, d := range c.scope.level("set_real_ip_from") {
-			c.t.Amend(d, importer.Close, "the right-most address that is not trusted is the client; without real_ip_recursive nginx takes the last one")
+			c.t.Amend(d, importer.Close, "the right-most address that is not trusted is the client; without real_ip_recursive nginx uses the last one")
 		}
 	}
 }

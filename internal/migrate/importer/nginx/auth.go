@@ -7,8 +7,8 @@ import (
 	"headgate/internal/migrate/importer"
 )
 
-// authRequest makes forward_auth of auth_request and the location that it asks. Where
-// that cannot be done, no client is let in.
+// authRequest makes forward_auth of auth_request and its location. If that is not
+// possible, no request is allowed.
 func (c *content) authRequest() {
 	d := c.scope.last("auth_request")
 	if d == nil {
@@ -21,8 +21,8 @@ func (c *content) authRequest() {
 	o := importer.NewObject()
 	url := c.authURL(d.arg(0), o)
 	if url == "" {
-		c.lost(d, "the location that it asks has no server that can be named; forward_auth names the URL of the auth server")
-		c.t.Check("proxy %s, path %s: auth_request %s could not be taken over, and no client is let in: write forward_auth: {url: …}", c.name, orRoot(c.path), d.arg(0))
+		c.lost(d, "the location of the subrequest has no server whose URL is known; set the URL of the auth server in forward_auth")
+		c.t.Check("proxy %s, path %s: auth_request %s could not be translated, and no request is allowed: write forward_auth: {url: …}", c.name, orRoot(c.path), d.arg(0))
 		c.shut()
 		return
 	}
@@ -30,7 +30,7 @@ func (c *content) authRequest() {
 	c.o.Set("forward_auth", o)
 	c.t.AuthServer(url)
 	c.authAnswers(o)
-	c.became(d, importer.Close, "forward_auth", "forward_auth asks by GET and sends the URL in X-Forwarded-* and X-Original-URL; an answer that is neither 2xx, 401 nor 403 is what the client gets, where nginx sends 500")
+	c.became(d, importer.Close, "forward_auth", "forward_auth sends GET with the URL in X-Forwarded-* and X-Original-URL; an answer that is neither 2xx, 401 nor 403 is what the client gets, where nginx sends 500")
 }
 
 // authVariables are the headers of the auth server's answer by the variables that
@@ -84,7 +84,7 @@ func (c *content) authAnswers(o importer.Object) {
 	}
 }
 
-// authURL is what auth_request asks, "" if that cannot be named. auth is the
+// authURL is the URL of auth_request, "" if it is unknown. auth is the
 // forward_auth that it is for.
 func (c *content) authURL(uri string, auth importer.Object) string {
 	l := c.internalLocation(uri)
@@ -97,7 +97,7 @@ func (c *content) authURL(uri string, auth importer.Object) string {
 		return ""
 	}
 	text := v.expand(passes[0].arg(0))
-	for _, whole := range []string{"$request_uri", "$is_args$args", "?$args", "?$query_string"} { // of the request, which the auth server hears of in its headers
+	for _, whole := range []string{"$request_uri", "$is_args$args", "?$args", "?$query_string"} { // of the request, which the auth server gets in its headers
 		text = strings.TrimSuffix(text, whole)
 	}
 	scheme, rest, ok := strings.Cut(text, "://")
@@ -132,7 +132,7 @@ func (c *content) authURL(uri string, auth importer.Object) string {
 	return strings.TrimSuffix(serverURL(scheme, host, "/"), "/") + path
 }
 
-// sayAuth gives the location of an auth server its verdicts.
+// sayAuth adds verdicts to the location of an auth server.
 func (c *content) sayAuth(l *location, pass *directive, auth importer.Object) {
 	became := auth.As("forward_auth")
 	c.t.Became(pass, importer.Same, became, "the url of forward_auth")
@@ -146,11 +146,12 @@ func (c *content) sayAuth(l *location, pass *directive, auth importer.Object) {
 		}
 	}
 	if l.internal() {
-		c.t.Became(l.d, verdictOf(l.segments()), became, "%s", join("what forward_auth asks; clients get 404", l.segments()))
+		c.t.Became(l.d, verdictOf(l.segments()), became, "%s", join("used by forward_auth; clients get 404", l.segments()))
 	}
 }
 
-// knownToAuthServer reports whether an auth server hears by itself what a proxy_set_header says.
+// knownToAuthServer reports whether an auth server gets the value of a proxy_set_header without
+// a setting.
 func knownToAuthServer(d *directive) bool {
 	name, value := strings.ToLower(d.arg(0)), d.arg(1)
 	for _, prefix := range []string{"x-forwarded-", "x-original-", "x-real-ip", "x-auth-request-redirect", "host", "content-", "connection", "upgrade", "transfer-encoding", "early-data", "accept-encoding"} {
@@ -162,8 +163,8 @@ func knownToAuthServer(d *directive) bool {
 	return value == "" || strings.HasPrefix(value, "$http_") && own
 }
 
-// inside runs the directives of a location that nginx asks by itself, without telling of
-// what holds there: set is evaluated.
+// inside runs the directives of a location for subrequests of nginx, without adding
+// verdicts: set is evaluated.
 func (c *content) inside(l *location) (*view, *flow) {
 	v, f := *c.view, &flow{}
 	v.vars = map[string]string{}
@@ -223,7 +224,7 @@ func (c *content) signIn(d *directive, p page, l *location) bool {
 	return true
 }
 
-// signsIn gives the directives of a location to which error_page leads their verdicts.
+// signsIn adds verdicts to the directives of a location to which error_page leads.
 func (c *content) signsIn(block []*directive, became importer.Field) {
 	for _, d := range block {
 		switch d.name {

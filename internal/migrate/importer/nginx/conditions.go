@@ -9,7 +9,7 @@ import (
 	"headgate/internal/migrate/importer/rules"
 )
 
-// subject is what a condition or a map asks about.
+// subject is what a condition or a map compares.
 type subject struct {
 	constant bool
 	value    string     // of a constant
@@ -17,7 +17,7 @@ type subject struct {
 	name     string     // of a header, a parameter, or a cookie
 	cookie   bool
 	note     string
-	why      string    // it cannot be asked
+	why      string    // why it cannot be compared
 	parts    []subject // of the source of a map with several variables
 	open     bool      // it may be anything
 	literal  bool      // a constant that is written in the source of a map
@@ -29,7 +29,7 @@ var request = map[string]subject{
 	"uri": {kind: rules.Path}, "document_uri": {kind: rules.Path}, "request_uri": {kind: rules.Path, note: "the path is compared without its query"},
 }
 
-// subject returns what a variable stands for. Its name has no dollar sign.
+// subject returns the meaning of a variable. Its name has no dollar sign.
 func (v *view) subject(name string) subject {
 	if value, ok := v.vars[name]; ok {
 		return constant(value)
@@ -57,7 +57,7 @@ func (v *view) subject(name string) subject {
 	case v.t.set[name]:
 		return constant("")
 	}
-	return subject{why: "headgate cannot ask for $" + name + " of a request"}
+	return subject{why: "headgate cannot match $" + name + " of a request"}
 }
 
 func constant(value string) subject { return subject{constant: true, value: value} }
@@ -105,7 +105,7 @@ func (v *view) ofSite(name string) (subject, bool) {
 }
 
 // ifWords are the parts of a condition: a variable, an operator and a value. The last two
-// are empty for one that only asks whether there is something.
+// are empty for one that only tests whether there is a value.
 func ifWords(d *directive) (name, op, value string) {
 	words := slices.Clone(d.args)
 	if len(words) == 0 {
@@ -134,7 +134,7 @@ func ifWords(d *directive) (name, op, value string) {
 func (v *view) condition(d *directive) (c rules.Condition, groups map[string]string) {
 	name, op, value := ifWords(d)
 	if strings.HasPrefix(strings.TrimPrefix(name, "!"), "-") && len(name) <= 3 {
-		c := rules.Condition{}.Noted("headgate looks at no files: what is asked for counts as not there")
+		c := rules.Condition{}.Noted("headgate does not read files: they count as absent")
 		if strings.HasPrefix(name, "!") {
 			c = rules.Holds().Noted(c.Notes[0])
 		}
@@ -143,13 +143,13 @@ func (v *view) condition(d *directive) (c rules.Condition, groups map[string]str
 	variable, ok := strings.CutPrefix(name, "$")
 	variable = strings.Trim(variable, "{}")
 	if !ok {
-		return rules.Impossible("a condition asks for a variable"), nil
+		return rules.Impossible("a condition needs a variable"), nil
 	}
 	var s subject
 	if strings.Contains(variable, "$") { // several in one text
 		text := v.expandAll(name)
 		if s = constant(text); strings.Contains(text, "$") {
-			return rules.Impossible("headgate cannot ask for " + name + " of a request"), nil
+			return rules.Impossible("headgate cannot match " + name + " of a request"), nil
 		}
 	} else {
 		s = v.subject(variable)
@@ -163,8 +163,8 @@ func (v *view) condition(d *directive) (c rules.Condition, groups map[string]str
 	return c, groups
 }
 
-// compare asks by an operator: "" for something that is there, =, ~ and ~*, and fold for a
-// text in any letters.
+// compare compares with an operator: "" for a nonempty value, =, ~ and ~*, and fold for a
+// text in any case.
 func (s subject) compare(op, value string) (rules.Condition, map[string]string) {
 	if op == "~" || op == "~*" || op == "fold" {
 		if op == "~*" {
@@ -183,7 +183,7 @@ func (s subject) compare(op, value string) (rules.Condition, map[string]string) 
 		c, groups := s.compareConstant(op, value)
 		return c.Noted(s.note), groups
 	case s.kind == rules.Host && (op == "=" || op == "fold"):
-		return rules.Condition{}, nil // a host that is asked for has a site of its own
+		return rules.Condition{}, nil // a host in a condition has a site of its own
 	case s.kind == rules.Host:
 		return rules.Impossible("the host is not known here: name it in server_name"), nil
 	case s.kind == rules.Method:
@@ -227,7 +227,7 @@ func (s subject) compareConstant(op, value string) (rules.Condition, map[string]
 	return rules.Condition{}, nil
 }
 
-// usualMethods are those that an expression is tried at which stands for more than a few.
+// usualMethods are tried on an expression that matches more than a few.
 var usualMethods = []string{"GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "PATCH", "TRACE", "CONNECT", "PROPFIND", "PROPPATCH", "MKCOL", "COPY", "MOVE", "LOCK", "UNLOCK"}
 
 func methods(op, value string) (c rules.Condition) {
@@ -267,7 +267,7 @@ func paths(op, value string) (c rules.Condition) {
 	return c
 }
 
-// compareValue asks for a header or a parameter. What is not sent is empty.
+// compareValue matches a header or a parameter. What is not sent is empty.
 func (s subject) compareValue(op, value string) rules.Condition {
 	a := &rules.Atom{Kind: s.kind, Name: s.name}
 	if unmatched[strings.ToLower(s.name)] && s.kind == rules.Header {
@@ -286,7 +286,7 @@ func (s subject) compareValue(op, value string) rules.Condition {
 	case op == "fold":
 		a.Value = value
 		if strings.ToLower(value) != strings.ToUpper(value) {
-			return rules.One(a).Noted("the value is compared in the letters that are written; a map of nginx takes any")
+			return rules.One(a).Noted("the value is case-sensitive; in a map of nginx, it is not")
 		}
 		return rules.One(a)
 	}
@@ -313,7 +313,7 @@ func (s subject) compareCookie(op, value string) rules.Condition {
 	case op == "fold":
 		a.Regex = begin + `(?i:` + regexp.QuoteMeta(value) + `)(?:;|$)`
 	default:
-		return rules.Impossible("a cookie is asked for by its whole value")
+		return rules.Impossible("a cookie is matched by its whole value")
 	}
 	return rules.One(a)
 }

@@ -35,7 +35,7 @@ func (c *content) outcome() *outcome {
 	ok := false
 	switch {
 	case c.location != nil && !c.byServer && c.location.internal() && c.location.kind != byName && c.location.path != "":
-		c.o.Set("fixed_response", importer.NewObject().Set("status", 404).Flow()) // whatever it does, no client asks for it
+		c.o.Set("fixed_response", importer.NewObject().Set("status", 404).Flow()) // whatever it does, no client requests it
 		ok = true
 	case c.flow.answer != nil:
 		ok = c.answer(c.flow.answer, c.scope)
@@ -102,7 +102,7 @@ func (c *content) handler() bool {
 	return c.files()
 }
 
-// literalPath is the path that all paths begin with that an expression matches.
+// literalPath is the common start of all paths that an expression matches.
 func literalPath(expr string) string {
 	re, err := regexp.Compile(strings.TrimPrefix(expr, "^"))
 	if err != nil || !strings.HasPrefix(expr, "^") {
@@ -112,7 +112,7 @@ func literalPath(expr string) string {
 	return literal[:max(0, strings.LastIndexByte(literal, '/'))]
 }
 
-// tryFiles takes the named location at the end of try_files.
+// tryFiles uses the named location at the end of try_files.
 func (c *content) tryFiles(d *directive) bool {
 	last := d.arg(len(d.args) - 1)
 	l := c.named(last)
@@ -200,7 +200,7 @@ func (c *content) answer(d *directive, s scope) bool {
 		c.o.Set("fixed_response", o.Flow())
 		note := hostNoted(text)
 		if text != "" {
-			note = join(note, "every path gets the same type; nginx takes it from the ending of a path such as /x.html")
+			note = join(note, "every path gets the same type; nginx derives it from the extension of a path such as /x.html")
 		}
 		c.became(d, verdictOf(note), "fixed_response", note)
 	}
@@ -243,7 +243,7 @@ func (c *content) jumpTo(d, page *directive) bool {
 		ok = c.pass(passes[0], l)
 	}
 	if !ok {
-		c.lost(d, "what %s does cannot be taken over", p.uri)
+		c.lost(d, "what %s does cannot be translated", p.uri)
 		return false
 	}
 	note := ""
@@ -257,7 +257,7 @@ func (c *content) jumpTo(d, page *directive) bool {
 	return true
 }
 
-// pass gives the route the servers of proxy_pass. l is the location in which it stands.
+// pass adds the servers of proxy_pass to the route. l is the location of the directive.
 func (c *content) pass(d *directive, l *location) bool {
 	text := c.view.expand(d.arg(0))
 	for _, whole := range []string{"$request_uri", "$uri$is_args$args", "$uri"} {
@@ -301,8 +301,8 @@ func (c *content) pass(d *directive, l *location) bool {
 		}
 	case c.flow.rewrite != nil:
 		if !c.rewrite(d, l, uri, hasURI) {
-			c.lost(d, "the rewrite before it cannot be taken over, so the route answers 404")
-			c.t.Check("proxy %s, path %s: write the route to %s by hand, its rewrite cannot be taken over", c.name, orRoot(c.path), d.arg(0))
+			c.lost(d, "the rewrite before it cannot be translated, so the route answers 404")
+			c.t.Check("proxy %s, path %s: write the route to %s by hand, its rewrite cannot be translated", c.name, orRoot(c.path), d.arg(0))
 			return false
 		}
 	case !hasURI:
@@ -328,8 +328,8 @@ func (c *content) pass(d *directive, l *location) bool {
 	return true
 }
 
-// verification gives the route's servers what nginx looks at in their certificates, which is
-// nothing unless it is told to. Kind is proxy or grpc.
+// verification adds the checks of nginx for certificates of servers to the route, which are
+// none by default. Kind is proxy or grpc.
 func (c *content) verification(kind string) (note string) {
 	fixed := func(name string) *directive {
 		if d := c.scope.last(kind + "_ssl_" + name); d != nil && !strings.Contains(d.arg(0), "$") {
@@ -424,7 +424,7 @@ func (c *content) rewrite(pass *directive, l *location, uri string, hasURI bool)
 	case stays && hasURI && !whole && locationPath(l) != uri:
 		note = join(note, "a path that the expression does not match is sent as it is, where nginx puts "+uri+" in front")
 	case !stays && target != l && !slices.Contains(c.site.s.d.block, d):
-		// The location that nginx takes then answers.
+		// The location that nginx uses then answers.
 		if passes := target.d.find("proxy_pass", "grpc_pass"); len(passes) > 0 && passes[0] != pass {
 			_, rest, _ := strings.Cut(c.view.expand(passes[0].arg(0)), "://")
 			_, uri, hasURI = splitPass(rest)
@@ -449,7 +449,7 @@ func (c *content) became(d *directive, v importer.Verdict, field, note string) {
 	c.t.Became(d, v, c.o.Field(field), "%s", note)
 }
 
-// byItself gives a directive its verdict that asks for what headgate does in any case.
+// byItself gives a directive for what headgate does in any case its verdict.
 func (c *content) byItself(d *directive) { c.t.Became(d, importer.Same, importer.ByItself(), "") }
 
 // lost says that a directive is not possible at this route. One that other routes have is

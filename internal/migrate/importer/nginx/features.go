@@ -11,7 +11,7 @@ import (
 	"headgate/internal/migrate/importer"
 )
 
-// features gives the route what its blocks say besides what answers.
+// features adds the features in its blocks to the route.
 func (c *content) features() {
 	if !c.byServer {
 		c.bodyLimit()
@@ -79,7 +79,7 @@ func (c *content) times() {
 		c.t.AddVerdict(d, importer.Ignored, "request bodies have the idle time-out of the port")
 	}
 	for _, d := range c.scope.level("keepalive_timeout") {
-		c.t.AddVerdict(d, importer.Ignored, "keep_alive_timeout stands in the limits of a port; 120s is the default")
+		c.t.AddVerdict(d, importer.Ignored, "keep_alive_timeout is set in the limits of a port; the default is 120s")
 	}
 }
 
@@ -125,12 +125,12 @@ func (c *content) rates() {
 		case key == "$remote_user":
 			limit.Set("key", "user")
 		default:
-			c.lost(d, "clients are told apart by address, header, cookie or user, not by %s", key)
+			c.lost(d, "clients are distinguished by address, header, cookie or user, not by %s", key)
 			continue
 		}
 		taken = true
 		c.o.Set("rate_limit", limit.Flow())
-		note := "responses tell the limit (RateLimit, Retry-After), and locations with one zone share it only where all of them have it"
+		note := "responses include the limit (RateLimit, Retry-After), and locations with one zone share it only where all of them have it"
 		if status := c.scope.last("limit_req_status"); status == nil || status.arg(0) != "429" {
 			note = "who is over the limit gets 429, not " + cmp.Or(statusOf(status), "503") + "; " + note
 		}
@@ -156,7 +156,7 @@ func (c *content) exempt(limit importer.Object, key string) (what string) {
 		case p.value == "":
 			networks = append(networks, p.networks...)
 		case !slices.Contains(clientVariables, p.value):
-			return "clients are told apart by address, header, cookie or user, not by " + key
+			return "clients are distinguished by address, header, cookie or user, not by " + key
 		}
 	}
 	if len(networks) > 0 {
@@ -345,7 +345,7 @@ func (c *content) mirror() {
 	}
 }
 
-// internalLocation is the location that nginx asks by itself for a path.
+// internalLocation is the location for a subrequest of nginx with a path.
 func (c *content) internalLocation(uri string) *location {
 	l, _ := find(c.locations, uri, func(*location) {})
 	every(c.locations, func(e *location) {
@@ -450,7 +450,7 @@ func (c *content) compression() {
 	}
 }
 
-// sayLogs tells of access logs.
+// sayLogs adds verdicts to access logs.
 func (t *translator) sayLogs(s scope) {
 	for _, d := range s.level("access_log") {
 		if d.arg(0) == "off" && len(s) > 0 && slices.Contains(s[0].block, d) {

@@ -37,7 +37,7 @@ func (t *translator) geoBlock(d *directive) {
 	name = strings.TrimPrefix(name, "$")
 	a := &addressed{}
 	if !slices.Contains(clientVariables, source) {
-		a.why = "it asks for another address than that of the client"
+		a.why = "it uses an address other than that of the client"
 	}
 	var entries []entry
 	otherwise := ""
@@ -80,7 +80,7 @@ func addresses(text string) ([]netip.Prefix, bool) {
 		return nil, false
 	}
 	var out []netip.Prefix
-	for { // the widest network that begins at from and does not pass to
+	for { // the widest network that starts at from and does not extend to to
 		p := netip.PrefixFrom(from, from.BitLen())
 		for p.Bits() > 0 {
 			wider := netip.PrefixFrom(from, p.Bits()-1)
@@ -213,8 +213,8 @@ type kept struct {
 	note        string
 }
 
-// refuseByAddress makes a filter of an if that asks for a variable of the client's address
-// and refuses the request. It reports whether d is one that asks so.
+// refuseByAddress makes a filter of an if on a variable of the client's address that
+// rejects the request. It reports whether d is one.
 func (v *view) refuseByAddress(f *flow, d *directive) bool {
 	name, op, value := ifWords(d)
 	variable, ok := strings.CutPrefix(name, "$")
@@ -267,7 +267,7 @@ func (a *addressed) split(op, value string, not bool) (networks []netip.Prefix, 
 		if c.Problem != "" {
 			return nil, false, c.Problem
 		}
-		rest := slices.ContainsFunc(p.networks, func(n netip.Prefix) bool { return n.Contains(anybody) })
+		rest := slices.ContainsFunc(p.networks, func(n netip.Prefix) bool { return n.Contains(unnamed) })
 		if holds := len(c.Any) > 0; holds != not {
 			in, others = append(in, p.networks...), others || rest
 		} else {
@@ -280,8 +280,8 @@ func (a *addressed) split(op, value string, not bool) (networks []netip.Prefix, 
 	return in, false, ""
 }
 
-// anybody is an address that no configuration names.
-var anybody = netip.MustParseAddr("192.0.0.170")
+// unnamed is an address that no configuration contains.
+var unnamed = netip.MustParseAddr("192.0.0.170")
 
 // add keeps out networks, or all others than some.
 func (k *kept) add(networks []netip.Prefix, others bool) {
@@ -295,7 +295,7 @@ func (k *kept) add(networks []netip.Prefix, others bool) {
 	k.allow, k.limited = networks, true
 }
 
-// sayGeo gives the blocks geo their verdicts.
+// sayGeo adds verdicts to the blocks geo.
 func (t *translator) sayGeo() {
 	for name, d := range t.geoBlocks {
 		a := t.geo[name]
@@ -303,10 +303,10 @@ func (t *translator) sayGeo() {
 		case a.why != "":
 			t.AddVerdict(d, importer.Impossible, "%s", a.why)
 			for _, e := range d.block {
-				t.AddVerdict(e, importer.Impossible, "the block around it could not be taken over")
+				t.AddVerdict(e, importer.Impossible, "the block around it could not be translated")
 			}
 		case t.usedGeo[name]:
-			t.Became(d, importer.Same, importer.Through(t.users(name)...), "its networks are in the settings of the routes that ask for the variable")
+			t.Became(d, importer.Same, importer.Through(t.users(name)...), "its networks are in the settings of the routes that use the variable")
 			for _, e := range d.block {
 				t.Became(e, importer.Same, importer.Through(d), "")
 			}
@@ -315,7 +315,7 @@ func (t *translator) sayGeo() {
 		default:
 			t.AddVerdict(d, importer.Impossible, "clients are refused by their addresses (ip_filter); no route or value is chosen by them")
 			for _, e := range d.block {
-				t.AddVerdict(e, importer.Impossible, "the block around it could not be taken over")
+				t.AddVerdict(e, importer.Impossible, "the block around it could not be translated")
 			}
 		}
 	}
@@ -338,7 +338,7 @@ func (t *translator) filesOfAddresses() map[string]bool {
 	return t.addressFiles
 }
 
-// together notes the networks of lines that stand in files of addresses.
+// together records the networks of lines in files of addresses.
 func (t *translator) together(d *directive, networks []netip.Prefix, files map[string][]netip.Prefix) {
 	if t.filesOfAddresses()[d.File] {
 		key := d.File + "\x00" + d.name

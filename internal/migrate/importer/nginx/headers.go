@@ -7,7 +7,7 @@ import (
 	"headgate/internal/migrate/importer"
 )
 
-// headers gives the route its header rules.
+// headers adds header rules to the route.
 func (c *content) headers() {
 	proxied := c.o.Has("servers")
 	if proxied {
@@ -124,7 +124,7 @@ func (c *content) hostHeader(name string, pass *directive) string {
 	return host
 }
 
-// hostOf returns the host_header that a value of Host stands for.
+// hostOf returns the host_header for a value of Host.
 func (c *content) hostOf(d *directive, value, own string) string {
 	switch value {
 	case "$http_host":

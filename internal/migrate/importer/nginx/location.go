@@ -16,7 +16,7 @@ type location struct {
 	around *location
 	inner  []*location
 
-	prefixes []rules.Prefix // that an expression stands for
+	prefixes []rules.Prefix // of an expression
 	anywhere bool           // the expression matches not only at the beginning of the path
 }
 
@@ -71,7 +71,7 @@ func (t *translator) newLocations(block []*directive, around *location) (all []*
 				}
 			}
 		case !strings.HasPrefix(l.path, "/") && l.path != "":
-			t.AddVerdict(d, importer.Impossible, "a path begins with /")
+			t.AddVerdict(d, importer.Impossible, "a path starts with /")
 			continue
 		}
 		if strings.HasPrefix(l.path, acmePath) {
@@ -96,9 +96,9 @@ func (l *location) scope(server scope) scope {
 	return append(out, server...)
 }
 
-// find returns the location that nginx takes for the paths below a route's. final says
-// that no expression around it is asked any more. before is called with the expressions
-// that are asked before it.
+// find returns the location that nginx uses for the paths below a route's. final means
+// that no expression around it is evaluated any more. before is called with the
+// expressions that are evaluated before it.
 func find(list []*location, path string, before func(*location)) (best *location, final bool) {
 	for _, l := range list {
 		if (l.kind == byPrefix || l.kind == byPrefixAt) && strings.HasPrefix(path, l.path) && (best == nil || len(l.path) > len(best.path)) {

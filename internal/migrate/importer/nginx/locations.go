@@ -57,7 +57,7 @@ func (t *translator) write(s *site) {
 			hosts = append(hosts, r.host)
 		}
 	}
-	if len(hosts) > 1 { // what asks no server goes with the first
+	if len(hosts) > 1 { // content without servers goes with the first
 		hosts = slices.DeleteFunc(hosts, func(h string) bool { return h == "" })
 	}
 	for i, host := range hosts {
@@ -75,7 +75,8 @@ func (t *translator) write(s *site) {
 	}
 }
 
-// hoisted are the features that stand at the proxy when all of its routes have the same.
+// hoisted are the features that are set on the proxy when all of its routes have the
+// same.
 var hoisted = []string{"client_ip", "ip_filter", "rate_limit", "redirects", "request_body_limit", "request_timeout", "basic_auth", "forward_auth", "cache", "compression", "error_pages", "headers"}
 
 func (w *writer) proxy(routes []importer.Object, host string) importer.Object {
@@ -84,12 +85,12 @@ func (w *writer) proxy(routes []importer.Object, host string) importer.Object {
 	if len(s.names) > 0 {
 		p.Set("virtual_hosts", s.names)
 		if s.s.marked || s.s.isFirst && len(t.servers) > 1 {
-			p.Comment("virtual_hosts", "nginx gave this server the requests for hosts that no server has, too; here they get 404.")
-			t.Check("proxy %s: nginx gave it the requests for unknown hosts, too", w.name)
+			p.Comment("virtual_hosts", "nginx also sent requests for unknown hosts to this server; here they get 404.")
+			t.Check("proxy %s: nginx also sent it the requests for unknown hosts", w.name)
 		}
 		if s.s.marked || s.s.isFirst {
 			for _, d := range s.s.d.find("server_name") {
-				t.Amend(d, importer.Close, "nginx gives this server the requests for hosts that no server has, too; here they get 404")
+				t.Amend(d, importer.Close, "nginx also sends requests for unknown hosts to this server; here they get 404")
 			}
 		}
 	}
@@ -182,7 +183,8 @@ func (w *writer) choosePaths() {
 			add(l.clean())
 		}
 	})
-	// In order of their lengths, so that a location is told at its own path first.
+	// In order of their lengths, so that a location is reported at its own path
+	// first.
 	slices.SortStableFunc(w.paths, func(a, b string) int { return cmp.Compare(len(a), len(b)) })
 }
 
@@ -195,7 +197,7 @@ func (w *writer) answersAll() bool {
 	return f.over() && !asked
 }
 
-// internal reports whether nginx alone asks the location.
+// internal reports whether only subrequests of nginx use the location.
 func (l *location) internal() bool { return len(l.d.find("internal")) > 0 }
 
 // answers reports whether there is something in a location that may answer.
@@ -209,8 +211,8 @@ func (w *writer) view(r rules.Region) *view {
 	return &view{t: w.t, site: w.site, region: r, vars: map[string]string{}}
 }
 
-// chosen is the location of the paths below a route's, with the expressions that send
-// clients elsewhere before it is asked.
+// chosen is the location of the paths below a route's, with the expressions that
+// redirect clients before it is used.
 func (w *writer) chosen(path string) (l *location, before []*location) {
 	l, _ = find(w.locations, path+"/", func(e *location) {
 		if e.redirects() {
@@ -252,7 +254,7 @@ func (w *writer) path(path string) {
 		return o, o.o.Key() + o.host
 	}
 	pieces, full := rules.Routes(path, atoms, decide, func(left, other rules.Piece[*outcome]) {
-		w.t.Check("proxy %s: the route %s was left out: headgate cannot tell it from %s, which has as many matchers; give it one more", w.name, left.Label(), other.Label())
+		w.t.Check("proxy %s: the route %s was left out: headgate cannot distinguish it from %s, which has as many matchers; give it one more", w.name, left.Label(), other.Label())
 	})
 	if full {
 		w.t.Check("proxy %s, path %s: its conditions meet in more ways than routes can be written for: look at its routes with headgate explain", w.name, cmp.Or(path, "/"))
@@ -336,7 +338,7 @@ func (w *writer) exactRedirects(v *view, f *flow, path string) {
 	})
 	every(w.locations, func(l *location) {
 		if l.beside(w) && l.path == path {
-			w.t.Became(l.d, importer.Close, importer.Through(l.d.block...), "a path stands for whole segments: %sx is not below %s", path, path)
+			w.t.Became(l.d, importer.Close, importer.Through(l.d.block...), "a path matches whole segments: %sx is not below %s", path, path)
 			w.rules(v, f, l, "^"+quote(l.path)+"$")
 		}
 	})
@@ -440,7 +442,7 @@ func (w *writer) withoutQuery(f *flow) bool {
 	return true
 }
 
-// led is the location for a replacement, by the text that it begins with.
+// led is the location for a replacement, judging by its literal start.
 func (w *writer) led(replacement string) *location {
 	literal, _, _ := strings.Cut(replacement, "$")
 	if !strings.HasPrefix(literal, "/") {
@@ -467,7 +469,7 @@ func quote(path string) string {
 	return b.String()
 }
 
-// sayLocations gives the locations their verdicts, those first of which a route was made.
+// sayLocations adds verdicts to the locations, those first of which a route was made.
 func (t *translator) sayLocations() {
 	for _, w := range t.writers {
 		every(w.locations, func(l *location) {
@@ -481,7 +483,7 @@ func (t *translator) sayLocations() {
 	}
 }
 
-// sayOthers gives the locations their verdicts of which no route was made.
+// sayOthers adds verdicts to the locations of which no route was made.
 func (w *writer) sayOthers() {
 	every(w.locations, func(l *location) {
 		d := l.d
@@ -492,7 +494,7 @@ func (w *writer) sayOthers() {
 		case w.unreached:
 			ignoreAll(w.t, []*directive{d}, "the server answers before a location is chosen")
 		case l.kind == byName:
-			w.t.AddVerdict(d, importer.Impossible, "no directive that was taken over leads to it")
+			w.t.AddVerdict(d, importer.Impossible, "no directive that was translated uses it")
 		case l.internal():
 			f := importer.Value("status", 404)
 			for _, r := range w.t.routes[d] {
@@ -503,44 +505,45 @@ func (w *writer) sayOthers() {
 				if c.name == "internal" {
 					w.t.Became(c, importer.Same, f, "")
 				}
-				w.t.AddVerdict(c, importer.Ignored, "nginx alone asks for it, and nothing that was taken over does")
+				w.t.AddVerdict(c, importer.Ignored, "only subrequests use it, and nothing that was translated sends one")
 			}
 		case l.kind == byExact && l.path == "/":
-			w.t.AddVerdict(d, importer.Impossible, "the path / alone: there are no exact paths, and the prefix / takes all")
+			w.t.AddVerdict(d, importer.Impossible, "the path / alone: there are no exact paths, and the prefix / matches all")
 		case l.kind == byExpr && len(l.prefixes) == 0:
 			w.t.AddVerdict(d, importer.Impossible, "routes are prefixes of the path, and this expression is none; write a route for each prefix, or redirect rules")
 		case w.lost[l]:
-			w.t.AddVerdict(d, importer.Impossible, "nothing in it can be taken over")
+			w.t.AddVerdict(d, importer.Impossible, "nothing in it can be translated")
 		default:
-			w.t.AddVerdict(d, importer.Impossible, "nothing in it can be taken over, or another location takes its requests")
+			w.t.AddVerdict(d, importer.Impossible, "nothing in it can be translated, or another location gets its requests")
 		}
 	})
 }
 
-// segments says where a route of whole segments takes fewer paths than the location.
+// segments says if a route of whole segments matches fewer paths than the location.
 func (l *location) segments() string {
 	if l.kind == byExact || l.kind == byExpr || l.kind == byName || strings.HasSuffix(l.path, "/") {
 		return ""
 	}
-	return "a path stands for whole segments: " + l.clean() + "x is not below " + l.clean()
+	return "a path matches whole segments: " + l.clean() + "x is not below " + l.clean()
 }
 
-// sayBelow names what a route of an exact location takes besides.
+// sayBelow reports the additional paths of a route for an exact location.
 func (w *writer) sayBelow(l *location) {
 	if l.kind == byExact && l.d.Verdict() == importer.Same && len(w.t.routes[l.d]) > 0 {
-		w.t.Amend(l.d, importer.Close, "exact match does not exist; the route takes what is below the path, too")
+		w.t.Amend(l.d, importer.Close, "there is no exact match; the route also matches paths below the path")
 	}
 }
 
 // elsewhere are the directives by which a location answers in its own way.
 var elsewhere = []string{"proxy_pass", "grpc_pass", "return", "rewrite", "try_files", "root", "alias", "fastcgi_pass", "uwsgi_pass", "scgi_pass", "memcached_pass", "content_by_lua_block", "stub_status", "empty_gif", "mp4", "dav_methods"}
 
-// lookAt has a person look at a location that was lost: other routes take its requests.
+// lookAt adds a check by a person for a location that was lost: other routes get its
+// requests.
 func (w *writer) lookAt(l *location) {
 	if l.kind == byName || l.d.Verdict() != importer.Impossible || protects(l.d) || len(l.d.find(elsewhere...)) == 0 {
 		return
 	}
-	w.t.Check("%s:%d: %s could not be taken over, and other routes of proxy %s take its requests", l.d.File, l.d.Line, strings.TrimSuffix(l.d.Text(), " { … }"), w.name)
+	w.t.Check("%s:%d: %s could not be translated, and other routes of proxy %s get its requests", l.d.File, l.d.Line, strings.TrimSuffix(l.d.Text(), " { … }"), w.name)
 }
 
 func (w *writer) sayTaken(l *location) {
@@ -548,9 +551,9 @@ func (w *writer) sayTaken(l *location) {
 	note := ""
 	switch {
 	case l.kind == byExact:
-		note = "exact match does not exist; the route takes what is below the path, too"
+		note = "there is no exact match; the route also matches paths below the path"
 		if found, _ := w.chosen(l.clean()); found != l {
-			note = "a prefix has the path, too, and takes its requests: exact match does not exist"
+			note = "a prefix matches the path, too, and gets its requests: there is no exact match"
 		}
 	case l.kind == byExpr:
 		if l.anywhere {
@@ -564,16 +567,16 @@ func (w *writer) sayTaken(l *location) {
 		}
 	case clean == "/":
 	case l.slash() && !w.has(clean):
-		note = "who asks for " + clean + " is sent to " + clean + "/: Location is relative; nginx writes scheme, host and port in front"
+		note = "requests for " + clean + " are redirected to " + clean + "/: Location is relative; nginx writes scheme, host and port in front"
 		if len(l.scope(w.around).level("allow", "deny")) > 0 {
 			note += ", and does not look at allow and deny there"
 		}
 	case strings.HasSuffix(l.path, "/"):
-		note = "the route takes " + clean + " without the slash, too"
+		note = "the route matches " + clean + " without the slash, too"
 	case w.has(l.path + "/"):
-		note = "another location has the path " + clean + "/, and its route takes both: a path stands for whole segments"
+		note = "another location has the path " + clean + "/, and its route matches both: a path matches whole segments"
 	default:
-		note = "a path stands for whole segments: " + clean + "x is not below " + clean
+		note = "a path matches whole segments: " + clean + "x is not below " + clean
 	}
 	f := importer.Field{}
 	for _, r := range w.t.routes[l.d] {

@@ -52,7 +52,7 @@ func (v *view) partsOf(source string) (parts []subject, why string) {
 	return parts, ""
 }
 
-// compareParts asks for a text, or an expression, of several parts: when each part has its
+// compareParts matches a text, or an expression, of several parts: when each part has its
 // piece of it.
 func compareParts(parts []subject, op, value string) rules.Condition {
 	switch op {
@@ -80,7 +80,7 @@ func compareParts(parts []subject, op, value string) rules.Condition {
 	return rules.Impossible("a map of several variables has texts and expressions")
 }
 
-// textOfParts asks for a text: for each way to cut it into pieces.
+// textOfParts matches a text: for each way to cut it into pieces.
 func textOfParts(parts []subject, text string) rules.Condition {
 	if len(parts) == 0 {
 		return holds(text == "")
@@ -119,7 +119,8 @@ func holds(yes bool) rules.Condition {
 
 var methodToken = regexp.MustCompile(`^[A-Za-z]+$`)
 
-// piece asks whether a part is a text. What a method or a path never is does not hold.
+// piece matches a part against a text. A text that a method or a path never has does
+// not match.
 func (s subject) piece(text string) rules.Condition {
 	switch {
 	case s.open:

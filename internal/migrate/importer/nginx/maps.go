@@ -40,7 +40,7 @@ func (t *translator) mapBlock(d *directive) {
 			m.exact = append(m.exact, e)
 		}
 	}
-	if len(m.expr) == 0 { // what is said of all others need not be asked for
+	if len(m.expr) == 0 { // conditions on all others are not needed
 		m.exact = slices.DeleteFunc(m.exact, func(e *directive) bool { return m.otherwise != nil && e.arg(0) == m.otherwise.arg(0) })
 	}
 	t.maps[strings.TrimPrefix(d.arg(1), "$")] = m
@@ -81,7 +81,7 @@ func (v *view) entryValue(e *directive, groups map[string]string) string {
 	return inner.expand(e.arg(0))
 }
 
-// source is what a map asks about.
+// source is what a map compares.
 func (v *view) source(m *mapping) subject {
 	name, one := strings.CutPrefix(m.source, "$")
 	if name = strings.Trim(name, "{}"); one && !strings.ContainsAny(name, "$ :/.") {
@@ -129,7 +129,7 @@ func hostPattern(name string) string {
 	return "^" + regexp.QuoteMeta(name) + "$"
 }
 
-// sayMaps tells of each map whether it was used.
+// sayMaps reports for each map whether it was used.
 func (t *translator) sayMaps() {
 	for name, m := range t.maps {
 		if t.usedMaps[name] {
@@ -150,9 +150,9 @@ func (t *translator) sayMaps() {
 			}
 			continue
 		}
-		t.AddVerdict(m.d, importer.Ignored, "nothing that was taken over uses the variable")
+		t.AddVerdict(m.d, importer.Ignored, "nothing that was translated uses the variable")
 		for _, e := range m.d.block {
-			t.AddVerdict(e, importer.Ignored, "nothing that was taken over uses the variable")
+			t.AddVerdict(e, importer.Ignored, "nothing that was translated uses the variable")
 		}
 	}
 }
@@ -162,7 +162,8 @@ func isUpgradeMap(d *directive) bool {
 	return d.arg(0) == "$http_upgrade" && len(d.block) <= 3
 }
 
-// gather collects what a block asks for, so that every region of it can be looked at.
+// gather collects the conditions of a block, so that every region of it can be
+// evaluated.
 func (v *view) gather(block []*directive, add func(*rules.Atom)) {
 	for _, d := range block {
 		switch d.name {
@@ -195,7 +196,7 @@ func (v *view) gather(block []*directive, add func(*rules.Atom)) {
 	}
 }
 
-// present asks whether a text of variables is neither empty nor 0.
+// present tests whether a text of variables is neither empty nor 0.
 func (v *view) present(text string) rules.Condition {
 	name, ok := strings.CutPrefix(text, "$")
 	if !ok {
@@ -207,7 +208,7 @@ func (v *view) present(text string) rules.Condition {
 
 var variable = regexp.MustCompile(`\$\{?([A-Za-z0-9_]+)`)
 
-// gatherText collects what the maps of a text ask for.
+// gatherText collects the conditions of the maps of a text.
 func (v *view) gatherText(text string, add func(*rules.Atom)) {
 	for _, found := range variable.FindAllStringSubmatch(text, -1) {
 		m := v.t.maps[found[1]]

@@ -1,14 +1,14 @@
 // Package nginx reads configurations of nginx and writes what headgate makes of them:
 // a document, and a report in which every directive has a verdict. Import is the way.
 //
-// parse.go reads the text, servers.go the listen and server_name directives. sites.go
-// splits servers by what their conditions ask of the host and the scheme. location.go finds
-// the location of a path as nginx does, and locations.go makes the routes of a site: for each path, and for each region of methods,
-// headers and parameters that its conditions tell apart. view.go runs the rewrite
-// directives in such a region, where each condition has one answer; conditions.go, maps.go
-// and variables.go say what it is. content.go, pages.go and upstream.go have what answers,
-// features.go, access.go and headers.go what else is done, and stream.go the block stream.
-// tables.go has the verdicts of directives that stand for themselves.
+// parse.go reads the text, servers.go the listen and server_name directives. sites.go splits
+// servers by their conditions on the host and the scheme. location.go finds the location of a path
+// as nginx does, and locations.go makes the routes of a site: for each path, and for each region of
+// methods, headers and parameters that its conditions distinguish. view.go runs the rewrite
+// directives in such a region, where each condition has one value; conditions.go, maps.go and
+// variables.go evaluate it. content.go, pages.go and upstream.go translate responses, features.go,
+// access.go and headers.go other features, and stream.go the block stream. tables.go has the
+// verdicts of directives that are independent of others.
 //
 // It never applies anything, and opens no file but those that it is given and what they
 // include.
@@ -93,8 +93,8 @@ func (t *translator) parse(name string, files Files) ([]*directive, error) {
 	}
 	tree, err := r.file(name)
 	for _, d := range r.missing {
-		t.AddVerdict(d, importer.Impossible, "the file is not there; give it beside, or use the output of nginx -T")
-		t.Check("%s:%d: %s: the file is not there, and nothing of it was taken over; give it beside, or use the output of nginx -T", d.File, d.Line, d.Text())
+		t.AddVerdict(d, importer.Impossible, "the file does not exist; pass it too, or use the output of nginx -T")
+		t.Check("%s:%d: %s: the file does not exist, and nothing of it was translated; pass it too, or use the output of nginx -T", d.File, d.Line, d.Text())
 	}
 	t.files = append(t.files, r.files...)
 	t.dir = r.root
@@ -131,7 +131,7 @@ type translator struct {
 	routed       map[*directive]bool              // locations of which a route was made
 	routes       map[*directive][]importer.Object // of a location
 	uses         map[string][]*directive          // of a variable, by its name; see users
-	all          []*directive                     // for directives that nobody looked at
+	all          []*directive                     // for directives without a verdict
 	servers      []*server
 	writers      []*writer
 	http         *directive
@@ -156,7 +156,7 @@ func (t *translator) top(tree []*directive) {
 			t.known(d)
 		}
 	}
-	if bare { // a file of sites-enabled stands in http
+	if bare { // a file of sites-enabled is part of http
 		around := &directive{Origin: tree[0].Origin, name: "http", block: tree, is: true}
 		around.Skip()
 		t.httpBlock(around)
@@ -195,13 +195,13 @@ func (t *translator) users(name string) []*directive {
 	return t.uses[name]
 }
 
-// finish writes the document, and gives those a verdict that nobody looked at.
+// finish writes the document, and adds a verdict to directives without one.
 func (t *translator) finish() ([]byte, *importer.Report, error) {
 	t.complete()
 	return t.Finish("a configuration of nginx", "directive", t.files)
 }
 
-// complete makes the proxies, and gives every directive its verdict.
+// complete makes the proxies, and adds a verdict to every directive.
 func (t *translator) complete() {
 	t.writeServers()
 	t.sayZones()
@@ -210,17 +210,17 @@ func (t *translator) complete() {
 	t.rest(t.all, false)
 }
 
-// unusedUpstreams gives the upstreams their verdicts to which nothing leads.
+// unusedUpstreams adds a verdict to unused upstreams.
 func (t *translator) unusedUpstreams(list []*directive) {
 	for _, d := range list {
 		if d.name == "upstream" && !d.Settled() {
-			ignoreAll(t, []*directive{d}, "nothing that was taken over leads to it")
+			ignoreAll(t, []*directive{d}, "nothing that was translated uses it")
 		}
 		t.unusedUpstreams(d.block)
 	}
 }
 
-// sayZones gives the zones of limit_req their verdicts.
+// sayZones adds verdicts to the zones of limit_req.
 func (t *translator) sayZones() {
 	for name, zone := range t.zones {
 		var users []*directive
@@ -241,29 +241,29 @@ func (t *translator) sayZones() {
 	}
 }
 
-// guards are the directives that keep somebody out.
+// guards are the directives for access control.
 var guards = []string{"deny", "allow", "auth_basic", "auth_request", "auth_jwt", "satisfy", "ssl_verify_client", "internal", "limit_req"}
 
-// protects reports whether a block keeps somebody out.
+// protects reports whether a block has access control.
 func protects(d *directive) bool {
 	return slices.ContainsFunc(d.block, func(c *directive) bool {
 		return slices.Contains(guards, c.name) || c.name == "return" && strings.HasPrefix(c.arg(0), "4") || protects(c)
 	})
 }
 
-// rest gives a verdict to all that has none: whatever is unknown is told. lost says that
-// the block around could not be taken over.
+// rest adds a verdict to all directives without one: whatever is unknown is reported. lost
+// means that the block around could not be translated.
 func (t *translator) rest(list []*directive, lost bool) {
 	for _, d := range list {
 		if d.left() && protects(d) {
-			t.Check("%s:%d: %s could not be taken over, and what it protects is served by other routes: protect it before you take the ports over", d.File, d.Line, strings.TrimSuffix(d.Text(), " { … }"))
+			t.Check("%s:%d: %s could not be translated, and what it protects is served by other routes: protect it before the cutover", d.File, d.Line, strings.TrimSuffix(d.Text(), " { … }"))
 		}
 		if t.known(d); !d.Settled() && !lost {
 			t.SayKnown(d, inherited, d.name)
 		}
 		switch {
 		case lost:
-			t.AddVerdict(d, importer.Impossible, "the block around it could not be taken over")
+			t.AddVerdict(d, importer.Impossible, "the block around it could not be translated")
 		default:
 			t.AddVerdict(d, importer.Impossible, "headgate does not know this directive here")
 		}
@@ -271,7 +271,7 @@ func (t *translator) rest(list []*directive, lost bool) {
 	}
 }
 
-// path is a name of the configuration from where its relative names begin.
+// path is a name of the configuration relative to the base of its names.
 func (t *translator) path(name string) string {
 	if filepath.IsAbs(name) {
 		return name

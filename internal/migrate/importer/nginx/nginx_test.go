@@ -192,7 +192,7 @@ func TestVerdicts(t *testing.T) {
 }
 
 // TestWhatIsLeftOutIsToldWhereItProtects holds that nobody finds out by an open door
-// that a rule could not be taken over.
+// that a rule could not be translated.
 func TestWhatIsLeftOutIsToldWhereItProtects(t *testing.T) {
 	t.Parallel()
 	_, report, err := text("/n.conf", `http { server { listen 80; location / { proxy_pass http://127.0.0.1:1; }
@@ -289,7 +289,7 @@ func TestALocationThatIsLostIsToLookAt(t *testing.T) {
 	t.Parallel()
 	_, _, check := importedAs(t, `server { listen 80; location / { proxy_pass http://127.0.0.1:1; }
 location ~ \.(php|cgi)$ { proxy_pass http://127.0.0.1:2; } location /static/ { alias /srv/static/; } location ~ \.js$ { expires 1d; } }`)
-	for _, want := range []string{`location ~ \.(php|cgi)$ could not be taken over`, "location /static/ could not be taken over"} {
+	for _, want := range []string{`location ~ \.(php|cgi)$ could not be translated`, "location /static/ could not be translated"} {
 		if !strings.Contains(check, want) {
 			t.Errorf("%q is not in\n%s", want, check)
 		}

@@ -53,14 +53,14 @@ func (c *content) errorPages() {
 			o.Set("send_status", p.status)
 		}
 		c.o.Append("error_pages", o.Flow())
-		c.t.Became(d, importer.Close, c.o.LastOf("error_pages"), "clients that ask for JSON get JSON")
+		c.t.Became(d, importer.Close, c.o.LastOf("error_pages"), "clients that accept JSON get JSON")
 		if intercept != nil {
 			c.t.Became(intercept, importer.Same, c.o.LastOf("error_pages"), "error_pages: {upstream}")
 		}
 	}
 }
 
-// namedPage tells of an error_page that leads to a named location.
+// namedPage handles an error_page that leads to a named location.
 func (c *content) namedPage(d *directive, p page) {
 	l := c.named(p.uri)
 	switch {
@@ -68,10 +68,10 @@ func (c *content) namedPage(d *directive, p page) {
 	case l == nil:
 		c.lost(d, "there is no location %s", p.uri)
 	case c.o.Has("servers") && !slices.ContainsFunc(p.codes, func(n int) bool { return n != 502 && n != 503 && n != 504 }) && c.fallback(l):
-		c.t.Became(d, importer.Close, c.o.LastOf("servers"), "the servers of %s are backups: they are asked when no other takes a connection, not for the answers of servers", p.uri)
+		c.t.Became(d, importer.Close, c.o.LastOf("servers"), "the servers of %s are backups: they are used when no other accepts a connection, not for the responses of servers", p.uri)
 		c.t.Became(l.d, importer.Close, c.o.LastOf("servers"), "its servers are backups of the routes that lead to it")
 	default:
-		c.lost(d, "error_pages have a body or a file of their own; the location %s is not asked", p.uri)
+		c.lost(d, "error_pages have a body or a file of their own; the location %s is not used", p.uri)
 	}
 }
 
@@ -113,7 +113,7 @@ func (c *content) pageOf(uri string) (o importer.Object, what string) {
 			}
 		}
 		if len(l.d.find("proxy_pass")) > 0 {
-			return o, "a page has a body or a file of its own; it is not asked of a server"
+			return o, "a page has a body or a file of its own; it is not requested from a server"
 		}
 	}
 	name := ""

@@ -20,7 +20,7 @@ const (
 	maxDirectives = 500_000
 )
 
-// directive is one directive with where it stands. A block has directives of its own.
+// directive is one directive with its position. A block has directives of its own.
 type directive struct {
 	importer.Origin
 	name  string
@@ -31,7 +31,7 @@ type directive struct {
 	byName map[string][]*directive // of large blocks, made when it is needed
 }
 
-// left reports whether a block was not taken over.
+// left reports whether a block was not translated.
 func (d *directive) left() bool { return d.is && (!d.Settled() || d.Verdict() == importer.Impossible) }
 
 // Text returns the directive as it was written, without its block.
@@ -90,7 +90,7 @@ func (d *directive) find(names ...string) (out []*directive) {
 type reader struct {
 	read    func(name string) ([]byte, error)
 	glob    func(pattern string) ([]string, error)
-	root    string // where relative includes begin
+	root    string // base of relative includes
 	files   []string
 	missing []*directive // include of files that are not there
 	open    []string     // that are being read, for includes in a circle
@@ -204,7 +204,7 @@ func (r *reader) include(d *directive) (out []*directive, err error) {
 		name = filepath.Join(r.root, name)
 	}
 	if path.Base(name) == "mime.types" {
-		return nil, nil // types are the servers' to tell
+		return nil, nil // types are set by the servers
 	}
 	names := []string{name}
 	if strings.ContainsAny(name, "*?[") {

@@ -17,7 +17,7 @@ type server struct {
 	ports   []string // names of ports
 	secure  bool     // one of them is https
 	plain   bool     // one of them is http
-	isFirst bool     // of its port: nginx gives it the hosts that nobody has
+	isFirst bool     // of its port: nginx sends it requests for unknown hosts
 	marked  bool     // it says default_server
 
 	numbers   []string // of ports
@@ -63,7 +63,7 @@ func (t *translator) server(d *directive) {
 	if len(s.ports) == 0 {
 		s.ports, s.numbers = append(s.ports, t.port("0.0.0.0:80", "http")), append(s.numbers, "80")
 		s.plain = true
-		t.Check("%s:%d: the server has no listen; port 80 was taken", d.File, d.Line)
+		t.Check("%s:%d: the server has no listen; port 80 was assumed", d.File, d.Line)
 	}
 	for _, n := range d.find("server_name") {
 		t.serverName(s, n)
@@ -164,7 +164,7 @@ func (t *translator) port(address, protocol string) string {
 	return name
 }
 
-// serverName takes the names of a server.
+// serverName translates the names of a server.
 func (t *translator) serverName(s *server, d *directive) {
 	verdict, note := importer.Same, ""
 	for _, n := range d.args {
@@ -191,10 +191,10 @@ func (t *translator) serverName(s *server, d *directive) {
 			s.names = append(s.names, "~"+expr)
 		case strings.HasPrefix(n, "."):
 			s.names = append(s.names, n[1:], "*"+n)
-			verdict, note = importer.Close, "a wildcard stands for one label; nginx takes several"
+			verdict, note = importer.Close, "a wildcard matches one label; with nginx, it matches several"
 		case strings.HasPrefix(n, "*."):
 			s.names = append(s.names, n)
-			verdict, note = importer.Close, "a wildcard stands for one label; nginx takes several"
+			verdict, note = importer.Close, "a wildcard matches one label; with nginx, it matches several"
 		case strings.HasSuffix(n, ".*"):
 			s.names = append(s.names, "~^"+strings.ReplaceAll(strings.TrimSuffix(n, "*"), ".", `\.`)+".+$")
 		default:
@@ -210,7 +210,7 @@ func (t *translator) serverName(s *server, d *directive) {
 	t.Became(d, verdict, importer.Field{}, "%s", note) // the field is that of the proxies: see proxy
 }
 
-// certificate takes the certificates of a server.
+// certificate translates the certificates of a server.
 func (t *translator) certificate(s *server, name string) {
 	certs, keys := t.effective(s.d, "ssl_certificate"), t.effective(s.d, "ssl_certificate_key")
 	for i, c := range certs {
@@ -278,8 +278,8 @@ func (t *translator) portTLS(port importer.Object) importer.Object {
 	return port.Object("tls")
 }
 
-// clientCertificates asks clients for certificates. A port of headgate asks all of its
-// clients alike, so that all servers of the port have to ask for the same.
+// clientCertificates translates client certificates. A port of headgate requests them
+// from all of its clients, so that all servers of the port have to request the same.
 func (t *translator) clientCertificates(s *server, name string) {
 	asked := func(s *server) string {
 		verify, ca := t.effective(s.d, "ssl_verify_client"), t.effective(s.d, "ssl_client_certificate")
@@ -292,16 +292,16 @@ func (t *translator) clientCertificates(s *server, name string) {
 	how, ca, on := strings.Cut(asked(s), " ")
 	if !on {
 		for _, d := range all {
-			t.AddVerdict(d, importer.Ignored, "no client is asked for a certificate")
+			t.AddVerdict(d, importer.Ignored, "no client certificate is requested")
 		}
 		return
 	}
 	mode := map[string]string{"on": "required", "optional": "optional"}[how]
 	if mode == "" || slices.ContainsFunc(t.servers, func(o *server) bool { return overlap(o.ports, s.ports) && asked(o) != asked(s) }) {
 		for _, d := range all {
-			t.AddVerdict(d, importer.Impossible, "client certificates are asked for by the port, for all its hosts alike: give the hosts a port of their own with tls: {client_auth: required, client_ca: %s}", ca)
+			t.AddVerdict(d, importer.Impossible, "client certificates are requested by the port, for all of its hosts: give the hosts a port of their own with tls: {client_auth: required, client_ca: %s}", ca)
 		}
-		t.Check("proxy %s: its clients had to show a certificate (ssl_verify_client %s); here they are not asked for one: give it a port of its own with tls: {client_auth: required, client_ca: %s}", name, how, ca)
+		t.Check("proxy %s: its clients had to show a certificate (ssl_verify_client %s); here none is requested: give it a port of its own with tls: {client_auth: required, client_ca: %s}", name, how, ca)
 		return
 	}
 	for _, port := range s.ports {

@@ -11,13 +11,13 @@ import (
 	"headgate/internal/migrate/importer/rules"
 )
 
-// site is the hosts of a server for which its conditions have one answer: all of them,
-// where none asks for the host.
+// site is the hosts of a server for which its conditions have one value: all of them,
+// if none is on the host.
 type site struct {
 	s      *server
 	names  []string // virtual hosts; none is any host
 	ports  []string // names of ports
-	host   string   // its one host, where conditions ask for it
+	host   string   // its only host, if conditions match it
 	secure bool     // one of its ports is https
 	plain  bool     // one of its ports is http
 	number string   // of its only port
@@ -54,7 +54,7 @@ func (t *translator) writeServers() {
 	t.sayMaps()
 }
 
-// sitesOf splits a server where its conditions ask for the scheme or the host.
+// sitesOf splits a server if its conditions are on the scheme or the host.
 func (t *translator) sitesOf(s *server) (out []*site) {
 	whole := &site{s: s, names: s.names, ports: s.ports, secure: s.secure, plain: s.plain}
 	if len(s.numbers) == 1 {
@@ -64,7 +64,7 @@ func (t *translator) sitesOf(s *server) (out []*site) {
 	texts(s.d.block, &asked)
 	text := asked.String()
 	for _, found := range variable.FindAllStringSubmatch(text, -1) {
-		if m := t.maps[found[1]]; m != nil { // what it asks for counts, too
+		if m := t.maps[found[1]]; m != nil { // what it compares counts, too
 			text += " " + m.source
 			for _, e := range m.d.block {
 				text += " " + e.arg(0)
@@ -90,7 +90,7 @@ var (
 	hostAsked   = regexp.MustCompile(`\$\{?(http_)?host\b`)
 )
 
-// texts writes what the conditions of a block ask about, and what the values that they
+// texts writes what the conditions of a block compare, and what the values that they
 // compare are made of.
 func texts(block []*directive, b *strings.Builder) {
 	for _, d := range block {
@@ -155,8 +155,8 @@ func (t *translator) byHosts(p *site) (out []*site) {
 	return out
 }
 
-// hostsOf are the names of a site, and the hosts that its conditions ask for where these
-// belong to it by a wildcard or an expression, or since it has no names.
+// hostsOf are the names of a site, and the hosts in its conditions if these belong to it
+// by a wildcard or an expression, or since it has no names.
 func (t *translator) hostsOf(p *site) []string {
 	names := slices.Clone(p.names)
 	add := func(host string) {
@@ -211,8 +211,8 @@ func belongs(names []string, host string) bool {
 	})
 }
 
-// answers is a text that two hosts have alike for which everything that asks for the host
-// has the same answers.
+// answers is a text that is equal for two hosts if every condition on the host has the
+// same result.
 func (t *translator) answers(p *site) string {
 	v := &view{t: t, site: p, vars: map[string]string{}}
 	var b strings.Builder
@@ -245,8 +245,9 @@ func (t *translator) answers(p *site) string {
 	return b.String()
 }
 
-// onlyToHTTPS returns the return by which a site sends all clients to https, nil if it
-// does anything else. What certificate authorities ask for is left alone here, too.
+// onlyToHTTPS returns the return with which a site redirects all clients to https, nil
+// if it does anything else. Requests of certificate authorities are not redirected
+// here, either.
 func (t *translator) onlyToHTTPS(s *site) *directive {
 	if s.secure {
 		return nil
@@ -284,7 +285,7 @@ func (t *translator) onlyToHTTPS(s *site) *directive {
 	return f.answer
 }
 
-// quietly calls f and takes back which directives were looked at.
+// quietly calls f and reverts which directives have verdicts.
 func (t *translator) quietly(block []*directive, f func()) {
 	settled := map[*directive]bool{}
 	var visit func([]*directive, func(*directive))
@@ -303,7 +304,7 @@ func (t *translator) quietly(block []*directive, f func()) {
 	})
 }
 
-// acmePath is below which certificate authorities ask.
+// acmePath is the prefix of requests of certificate authorities.
 const acmePath = "/.well-known/acme-challenge"
 
 // isToHTTPS reports whether a return sends clients to the same URL by https.
@@ -317,7 +318,8 @@ func isToHTTPS(d *directive, s *site) bool {
 	return host == "$host" || host == "$http_host" || len(s.names) == 1 && (host == "$server_name" && s.s.firstName == s.names[0] || host == s.names[0])
 }
 
-// mergePlain gives a site by https the ports at which others send all of its hosts to it.
+// mergePlain adds the ports at which other sites redirect all of its hosts to it to a
+// site with https.
 func (t *translator) mergePlain(s *site, all []*site) {
 	if !s.secure || s.plain || len(s.names) == 0 {
 		return
@@ -332,12 +334,13 @@ func (t *translator) mergePlain(s *site, all []*site) {
 	}
 	for i, o := range from {
 		o.gone = append(o.gone, s.names[i])
-		t.Became(o.toHTTPS, importer.Close, importer.Value("redirect_http_to_https", true), "redirect_http_to_https of the proxy with these hosts: GET and HEAD get 301, other methods 308, the port of the https port is written, and what certificate authorities ask for is left alone; rules for headers of the proxy hold for the redirect, too")
+		t.Became(o.toHTTPS, importer.Close, importer.Value("redirect_http_to_https", true), "redirect_http_to_https of the proxy with these hosts: GET and HEAD get 301, other methods 308, the port of the https port is written, and requests of certificate authorities are not redirected; rules for headers of the proxy hold for the redirect, too")
 	}
 	s.plainToo = from[0].ports
 }
 
-// leftover gives a verdict to what else stands in a server that was merged.
+// leftover adds a verdict to the other directives of a server that was
+// merged.
 func (t *translator) leftover(s *site) {
 	merged := importer.Value("redirect_http_to_https", true)
 	t.Became(s.s.d, importer.Same, merged, "")
@@ -361,7 +364,7 @@ func (t *translator) leftover(s *site) {
 	visit(s.s.d.block)
 }
 
-// neverHeld tells of conditions that no request meets.
+// neverHeld reports conditions that no request meets.
 func (t *translator) neverHeld(block []*directive) {
 	for _, d := range block {
 		if d.name == "if" && !t.held[d] && d.Settled() && d.Verdict() != importer.Impossible {

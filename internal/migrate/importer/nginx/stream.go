@@ -61,7 +61,7 @@ func (t *translator) streamServer(d *directive, upstreams map[string]*directive)
 		t.Became(d, importer.Same, o.As("tcp_proxies"), "")
 		t.Became(passes[0], importer.Same, o.Field("servers"), "")
 	}
-	t.AddVerdict(d, importer.Impossible, "none of its addresses can be taken over")
+	t.AddVerdict(d, importer.Impossible, "none of its addresses can be translated")
 }
 
 func (t *translator) streamServers(o importer.Object, pass string, upstreams map[string]*directive) {
@@ -132,13 +132,13 @@ func (t *translator) streamSettings(o importer.Object, d *directive, kind string
 	t.streamFilter(o, d)
 }
 
-// streamFilter makes an ip_filter of allow and deny. One that lets nobody in denies all
-// addresses.
+// streamFilter makes an ip_filter of allow and deny. One that allows no client denies
+// all addresses.
 func (t *translator) streamFilter(o importer.Object, d *directive) {
 	f := t.listed(d.find("allow", "deny"))
 	switch {
 	case f.tooMany:
-		t.Check("%s:%d: allow and deny stand for more than %d networks: write ip_filter by hand", d.File, d.Line, maxNetworks)
+		t.Check("%s:%d: allow and deny result in more than %d networks: write ip_filter by hand", d.File, d.Line, maxNetworks)
 		return
 	case f.closed && len(f.allow) == 0:
 		o.Set("ip_filter", importer.NewObject().Set("deny", []string{"0.0.0.0/0", "::/0"}).Flow())
@@ -156,8 +156,8 @@ func (t *translator) streamFilter(o importer.Object, d *directive) {
 	}
 }
 
-// backups has the servers with backup asked after one other: load_balancing first takes
-// the first server that takes connections. Beside several others they are left out.
+// backups uses the servers with backup after one other: load_balancing first uses the
+// first server that accepts connections. Beside several others they are left out.
 func (t *translator) backups(o importer.Object, up *directive) {
 	var late []*directive
 	all := up.find("server")
@@ -190,11 +190,11 @@ func (t *translator) byServerName(d, pass, names *directive, upstreams map[strin
 			t.Became(e, importer.Same, importer.Through(names), "")
 			continue
 		case e.name == "default":
-			t.AddVerdict(e, importer.Impossible, "all other names stay with the https port: give it proxies and a certificate, or name them in sni")
-			t.Check("%s:%d: %s took all other names in TLS; name them in sni of a TCP proxy", e.File, e.Line, to)
+			t.AddVerdict(e, importer.Impossible, "all other names stay with the https port: add proxies and a certificate, or name them in sni")
+			t.Check("%s:%d: %s accepted all other names in TLS; name them in sni of a TCP proxy", e.File, e.Line, to)
 			continue
 		case strings.HasPrefix(name, "*."):
-			t.Became(e, importer.Close, importer.Through(d), "a wildcard stands for one label")
+			t.Became(e, importer.Close, importer.Through(d), "a wildcard matches one label")
 		case !exactHost.MatchString(name) || strings.Contains(to, "$"):
 			t.AddVerdict(e, importer.Impossible, "names in TLS are exact ones or *. and a name")
 			continue
@@ -223,7 +223,7 @@ func (t *translator) byServerName(d, pass, names *directive, upstreams map[strin
 		t.Became(listen, importer.Close, t.Ports.Field(port), "an https port: other names than those of the map are served by its proxies")
 	}
 	if len(proxies) == 0 {
-		t.AddVerdict(d, importer.Impossible, "it has no address and no names that can be taken over")
+		t.AddVerdict(d, importer.Impossible, "it has no address and no names that can be translated")
 		return
 	}
 	for _, o := range proxies {

@@ -9,7 +9,8 @@ import (
 	"headgate/internal/migrate/importer"
 )
 
-// servers gives the route the servers of an upstream block, or the one that is named.
+// servers adds the servers of an upstream block, or the one that is named, to the
+// route.
 func (c *content) servers(scheme, host, uri string) {
 	up := c.t.upstreams[host]
 	if up == nil {
@@ -37,7 +38,7 @@ func (c *content) servers(scheme, host, uri string) {
 		case "random":
 			policy, note := "random", ""
 			if d.arg(0) == "two" {
-				policy, note = "p2c_ewma", "of two servers the one that answers sooner is taken"
+				policy, note = "p2c_ewma", "of two servers the one that responds sooner is used"
 			}
 			c.o.Set("load_balancing", policy)
 			c.became(d, verdictOf(note), "load_balancing", note)

@@ -49,7 +49,7 @@ type view struct {
 type flow struct {
 	redirects []importer.Object // rules by the path, in order
 	answer    *directive        // a return for all that is left
-	closed    bool              // a rule takes all that is left
+	closed    bool              // a rule matches all that is left
 	rewrite   *directive        // it changes the path
 	holds     []*directive      // blocks of if that hold, the last one first
 	kept      kept              // the clients that are refused by their addresses
@@ -82,7 +82,7 @@ func (v *view) run(f *flow, block []*directive) {
 	}
 }
 
-// limitExcept has what stands in the block hold for all methods but some.
+// limitExcept applies the content of the block to all methods except some.
 func (v *view) limitExcept(f *flow, d *directive) {
 	v.t.Became(d, importer.Same, importer.Through(d.block...), "")
 	if exceptMethods(d).Within(v.region) {
@@ -91,7 +91,7 @@ func (v *view) limitExcept(f *flow, d *directive) {
 	}
 }
 
-// exceptMethods is when the block of a limit_except holds. GET stands for HEAD, too.
+// exceptMethods is when the block of a limit_except applies. GET includes HEAD.
 func exceptMethods(d *directive) (c rules.Condition) {
 	names := d.args
 	if slices.Contains(names, "GET") {
@@ -129,8 +129,8 @@ func (v *view) runIf(f *flow, d *directive) {
 	v.run(f, d.block)
 }
 
-// redirectByPath makes a rule of an if that asks for the path by an expression and sends
-// clients elsewhere.
+// redirectByPath makes a rule of an if on the path with an expression that redirects
+// clients.
 func (v *view) redirectByPath(f *flow, d *directive) bool {
 	name, op, expr := ifWords(d)
 	if name != "$uri" && name != "$request_uri" && name != "$document_uri" || op != "~" && op != "~*" || len(d.block) != 1 {
@@ -238,8 +238,8 @@ var requestURIs = strings.NewReplacer("${request_uri}", "$request_uri", "$uri$is
 
 var group = regexp.MustCompile(`\$([0-9])`)
 
-// target returns the target of a redirect rule. With groups, $1 stands for one of the
-// rule's expression. The query is dropped where nginx drops it.
+// target returns the target of a redirect rule. With groups, $1 is one of the rule's
+// expression. The query is dropped where nginx drops it.
 func (v *view) target(text string, groups bool) (out, note, what string) {
 	text = v.expandBut(text, groups)
 	keeps := false

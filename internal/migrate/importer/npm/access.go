@@ -10,7 +10,7 @@ import (
 	"headgate/internal/setting/password"
 )
 
-// maxUsers bounds the passwords that are hashed: each takes some 50 ms.
+// maxUsers limits the passwords that are hashed: each takes about 50 ms.
 const maxUsers = 1000
 
 // accessLists makes each access list a policy, which proxies use.
@@ -29,8 +29,8 @@ func (t *translator) accessLists() error {
 		any := r.flag("satisfy_any")
 		switch {
 		case any && auth.Len() > 0 && filter.Len() > 0:
-			t.became(r, "satisfy_any", importer.Close, filter.As("ip_filter"), "headgate asks for both: the address and the password")
-			t.Check("access list %q lets clients in by their address or by a password; headgate's policy %s asks for both, which is stricter: give those addresses a proxy or port of their own if they must come in without a password", r.text("name"), name)
+			t.became(r, "satisfy_any", importer.Close, filter.As("ip_filter"), "headgate requires both: the address and the password")
+			t.Check("access list %q lets clients in by their address or by a password; headgate's policy %s requires both, which is stricter: give those addresses a proxy or port of their own if they must come in without a password", r.text("name"), name)
 		case any:
 			t.became(r, "satisfy_any", importer.Same, importer.ByItself(), "there is only one of both")
 		default:
@@ -71,7 +71,7 @@ func (t *translator) users(list *record, count *int) (importer.Object, error) {
 		}
 		user := importer.NewObject().Set("name", name)
 		if secret == "" {
-			t.became(r, "username", importer.Close, user.As("users"), "the API does not give passwords: set password_hash by headgate hash-password")
+			t.became(r, "username", importer.Close, user.As("users"), "the API does not return passwords: set password_hash by headgate hash-password")
 			t.Check("user %q of access list %q needs a password: set password_hash by headgate hash-password", name, list.text("name"))
 			user.Set("password_hash", "")
 		} else {
@@ -141,8 +141,9 @@ func prefix(text string) (netip.Prefix, error) {
 	return p.Masked(), err
 }
 
-// certificates takes certificates along: custom ones by their files; those of Let's
-// Encrypt are ordered by headgate from now on, with the files in use until then.
+// certificates translates certificates: custom ones with their files; those of
+// Let's Encrypt are ordered by headgate from now on, with the files in use until
+// then.
 func (t *translator) certificates() {
 	for _, r := range t.tables["certificate"] {
 		var meta map[string]any

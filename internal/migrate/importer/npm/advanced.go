@@ -54,9 +54,9 @@ func advanced(r *record) bool {
 		r.into("locations", &list) == nil && slices.ContainsFunc(list, func(l location) bool { return strings.TrimSpace(l.AdvancedConfig) != "" })
 }
 
-// asWritten makes a host of what nginx makes of the whole: of the lines that Nginx Proxy
-// Manager writes, and of those of people among them. main is what stands in the location /
-// and locations are the others, by their routes.
+// asWritten makes a host of the nginx configuration as a whole: the lines that Nginx Proxy
+// Manager writes, and the user's among them. main is the content of the location / and
+// locations are the others, by their routes.
 func (t *translator) asWritten(r *record, p importer.Object, main string, locations []custom) {
 	if !advanced(r) {
 		return
@@ -88,7 +88,7 @@ func (t *translator) asWritten(r *record, p importer.Object, main string, locati
 	t.tellLines(r, p, w, inner)
 }
 
-// secured is the line for HSTS, which stands in every location that Nginx Proxy Manager
+// secured is the line for HSTS, which is in every location that Nginx Proxy Manager
 // writes: there nginx sends no field of the server block then.
 func secured(p importer.Object) string {
 	for _, h := range p.Objects("headers") {
@@ -116,7 +116,7 @@ func hasRoot(files map[string][]byte) bool {
 	return false
 }
 
-// read returns the configuration and the lines; what these include besides is told.
+// read returns the configuration and the lines; other included files are reported.
 func (w *written) read(name string) ([]byte, error) {
 	if name == host {
 		return []byte(w.text.String()), nil
@@ -138,7 +138,7 @@ func (t *translator) joined(r *record, proxies importer.Object) (made importer.O
 		if hosts(o) != hosts(made) {
 			return made, false
 		}
-		t.Check("%s: nginx gives servers of some locations another Host than the client's; here all get the client's", r.title())
+		t.Check("%s: nginx sends servers of some locations a Host other than the client's; here all get the client's", r.title())
 		for _, route := range o.Objects("routes") {
 			for _, feature := range o.Names() {
 				if !slices.Contains([]string{"virtual_hosts", "ports", "routes", "host_header", "access_log"}, feature) && !route.Has(feature) {
@@ -197,9 +197,9 @@ func (t *translator) tellLines(r *record, p importer.Object, w *written, inner *
 		word, _, _ := strings.Cut(strings.TrimSuffix(e.Directive, ";"), " ")
 		switch {
 		case word == "include":
-			e.Verdict, e.Note = importer.Impossible, "the file is not read from here: look at what stands in it, or import it by headgate import nginx"
+			e.Verdict, e.Note = importer.Impossible, "the file is not read from here: review it, or import it with headgate import nginx"
 		case p.Has("use") && slices.Contains(guarded, word):
-			e.Verdict, e.Note = importer.Impossible, "the host has an access list, whose rules stand in its locations, where nginx takes none from around them"
+			e.Verdict, e.Note = importer.Impossible, "the host has an access list, whose rules are in its locations, where nginx inherits none"
 		}
 		e.File, e.Directive = t.name+" advanced", fmt.Sprintf("%s: %s: %s", r.title(), where, e.Directive)
 		if all[where]++; e.Verdict != importer.Same {

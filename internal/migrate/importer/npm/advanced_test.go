@@ -19,7 +19,7 @@ func hostWith(table string, fields map[string]any) *source {
 	return s
 }
 
-// Each line of nginx has its verdict, and what can be taken over is.
+// Each line of nginx has its verdict, and what can be translated is.
 func TestAdvanced(t *testing.T) {
 	const lines = `client_max_body_size 20m; # as for uploads
 proxy_read_timeout 1h;

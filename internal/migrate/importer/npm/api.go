@@ -9,7 +9,7 @@ import (
 	"headgate/internal/migrate/importer"
 )
 
-// asked are the lists of the API by the tables that they stand for.
+// asked are the lists of the API by their tables.
 var asked = []struct{ table, path string }{
 	{"certificate", "/api/nginx/certificates"},
 	{"access_list", "/api/nginx/access-lists?expand=items,clients"},
@@ -29,7 +29,7 @@ func FromAPI(ctx context.Context, client *http.Client, address, token string) ([
 		return nil, nil, err
 	}
 	if token == "" {
-		return nil, nil, fmt.Errorf("%s: a token is needed; POST an identity and a secret to /api/tokens of Nginx Proxy Manager gives one", address)
+		return nil, nil, fmt.Errorf("%s: a token is needed; POST an identity and a secret to /api/tokens of Nginx Proxy Manager to get one", address)
 	}
 	s := &source{name: base, tables: map[string][]*record{}}
 	for _, q := range asked {
@@ -45,7 +45,8 @@ func FromAPI(ctx context.Context, client *http.Client, address, token string) ([
 	return translate(s)
 }
 
-// expanded takes the entries of an access list, which its answer holds.
+// expanded returns the entries of an access list, which its response
+// contains.
 func (s *source) expanded(table string, row map[string]any) {
 	if table != "access_list" {
 		return

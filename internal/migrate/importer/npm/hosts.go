@@ -129,7 +129,7 @@ func (t *translator) host(r *record) importer.Object {
 	return p
 }
 
-// onlyPlain gives settings of TLS a verdict where there is no certificate.
+// onlyPlain adds a verdict to settings of TLS if there is no certificate.
 func (t *translator) onlyPlain(r *record) {
 	for _, name := range []string{"ssl_forced", "hsts_enabled", "http2_support", "http3_support"} {
 		if r.flag(name) {
@@ -147,7 +147,7 @@ func (t *translator) access(r *record, p importer.Object, name string) {
 	policy, ok := t.policies[id]
 	if !ok {
 		t.omit(r, name, importer.Impossible, "there is no such access list")
-		t.Check("%s names access list %d, which is not there: it is open to everybody", r.title(), id)
+		t.Check("%s names access list %d, which does not exist: it is open to all clients", r.title(), id)
 		return
 	}
 	t.became(r, name, importer.Same, p.Set("use", []string{policy}).Field("use"), "use: [%s]", policy)
@@ -176,7 +176,7 @@ func (t *translator) caching(r *record, p importer.Object) {
 	t.became(r, "caching_enabled", importer.Close, p.Set("cache", importer.NewObject().Set("enabled", true).Flow()).Field("cache"), "headgate caches what the server allows; Nginx Proxy Manager caches pictures, styles and scripts for 30 minutes whatever it says")
 }
 
-// plainFlags gives verdicts to switches that need nothing.
+// plainFlags adds verdicts to switches that need nothing.
 func (t *translator) plainFlags(r *record) {
 	if r.flag("block_exploits") {
 		t.omit(r, "block_exploits", importer.Ignored, "it looks for words in queries; headgate refuses requests that servers could read in two ways instead")
@@ -186,7 +186,7 @@ func (t *translator) plainFlags(r *record) {
 	}
 	if r.flag("trust_forwarded_proto") {
 		t.omit(r, "trust_forwarded_proto", importer.Impossible, "name the proxies in front: client_ip: {trusted: […]}")
-		t.Check("%s believes X-Forwarded-Proto of everybody: name the proxies in front of it in client_ip", r.title())
+		t.Check("%s trusts X-Forwarded-Proto of all peers: name the proxies in front of it in client_ip", r.title())
 	}
 }
 
@@ -240,7 +240,7 @@ func (t *translator) locations(r *record) (routes []custom) {
 			route.Set("strip_prefix", false)
 		}
 		if !strings.HasSuffix(l.Path, "/") {
-			verdict, note = importer.Close, "headgate takes whole segments: "+l.Path+"x does not reach it"
+			verdict, note = importer.Close, "headgate matches whole segments: "+l.Path+"x does not reach it"
 		}
 		route.Set("servers", []importer.Object{insecure(server)})
 		t.became(&one, "location", verdict, route.Field("path"), "%s", note)
@@ -313,7 +313,7 @@ func (t *translator) stream(r *record) {
 	m, bad := strconv.ParseUint(r.text("forwarding_port"), 10, 16)
 	if err != nil || n == 0 || bad != nil || m == 0 || host == "" {
 		t.omit(r, "incoming_port", importer.Impossible, "ranges and empty ports are not possible: write one stream a port")
-		t.Check("%s: its ports cannot be taken over", r.title())
+		t.Check("%s: its ports cannot be translated", r.title())
 		return
 	}
 	s := importer.NewObject().Set("address", "0.0.0.0:"+port)

@@ -89,15 +89,15 @@ const (
 	// how long a change that is under way has to end before the next time.
 	maxReads = 20
 	pause    = 100 * time.Millisecond
-	// walHeader is the part of a write-ahead log that is another one when the log begins
-	// anew.
+	// walHeader is the part of a write-ahead log that changes when the log is started
+	// again.
 	walHeader = 32
 )
 
-// snapshot reads the database and its write-ahead log as they were at one moment. No lock
-// is taken, so both may be written meanwhile: what was read counts if the log was not
-// begun anew between, as it then holds every page that the database got since, or if
-// there is none and the database stayed as it was.
+// snapshot reads the database and its write-ahead log in one consistent state. It
+// acquires no lock, so both may be written meanwhile: what was read is valid if the log
+// was not restarted between, as it then contains every page that the database got since,
+// or if there is none and the database did not change.
 func snapshot(name string, files importer.Files) (data, wal []byte, err error) {
 	var under error
 	for range maxReads {
@@ -146,7 +146,7 @@ func readLog(name string, files importer.Files) ([]byte, error) {
 	return wal, err
 }
 
-// add takes a record, unless it was deleted: Nginx Proxy Manager keeps those.
+// add adds a record, unless it was deleted: Nginx Proxy Manager keeps those.
 func (s *source) add(table string, fields map[string]any) {
 	r := &record{table: table, fields: fields, seen: map[string]bool{}}
 	if r.flag("is_deleted") {
@@ -330,7 +330,7 @@ func (r *record) shown(name string) string {
 	return string(data)
 }
 
-// rest gives a verdict to every field that nobody looked at and that says something.
+// rest adds a verdict to every nonempty field without one.
 func (t *translator) rest() {
 	for _, table := range tables {
 		for _, r := range t.tables[table] {

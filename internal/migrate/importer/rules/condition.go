@@ -1,11 +1,10 @@
-// Package rules makes routes of rules that are asked in order. Other proxies ask a list
-// of rules one after the other; headgate takes the route with the longest path and the
-// most matchers. Routes makes the routes by which both decide alike.
+// Package rules makes routes of ordered rules. Other proxies evaluate a list of rules
+// one after the other; headgate uses the route with the longest path and the most
+// matchers. Routes makes the routes with the same result.
 //
-// An Atom is one question about a request, a Condition joins atoms, a Region is the
-// requests that a route takes. An importer collects the atoms of its rules, and says in a
-// function what becomes of the requests of a region. The package knows no proxy and no
-// syntax of one.
+// An Atom is one test of a request, a Condition joins atoms, a Region is the requests of
+// a route. An importer collects the atoms of its rules, and returns the outcome for the
+// requests of a region in a function. The package knows no proxy and no syntax of one.
 package rules
 
 import (
@@ -14,7 +13,7 @@ import (
 	"strings"
 )
 
-// Kind is what an atom asks about.
+// Kind is what an atom tests.
 type Kind uint8
 
 // The kinds. A route can be chosen by those from Path to Query.
@@ -33,7 +32,7 @@ const (
 	SNI                // the name in TLS, of connections that are passed on
 )
 
-// Atom is one question about a request. It is not changed once it was asked.
+// Atom is one test of a request. It is not changed once it was used.
 type Atom struct {
 	Kind Kind
 	// Name is that of a header, a parameter or a list of users.
@@ -50,7 +49,7 @@ type Atom struct {
 	regex *regexp.Regexp // is the compiled Regex
 }
 
-// Key tells atoms apart.
+// Key identifies atoms.
 func (a *Atom) Key() string {
 	if a.key == "" {
 		a.key = strings.Join([]string{string('a' + rune(a.Kind)), strings.ToLower(a.Name), a.Value, a.Regex}, "\x00")
@@ -110,7 +109,7 @@ type Condition struct {
 	Any [][]Literal
 	// Notes say where headgate's answer differs.
 	Notes []string
-	// Problem says why it cannot be asked.
+	// Problem is why it cannot be tested.
 	Problem string
 }
 
@@ -120,10 +119,10 @@ const maxAlternatives = 256
 // Holds returns the condition that always holds.
 func Holds() Condition { return Condition{Any: [][]Literal{{}}} }
 
-// One returns the condition that asks for one atom.
+// One returns the condition of one atom.
 func One(a *Atom) Condition { return Condition{Any: [][]Literal{{Literal{Atom: a}}}} }
 
-// Impossible returns a condition that cannot be asked.
+// Impossible returns a condition that cannot be translated.
 func Impossible(why string) Condition { return Condition{Problem: why} }
 
 // Noted adds where headgate's answer differs.

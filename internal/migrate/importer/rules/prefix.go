@@ -6,22 +6,22 @@ import (
 	"strings"
 )
 
-// Prefix is one prefix of paths that an expression stands for.
+// Prefix is one prefix of paths that an expression matches.
 type Prefix struct {
 	// Path has no slash at its end; "" is every path.
 	Path string
-	// Note says where a prefix of whole segments takes other paths than the expression;
-	// empty if nowhere.
+	// Note says if a prefix of whole segments matches other paths than the expression;
+	// otherwise it is empty.
 	Note string
 	// Lost says that the expression matches other paths besides, for which there is no
 	// prefix; the note names them.
 	Lost bool
 }
 
-// maxLiterals bounds the texts that an expression stands for.
+// maxLiterals limits the texts that an expression matches.
 const maxLiterals = 64
 
-// literal is a text that an expression begins with. end says that nothing follows, open
+// literal is the literal start of an expression. end means that nothing follows, open
 // that anything may.
 type literal struct {
 	text string
@@ -29,8 +29,9 @@ type literal struct {
 	open bool
 }
 
-// Prefixes returns the prefixes of whole segments that an expression on the path stands
-// for: ^/api(/|$) is /api. It reports false for an expression that is none of these.
+// Prefixes returns the prefixes of whole segments that an expression on the path
+// matches: ^/api(/|$) is /api. It reports false for an expression that is none of
+// these.
 func Prefixes(expr string) ([]Prefix, bool) {
 	re, err := syntax.Parse(expr, syntax.Perl)
 	if err != nil {
@@ -53,13 +54,13 @@ func Prefixes(expr string) ([]Prefix, bool) {
 	return prefixesOf(all)
 }
 
-// prefixesOf makes prefixes of the texts that paths begin with.
+// prefixesOf makes prefixes of the literal starts of paths.
 func prefixesOf(all []literal) (out []Prefix, ok bool) {
 	lost := ""
 	all = slices.DeleteFunc(slices.Clone(all), func(l literal) bool {
 		hidden := strings.HasSuffix(l.text, "/.") || strings.HasSuffix(l.text, "/..")
 		if hidden {
-			lost = "paths that begin with " + l.text + " are not taken: a path stands for whole segments"
+			lost = "paths that start with " + l.text + " are not matched: a path matches whole segments"
 		}
 		return hidden
 	})
@@ -76,13 +77,13 @@ func prefixesOf(all []literal) (out []Prefix, ok bool) {
 		case l.end && has(path+"/", false): // the other one says it
 			continue
 		case l.end:
-			p.Note = "the path takes what is below it, too: there are no exact paths"
+			p.Note = "the path also matches paths below it: there are no exact paths"
 		case strings.HasSuffix(l.text, "/"):
 			if !has(path, true) {
-				p.Note = path + " without the slash is taken, too"
+				p.Note = path + " without the slash matches too"
 			}
 		default:
-			p.Note = "a path stands for whole segments: " + path + "x is not below " + path
+			p.Note = "a path matches whole segments: " + path + "x is not below " + path
 		}
 		if !slices.ContainsFunc(out, func(o Prefix) bool { return o.Path == p.Path }) {
 			out = append(out, p)

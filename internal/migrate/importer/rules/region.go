@@ -9,12 +9,13 @@ import (
 	"headgate/internal/plan/matchers"
 )
 
-// Region is the requests that a route takes: a path with all below it, and matchers.
+// Region is the requests of a route: a path with all below it, and matchers.
 //
-// Another proxy asks rules in order, and headgate takes the most exact route. Both decide
-// alike when there is a route for every region in which rules meet: a request belongs to
-// the smallest region that has it, in which every question of every rule has one answer,
-// and the first rule that fits there is the first one that fits the request.
+// Another proxy evaluates rules in order, and headgate uses the most exact route. The
+// result is the same when there is a route for every region in which rules meet: a
+// request belongs to the smallest region that contains it, in which every condition of
+// every rule has one value, and the first rule that matches there is the first one that
+// matches the request.
 type Region struct {
 	// Path has no slash at its end; "" is every path.
 	Path string
@@ -86,7 +87,7 @@ func (r Region) meet(a *Atom) (out Region, ok, lost bool) {
 	return out, true, false
 }
 
-// addAtom adds a header or parameter, which may be asked for already.
+// addAtom adds a header or parameter, which may be present already.
 func (r Region) addAtom(a *Atom) (out Region, ok, lost bool) {
 	out = r
 	out.Asks = slices.Clone(r.Asks)
@@ -151,11 +152,11 @@ type Piece[O any] struct {
 	text    string // of the outcome, to compare by
 }
 
-// Routes returns what routes are needed below a path so that each request gets the
-// outcome that decide says for its region. Decide also returns a text, which is the same
-// for outcomes that are the same. lost is called with every piece that headgate could not
-// tell from another one, which is there; full says that there were more regions than
-// routes can be written for.
+// Routes returns the routes that are needed below a path so that each request gets the
+// outcome that decide returns for its region. Decide also returns a text, which is the
+// same for equal outcomes. lost is called with every piece that headgate cannot
+// distinguish from another one, which is there; full means that there were more regions
+// than routes can be written for.
 func Routes[O any](path string, atoms []*Atom, decide func(Region) (O, string), lost func(left, other Piece[O])) (out []Piece[O], full bool) {
 	all, full := regions(path, atoms)
 	pieces := make([]Piece[O], len(all))
@@ -264,9 +265,9 @@ func served[O any](all []Piece[O], kept []bool, within []int, q int) bool {
 	return best >= 0 && !tie && all[best].text == all[q].text
 }
 
-// unambiguous leaves out pieces that headgate could not tell from others: those of one
-// path with as many matchers, which a request may match both, unless a piece with the
-// matchers of both takes it.
+// unambiguous leaves out pieces that headgate cannot distinguish from others: those of
+// one path with as many matchers, which a request may match both, unless a piece with
+// the matchers of both matches it.
 func unambiguous[O any](all []Piece[O], lost func(left, other Piece[O])) (out []Piece[O]) {
 	for _, p := range all {
 		i := slices.IndexFunc(out, func(o Piece[O]) bool {
@@ -281,7 +282,7 @@ func unambiguous[O any](all []Piece[O], lost func(left, other Piece[O])) (out []
 	return out
 }
 
-// met reports whether a piece takes the requests of two others.
+// met reports whether a piece gets the requests of two others.
 func met[O any](all []Piece[O], a, b Piece[O]) bool {
 	x, y := a.config(), b.config()
 	return slices.ContainsFunc(all, func(c Piece[O]) bool {

@@ -28,7 +28,7 @@ func field(n *yaml.Node, name string) *yaml.Node {
 	return nil
 }
 
-// readComposed finds the services of the Compose files, and takes the flags and variables
+// readComposed finds the services of the Compose files, and reads the flags and variables
 // of Traefik's own service, which are static configuration. Whether the labels of a
 // service count is known when all files are read.
 func (t *translator) readComposed(files importer.Files) (err error) {
@@ -46,7 +46,7 @@ func (t *translator) readComposed(files importer.Files) (err error) {
 	return nil
 }
 
-// readLabels takes the labels of all services into the tree.
+// readLabels adds the labels of all services to the tree.
 func (t *translator) readLabels() error {
 	if t.project == nil {
 		return nil
@@ -77,7 +77,7 @@ func isTraefik(labels []*compose.Setting) bool {
 	return slices.ContainsFunc(labels, func(l *compose.Setting) bool { return strings.HasPrefix(strings.ToLower(l.Key), "traefik.") })
 }
 
-// ignored tells of labels that Traefik does not see.
+// ignored reports labels that Traefik does not see.
 func (t *translator) ignored(service string, labels []*compose.Setting, why string) {
 	for _, l := range labels {
 		if strings.HasPrefix(strings.ToLower(l.Key), "traefik.") {
@@ -86,7 +86,7 @@ func (t *translator) ignored(service string, labels []*compose.Setting, why stri
 	}
 }
 
-// hidden tells why Traefik does not see a service, "" if it does.
+// hidden returns why Traefik does not see a service, "" if it does.
 func (t *translator) hidden(labels []*compose.Setting) string {
 	on := true
 	for _, provider := range []string{"docker", "swarm"} {
@@ -227,7 +227,7 @@ func shownLabel(l *compose.Setting) string {
 	return l.Key + "=" + l.Value
 }
 
-// onlyService gives routers that name no service the only one that there is.
+// onlyService assigns the only service to routers that name none.
 func (t *translator) onlyService(name string, line int, d *described) {
 	if len(d.services) != 1 {
 		return

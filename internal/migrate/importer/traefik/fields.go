@@ -15,11 +15,11 @@ type left struct {
 }
 
 var leftOut = []left{
-	{leftPath(`(frontend|backend|port|protocol|weight|domain|tags|segment|[^.]+\.(frontend|backend|port|protocol|weight))(\..*)?`), importer.Impossible, "a label of Traefik 1: write it in the words of Traefik 2 or 3, which tells how, and import that"},
+	{leftPath(`(frontend|backend|port|protocol|weight|domain|tags|segment|[^.]+\.(frontend|backend|port|protocol|weight))(\..*)?`), importer.Impossible, "a label of Traefik 1: migrate it to Traefik 2 or 3, whose documentation describes how, and import that"},
 	{leftPath(`http\.services\.[^.]+\.loadbalancer\.server\.(weight|preservepath)`), importer.Impossible, "it is a setting of the server: weight"},
 	{leftPath(`http\.middlewares\.[^.]+\.headers\.(accesscontrol.*|addvaryheader)`), importer.Ignored, "without accessControlAllowOriginList there is nothing to allow; Vary is sent by itself"},
 	{leftPath(`http\.middlewares\.[^.]+\.headers\.(allowedhosts|hostsproxyheaders|sslproxyheaders.*|isdevelopment|publickey)`), importer.Impossible, "hosts are those of the rule, and client_ip says which proxies in front are trusted"},
-	{leftPath(`http\.middlewares\.[^.]+\.stripprefix\.forceslash`), importer.Ignored, "a path always begins with a slash"},
+	{leftPath(`http\.middlewares\.[^.]+\.stripprefix\.forceslash`), importer.Ignored, "a path always starts with a slash"},
 	{leftPath(`tcp\.services\..*\.(tls|proxyprotocol.*|serverstransport)`), importer.Impossible, "write it at the TCP proxy: servers: [{address: …, tls: {}}], proxy_protocol"},
 	{leftPath(`tcp\.middlewares\..*`), importer.Impossible, "write it at the TCP proxy: ip_filter, max_connections"},
 	{leftPath(`entrypoints\.[^.]+\.(asdefault|reuseport|allowacmebypass|http2.*|udp.*|observability.*)`), importer.Ignored, "ports are opened with what is best, and certificates' challenges are always answered"},
@@ -36,11 +36,11 @@ var leftOut = []left{
 	{leftPath(`ocsp\..*`), importer.Ignored, "OCSP responses are requested from the address that the certificate names"},
 	{leftPath(`serverstransport\.forwardingtimeouts\.idleconntimeout`), importer.Impossible, "idle connections to servers have one setting for all of them: idle_timeout of the settings upstreams"},
 	{leftPath(`serverstransport\.maxidleconnsperhost`), importer.Impossible, "idle connections to servers have one setting for all of them: the settings upstreams"},
-	{leftPath(`(http\.serverstransports\.[^.]+|serverstransport)\..*`), importer.Impossible, "no server that was taken over uses it"},
+	{leftPath(`(http\.serverstransports\.[^.]+|serverstransport)\..*`), importer.Impossible, "no server that was translated uses it"},
 	{leftPath(`tls\.options\..*`), importer.Impossible, "no https port has these options: none of its routers names them, or several routers of one port name different ones"},
 	{leftPath(`(http|tcp|udp)\.services\.[^.]+\.(weighted|failover|highestrandomweight|mirroring)\.healthcheck.*`), importer.Ignored, "each server is checked by itself, whichever service it is from"},
 	{leftPath(`http\.services\.[^.]+\.mirroring\.mirrorbody`), importer.Impossible, "copies of requests have their bodies, up to mirror.max_body"},
-	{leftPath(`(http|tcp|udp)\.services\..*`), importer.Impossible, "no router that was taken over leads to it, or the service has no server with a valid address"},
+	{leftPath(`(http|tcp|udp)\.services\..*`), importer.Impossible, "no router that was translated uses it, or the service has no server with a valid address"},
 	{leftPath(`certificatesresolvers\.[^.]+\.(tailscale|spiffe).*`), importer.Impossible, "certificates come by ACME or from files"},
 }
 

@@ -14,8 +14,8 @@ import (
 )
 
 // FromAPI reads the configuration that Traefik itself has made of files, labels and
-// templates, from its API at address, such as http://127.0.0.1:8080. What stands in its
-// static configuration besides entry points is not part of the answer.
+// templates, from its API at address, such as http://127.0.0.1:8080. The response
+// contains nothing of its static configuration except entry points.
 func FromAPI(ctx context.Context, client *http.Client, address, token string) ([]byte, *importer.Report, error) {
 	base, err := importer.Base(address, "Traefik", "http://127.0.0.1:8080")
 	if err != nil {
@@ -47,7 +47,8 @@ func FromAPI(ctx context.Context, client *http.Client, address, token string) ([
 	return t.translate()
 }
 
-// liveEntries takes the entry points, but for that of Traefik's own pages.
+// liveEntries translates the entry points, except that of Traefik's own
+// pages.
 func (t *translator) liveEntries(name string, list *yaml.Node) error {
 	if list.Kind != yaml.SequenceNode {
 		return fmt.Errorf("%s: the answer is no list of entry points", name)
@@ -69,7 +70,7 @@ func (t *translator) liveEntries(name string, list *yaml.Node) error {
 			t.sayAll(h, importer.Ignored, "there is nothing in it")
 		}
 		for _, told := range []string{"name", "transport", "http2", "udp", "proxyProtocol", "observability"} {
-			t.sayAll(n.get(told), importer.Ignored, "Traefik tells its defaults too; timeouts of a port are set at the port")
+			t.sayAll(n.get(told), importer.Ignored, "Traefik returns its defaults too; timeouts of a port are set at the port")
 		}
 	}
 	return nil
@@ -82,7 +83,7 @@ var rawParts = []struct{ name, kind, part string }{
 	{"udpRouters", "udp", "routers"}, {"udpServices", "udp", "services"},
 }
 
-// liveData takes routers, middlewares and services.
+// liveData translates routers, middlewares and services.
 func (t *translator) liveData(name string, doc *yaml.Node) error {
 	for _, p := range rawParts {
 		objects := field(doc, p.name)
@@ -98,7 +99,7 @@ func (t *translator) liveData(name string, doc *yaml.Node) error {
 			}
 			parent := t.root.below(p.kind, name, key.Line).below(p.part, name, key.Line)
 			if parent.get(short).is() {
-				t.Check("%s %s is there from two providers; only the first was taken over", strings.TrimSuffix(p.part, "s"), short)
+				t.Check("%s %s is there from two providers; only the first was translated", strings.TrimSuffix(p.part, "s"), short)
 				continue
 			}
 			n := parent.below(short, name, key.Line)

@@ -9,8 +9,8 @@ import (
 	"headgate/internal/plan/matchers"
 )
 
-// narrow adds what a match asks for to the matchers of a condition. It reports whether
-// that can be asked.
+// narrow adds a match to the matchers of a condition. It reports whether that is
+// possible.
 func (c *condition) narrow(m match) bool {
 	value := func(i int) string {
 		if i < len(m.args) {
@@ -79,7 +79,8 @@ func conditionOfMatchers(m *matchers.Config) rules.Condition {
 	return out
 }
 
-// without notes what a request must not have, and reports whether that can be asked.
+// without records what a request must not have, and reports whether that is
+// possible.
 func (c *condition) without(m match) bool {
 	var one condition
 	if m.name == "pathprefix" || m.name == "path" {

@@ -13,7 +13,7 @@ import (
 	"headgate/internal/migrate/importer"
 )
 
-// middleware gives a route what a middleware does.
+// middleware adds the effect of a middleware to a route.
 func (t *translator) middleware(r *router, name string, depth int) {
 	m := t.middlewareNamed(name)
 	if !m.is() || depth > maxDepth {
@@ -52,7 +52,7 @@ func (t *translator) throughMiddlewares(list *node) importer.Field {
 	return through(all...)
 }
 
-// sayMiddlewares gives a list of middlewares that were translated its verdict.
+// sayMiddlewares adds a verdict to a list of middlewares that were translated.
 func (t *translator) sayMiddlewares(list *node) {
 	list.leaves(func(leaf *node) {
 		acts := false
@@ -67,8 +67,8 @@ func (t *translator) sayMiddlewares(list *node) {
 	})
 }
 
-// feature gives a route a feature that it can have once. Of two middlewares with different
-// ones the first stays.
+// feature adds a feature to a route that it can have once. Of two middlewares with
+// different ones the first stays.
 func (t *translator) feature(r *router, n *node, name string, o importer.Object) importer.Field {
 	if r.route.Has(name) && r.route.Object(name).Key() != o.Key() {
 		note := "a route has one " + name + ", and another middleware has set it"
@@ -80,7 +80,7 @@ func (t *translator) feature(r *router, n *node, name string, o importer.Object)
 	return r.route.Set(name, o).Field(name)
 }
 
-// without says why kinds of middlewares are not taken over, and what helps.
+// without says why kinds of middlewares are not translated, and what helps.
 var without = map[string]string{
 	"digestauth":        "digest authentication is not offered: use basic_auth over https",
 	"errors":            "pages of a service are not fetched: write them as error_pages",
@@ -88,10 +88,10 @@ var without = map[string]string{
 	"passtlsclientcert": "set what the server gets of a client's certificate with a header rule; see the guide of client certificates",
 	"grpcweb":           "gRPC-Web is not translated to gRPC; it is passed on as it is",
 	"plugin":            "plugins of Traefik do not run here",
-	"encodedcharacters": "how encoded characters are taken is not set for each route",
+	"encodedcharacters": "the handling of encoded characters cannot be set for each route",
 }
 
-// kindOf returns how a kind of middleware is taken over, nil if it cannot be.
+// kindOf returns how a kind of middleware is translated, nil if it cannot be.
 func kindOf(name string) func(*translator, *router, *node) {
 	switch strings.ToLower(name) {
 	case "stripprefix":
@@ -139,8 +139,8 @@ func stripPrefix(t *translator, r *router, n *node) {
 	list := n.get("prefixes").texts()
 	if slices.ContainsFunc(list, func(p string) bool { return strings.TrimSuffix(p, "/") == r.when.path }) {
 		r.route.Set("strip_prefix", true)
-		t.sayAll(n.get("forceSlash"), importer.Ignored, "a path always begins with a slash")
-		t.becameAll(n, importer.Close, importer.ByItself(), "strip_prefix: of whole segments; Traefik takes %s away from %sx, too, and does not map Location and cookies back", r.when.path, r.when.path)
+		t.sayAll(n.get("forceSlash"), importer.Ignored, "a path always starts with a slash")
+		t.becameAll(n, importer.Close, importer.ByItself(), "strip_prefix: of whole segments; Traefik removes %s from %sx, too, and does not map Location and cookies back", r.when.path, r.when.path)
 		return
 	}
 	var parts []string
@@ -152,17 +152,17 @@ func stripPrefix(t *translator, r *router, n *node) {
 	}
 	r.route.Set("strip_prefix", false)
 	became := t.rewrite(r, "regex", "^(?:"+strings.Join(parts, "|")+")/?").Set("replacement", "/").Field("regex")
-	t.sayAll(n.get("forceSlash"), importer.Ignored, "a path always begins with a slash")
+	t.sayAll(n.get("forceSlash"), importer.Ignored, "a path always starts with a slash")
 	t.becameAll(n, importer.Close, became, "a rewrite by an expression; X-Forwarded-Prefix is not sent")
 }
 
-// stripPrefixRegex cuts off what its first expression that matches takes from the
-// beginning of the path.
+// stripPrefixRegex removes what its first matching expression matches at the
+// start of the path.
 func stripPrefixRegex(t *translator, r *router, n *node) {
 	list := n.get("regex").texts()
 	for _, text := range list {
 		if _, err := regexp.Compile(text); err != nil || strings.Contains(text, "{") {
-			t.sayAll(n, importer.Impossible, "the expression cannot be taken over: %s", text)
+			t.sayAll(n, importer.Impossible, "the expression cannot be translated: %s", text)
 			t.Check("router %s: write the rewrite of %s by hand", r.name, n.path)
 			return
 		}
@@ -188,7 +188,7 @@ func (t *translator) rewrite(r *router, name, value string) importer.Object {
 		o = r.route.Object("rewrite")
 	}
 	if o.Has(name) {
-		t.Check("router %s rewrites its path more than once; only the last was taken over", r.name)
+		t.Check("router %s rewrites its path more than once; only the last was translated", r.name)
 	}
 	return o.Set(name, value)
 }
@@ -248,7 +248,7 @@ func redirectRegex(t *translator, r *router, n *node) {
 	}
 	found := wholeURL.FindStringSubmatch(expression)
 	if found == nil || strings.ContainsAny(found[1], "()") {
-		t.sayAll(n, importer.Impossible, "its expression is for the whole URL, and that for the path cannot be told from it")
+		t.sayAll(n, importer.Impossible, "its expression is for the whole URL, and the part for the path cannot be determined")
 		t.Check("router %s: write the redirect %q to %q by hand; rules of headgate match the path", r.name, expression, target)
 		return
 	}
@@ -305,13 +305,13 @@ func headers(t *translator, r *router, n *node) {
 	corsOf(t, r, n)
 }
 
-// securityField is a header that fields of the middleware stand for.
+// securityField is a header that fields of the middleware set.
 type securityField struct {
 	name, value string
 	fields      []string
 }
 
-// securityFields are the fields that switches of the middleware stand for.
+// securityFields are the headers that switches of the middleware set.
 func securityFields(n *node) (out []securityField) {
 	if seconds := n.get("stsSeconds").number(0); seconds > 0 {
 		value := "max-age=" + strconv.Itoa(seconds)
@@ -355,7 +355,7 @@ func corsOf(t *translator, r *router, n *node) {
 			}
 		}
 	}
-	if cors.Len() > 0 && !cors.Has("allow_origins") { // nobody is allowed anything
+	if cors.Len() > 0 && !cors.Has("allow_origins") { // nothing is allowed
 		for _, name := range []string{"accessControlAllowMethods", "accessControlAllowHeaders", "accessControlExposeHeaders", "accessControlAllowCredentials", "accessControlMaxAge", "addVaryHeader"} {
 			t.sayAll(n.get(name), importer.Ignored, "without accessControlAllowOriginList there is nothing to allow")
 		}
@@ -433,7 +433,7 @@ func ipAllowList(t *translator, r *router, n *node) {
 	t.becameAll(n.get("sourceRange"), importer.Same, r.route.Field("ip_filter"), "ip_filter")
 	if s := n.get("ipStrategy"); s.is() {
 		t.sayAll(s, importer.Impossible, "client_ip says which proxies in front are trusted")
-		t.Check("router %s takes the client's address from a header (ipStrategy): name the proxies in front in client_ip", r.name)
+		t.Check("router %s reads the client's address from a header (ipStrategy): name the proxies in front in client_ip", r.name)
 	}
 	t.becameAll(n.get("rejectStatusCode"), importer.Close, r.route.Field("ip_filter"), "refused clients get 403")
 }
@@ -464,7 +464,7 @@ func rateLimit(t *translator, r *router, n *node) {
 	}
 }
 
-// sourceCriterion gives what clients are told apart by its verdict.
+// sourceCriterion adds a verdict to what distinguishes clients.
 func (t *translator) sourceCriterion(r *router, n *node, limit importer.Object) {
 	if limit.Has("key") {
 		t.becameAll(n, importer.Same, limit.Field("key"), "rate_limit.key")

@@ -61,8 +61,8 @@ func (t *translator) writeProxies() {
 	}
 	for _, r := range routers {
 		if !t.used[r.n] {
-			t.Amend(r.n.get("rule"), importer.Ignored, "routers of a higher priority take all of its requests")
-			t.Check("router %s: routers of a higher priority take all of its requests, with Traefik too: a longer rule has a higher priority", r.name)
+			t.Amend(r.n.get("rule"), importer.Ignored, "routers of a higher priority get all of its requests")
+			t.Check("router %s: routers of a higher priority get all of its requests, with Traefik too: a longer rule has a higher priority", r.name)
 		}
 	}
 	for _, p := range joinHosts(all) {
@@ -102,8 +102,8 @@ func joinHosts(all []*proxy) (out []*proxy) {
 	return out
 }
 
-// places are the hosts that routers ask for at their entry points, and all others where
-// a router asks for none. They come in the order of the source.
+// places are the hosts of routers at their entry points, and all others if a router has
+// none. They are in the order of the source.
 func (t *translator) places(routers []*router) (all []place) {
 	for _, r := range t.routers {
 		if !slices.Contains(routers, r) {
@@ -124,7 +124,7 @@ func (t *translator) places(routers []*router) (all []place) {
 	return all
 }
 
-// matches reports whether a router takes requests of a place.
+// matches reports whether a router matches requests of a place.
 func (r *router) matches(p place) bool {
 	if !slices.Contains(r.entries, p.entry) {
 		return false
@@ -170,9 +170,9 @@ func (t *translator) proxiesAt(p place, routers []*router) (out []*proxy) {
 		return nil, ""
 	}
 	pieces, full := rules.Routes("", atoms, decide, func(left, other rules.Piece[*router]) {
-		t.Check("host %s: the route %s was left out: headgate cannot tell it from %s, which has as many matchers", p.host, left.Label(), other.Label())
+		t.Check("host %s: the route %s was left out: headgate cannot distinguish it from %s, which has as many matchers", p.host, left.Label(), other.Label())
 		if left.Out != nil {
-			t.Amend(left.Out.n.get("rule"), importer.Close, "not where "+left.Label()+" meets "+other.Label()+": headgate cannot tell them apart")
+			t.Amend(left.Out.n.get("rule"), importer.Close, "not where "+left.Label()+" meets "+other.Label()+": headgate cannot distinguish them")
 		}
 	})
 	if full {
@@ -181,7 +181,7 @@ func (t *translator) proxiesAt(p place, routers []*router) (out []*proxy) {
 	byHost := map[string]*proxy{}
 	for _, piece := range pieces {
 		r := piece.Out
-		if r == nil { // nobody takes them, though a shorter path may: they get 404
+		if r == nil { // no router matches them, though a shorter path may: they get 404
 			if !shadowed(piece, pieces) {
 				continue
 			}
@@ -209,7 +209,7 @@ func (t *translator) proxiesAt(p place, routers []*router) (out []*proxy) {
 	return out
 }
 
-// shadowed reports whether requests that nobody takes would go to the route of a larger
+// shadowed reports whether requests without a router would go to the route of a larger
 // region.
 func shadowed(left rules.Piece[*router], all []rules.Piece[*router]) bool {
 	return slices.ContainsFunc(all, func(p rules.Piece[*router]) bool {

@@ -58,11 +58,11 @@ func (t *translator) router(n, rule *node, alternatives [][]match) {
 		taken++
 		switch {
 		case when.exact:
-			verdict, note = importer.Close, "a path takes what is below it too: exact paths do not exist"
+			verdict, note = importer.Close, "a path also matches paths below it: there are no exact paths"
 		case when.loose && verdict == importer.Same:
-			verdict, note = importer.Close, "headgate takes whole segments: "+when.path+"x does not reach it"
+			verdict, note = importer.Close, "headgate matches whole segments: "+when.path+"x does not reach it"
 		case when.slashed && verdict == importer.Same:
-			verdict, note = importer.Close, when.path+" without the slash is taken, too"
+			verdict, note = importer.Close, when.path+" without the slash matches too"
 		case len(when.allow) > 0 && verdict == importer.Same:
 			verdict, note = importer.Close, "other clients get 403, and not another router"
 		}
@@ -264,7 +264,7 @@ func (t *translator) tcpRouters() {
 				continue
 			}
 			if len(when.hosts) == 0 && t.shared(e) {
-				t.Check("TCP router %s was left out at the entry point %s: HTTP or names in TLS are served there too, and an address of headgate is one or the other: give it an address of its own", n.name(), e.name)
+				t.Check("TCP router %s was left out at the entry point %s: HTTP or names in TLS are served there too, and an address of headgate has one or the other: give it an address of its own", n.name(), e.name)
 				continue
 			}
 			o := importer.NewObject()
@@ -314,8 +314,8 @@ func (t *translator) udpRouters() {
 	}
 }
 
-// proxyProtocol lets the servers of a TCP router get the PROXY header that its service
-// asks for.
+// proxyProtocol sends the PROXY header to the servers of a TCP router if its service
+// requires it.
 func (t *translator) proxyProtocol(n *node, o importer.Object) {
 	name, _, _ := strings.Cut(n.get("service").text(), "@")
 	p := t.root.get("tcp", "services", name, "loadBalancer", "proxyProtocol")
@@ -329,8 +329,8 @@ func (t *translator) proxyProtocol(n *node, o importer.Object) {
 	t.becameAll(p, importer.Same, o.Set("proxy_protocol", version).Field("proxy_protocol"), "proxy_protocol")
 }
 
-// streamCheck has the servers of a TCP router checked as its service, or one of the
-// services of a weighted one, asks for.
+// streamCheck adds the health check of its service, or one of the services of a
+// weighted one, to the servers of a TCP router.
 func (t *translator) streamCheck(n *node, o importer.Object) {
 	name, _, _ := strings.Cut(n.get("service").text(), "@")
 	names := []string{name}

@@ -196,13 +196,13 @@ func conditionOf(all []match) (c condition, problem string) {
 			for _, text := range m.args {
 				h, ok := hostExpression(text)
 				if !ok {
-					return c, "the expression of the host cannot be taken over: " + text
+					return c, "the expression of the host cannot be translated: " + text
 				}
 				c.hosts = append(c.hosts, h)
 			}
 		case "pathprefix", "path":
 			if len(m.args) != 1 || c.path != "/" || !strings.HasPrefix(m.args[0], "/") || strings.ContainsAny(m.args[0], "{}") {
-				return c, "the paths of this rule cannot be taken over: one path without variables is possible"
+				return c, "the paths of this rule cannot be translated: one path without variables is possible"
 			}
 			c.path, c.exact = m.args[0], m.name == "path" && m.args[0] != "/"
 			if len(c.path) > 1 {

@@ -40,8 +40,8 @@ func (t *translator) service(r *router, name string, depth int) {
 	}
 }
 
-// unserved makes a route without servers answer 503, so that nobody else takes its
-// requests.
+// unserved makes a route without servers answer 503, so that no other route gets
+// its requests.
 func (t *translator) unserved(r *router, why string) {
 	r.route.Remove("strip_prefix")
 	r.route.Set("fixed_response", importer.NewObject().Set("status", 503).Flow())
@@ -66,7 +66,7 @@ func (t *translator) loadBalancer(r *router, name string, service, n *node) {
 			s.Set("weight", w.number(1))
 			t.becameAll(w, importer.Same, s.Field("weight"), "weight")
 		}
-		t.becameAll(one.get("preservePath"), importer.Same, s.As("servers"), "the path of the URL stands before the request's path")
+		t.becameAll(one.get("preservePath"), importer.Same, s.As("servers"), "the path of the URL is added in front of the request's path")
 		servers = append(servers, t.secured(s, n))
 		t.becameAll(one.get("url"), importer.Same, s.As("servers"), "a server")
 	}
@@ -212,7 +212,7 @@ func serverOf(text string, preservePath bool) (importer.Object, bool) {
 	return importer.NewObject().Set("url", u.String()), true
 }
 
-// secured gives a server what its transport says of TLS.
+// secured adds the TLS settings of its transport to a server.
 func (t *translator) secured(s importer.Object, n *node) importer.Object {
 	name, _, _ := strings.Cut(n.get("serversTransport").text(), "@")
 	transport := t.root.get("http", "serversTransports", name)

@@ -34,7 +34,7 @@ func (t *translator) static() {
 		t.entryPoint(n)
 	}
 	if len(t.names) == 0 {
-		t.Check("the static configuration, which has the entry points, was not given: ports 80 and 443 were taken; give traefik.yml too")
+		t.Check("the static configuration, which has the entry points, was not given: ports 80 and 443 were assumed; import traefik.yml too")
 		t.addEntry(&entry{name: "web", address: "0.0.0.0:80", n: points})
 		t.addEntry(&entry{name: "websecure", address: "0.0.0.0:443", secure: true, n: points})
 	}
@@ -102,7 +102,7 @@ func (t *translator) options(n *node) importer.Object {
 		t.becameAll(n.get("clientAuth"), importer.Same, tls.Field("client_auth"), "tls.client_auth and client_ca of the https ports")
 	} else if n.get("clientAuth").is() {
 		t.Check("clients had to show a certificate: set tls.client_auth and client_ca of the https ports by hand")
-		t.sayAll(n.get("clientAuth"), importer.Impossible, "a port asks for certificates of one file of authorities: set tls.client_auth and client_ca of the https ports")
+		t.sayAll(n.get("clientAuth"), importer.Impossible, "a port requests certificates of one file of authorities: set tls.client_auth and client_ca of the https ports")
 	}
 	for _, name := range []string{"cipherSuites", "curvePreferences", "alpnProtocols", "sniStrict", "maxVersion", "preferServerCipherSuites", "disableSessionTickets"} {
 		t.sayAll(n.get(name), importer.Ignored, "TLS 1.2 and 1.3 with forward secrecy and authenticated encryption only")
@@ -145,8 +145,8 @@ func (t *translator) entryPoint(n *node) {
 		if list := trusted.get("trustedIPs").texts(); len(list) > 0 {
 			t.becameAll(trusted, importer.Same, importer.Value("trusted", list[0]), "client_ip of the proxies")
 		} else if trusted.get("insecure").on() {
-			t.sayAll(trusted, importer.Impossible, "believing everybody is not possible: name the proxies in front in client_ip")
-			t.Check("entry point %s believes forwarded headers of everybody: name the proxies in front in client_ip", e.name)
+			t.sayAll(trusted, importer.Impossible, "trusting all peers is not possible: name the proxies in front in client_ip")
+			t.Check("entry point %s trusts forwarded headers of all peers: name the proxies in front in client_ip", e.name)
 		}
 	}
 	t.addEntry(e)
@@ -192,7 +192,7 @@ func (t *translator) resolver(n *node) {
 		o.Set("email", email)
 		t.becameAll(a.get("email"), importer.Same, o.Field("email"), "email")
 	}
-	t.sayAll(a.get("storage"), importer.Ignored, "certificates are kept in the state directory; give acme.json to the import to take those along that are there")
+	t.sayAll(a.get("storage"), importer.Ignored, "certificates are kept in the state directory; import acme.json to keep the present ones")
 	switch {
 	case a.get("dnsChallenge").is():
 		provider := a.get("dnsChallenge", "provider").text()
@@ -260,7 +260,7 @@ func (t *translator) tlsCertificate(n *node, name string) {
 	t.sayAll(n.get("stores"), importer.Ignored, "there is one store")
 }
 
-// readStorage takes the certificates of acme.json along: they are written beside the
+// readStorage imports the certificates of acme.json: they are written beside the
 // document, so that no host is without one until its first order.
 func (t *translator) readStorage(name string, data []byte) error {
 	var resolvers map[string]struct {

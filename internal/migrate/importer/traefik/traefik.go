@@ -1,15 +1,15 @@
 // Package traefik reads configurations of Traefik, versions 2 and 3, and writes what
 // headgate makes of them: a document, and a report in which every field has a verdict.
 //
-// Import takes files in any order: static and dynamic configuration in YAML or TOML,
-// Compose files whose services have labels, and acme.json. tree.go makes one tree of
-// them, rule.go reads the rules of routers, static.go has entry points, certificate
-// resolvers and certificates, routers.go the routers, services.go the services, and
-// middlewares.go the middlewares. proxies.go makes routes that decide as the routers do by
-// their priorities.
+// Import accepts files in any order: static and dynamic configuration in YAML or TOML,
+// Compose files whose services have labels, and acme.json. tree.go makes one tree of them,
+// rule.go reads the rules of routers, static.go has entry points, certificate resolvers
+// and certificates, routers.go the routers, services.go the services, and middlewares.go
+// the middlewares. proxies.go makes routes with the same result as the routers by their
+// priorities.
 //
-// Go templates, plugins and providers other than files and Docker are told, not
-// translated. It never applies anything.
+// Go templates, plugins and providers other than files and Docker are reported,
+// not translated. It never applies anything.
 package traefik
 
 import (
@@ -123,8 +123,8 @@ func (t *translator) read(name string, data []byte) error {
 	return t.build.fromYAML(t.root, &doc, 0)
 }
 
-// maxBrackets bounds how deep lists and tables of TOML are nested, and of how many parts a
-// key is: its decoder takes a time that grows with the square of it.
+// maxBrackets limits how deep lists and tables of TOML are nested, and the number of parts
+// of a key: the time of its decoder grows with the square of it.
 const maxBrackets = 200
 
 // tooDeep returns the line of a text in TOML at which that is exceeded, 0 if it is not.
@@ -151,7 +151,7 @@ func tooDeep(text string) int {
 	return 0
 }
 
-// templated tells a Go template from rules that hold braces, such as
+// templated distinguishes a Go template from rules with braces, such as
 // HostRegexp(`{sub:[a-z]+}.example`).
 func templated(data []byte) bool {
 	for _, word := range []string{"{{ ", "{{- ", "{{range", "{{if", "{{end", "{{env", "{{."} {
@@ -171,7 +171,7 @@ func (t *translator) translate() ([]byte, *importer.Report, error) {
 	case t.root.get("apiVersion").is() && t.root.get("kind").is():
 		return nil, nil, fmt.Errorf("%s:%d: an object of Kubernetes, which is not read: give the address of Traefik's API, which has the routers that it makes of such objects", t.root.get("kind").File, t.root.get("kind").Line)
 	case !slices.ContainsFunc(t.root.children(), known) && len(t.keys) == 0 && !t.firstVersion():
-		return nil, nil, fmt.Errorf("%s: nothing of Traefik is in it: no entryPoints, http, tcp, udp, tls and no labels that begin with traefik", strings.Join(t.files, ", "))
+		return nil, nil, fmt.Errorf("%s: nothing of Traefik is in it: no entryPoints, http, tcp, udp, tls and no labels that start with traefik", strings.Join(t.files, ", "))
 	}
 	t.static()
 	t.httpRouters()
@@ -195,7 +195,7 @@ func (t *translator) firstVersion() bool {
 	return t.root.get("frontend").is() || t.root.get("backend").is() || t.root.get("port").is()
 }
 
-// unusedParts gives middlewares and services that no router uses their verdict.
+// unusedParts adds a verdict to middlewares and services that no router uses.
 func (t *translator) unusedParts() {
 	for _, part := range []string{"middlewares", "services"} {
 		for _, n := range t.root.get("http", part).children() {
@@ -261,7 +261,7 @@ func (n *node) Text() string {
 	return n.path + ": " + n.value
 }
 
-// rest gives what nobody looked at a verdict.
+// rest adds a verdict to what has none.
 func (t *translator) rest() {
 	t.root.leaves(func(n *node) {
 		if n.Settled() || n.value == "" && n.fields == nil && !n.isList {
@@ -276,6 +276,6 @@ func (t *translator) rest() {
 			t.AddVerdict(n, leftOut[i].verdict, leftOut[i].note)
 			return
 		}
-		t.AddVerdict(n, importer.Impossible, "headgate does not know this field here, or what it belongs to could not be taken over")
+		t.AddVerdict(n, importer.Impossible, "headgate does not know this field here, or what it belongs to could not be translated")
 	})
 }

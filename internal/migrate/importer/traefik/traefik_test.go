@@ -114,9 +114,9 @@ func TestFiles(t *testing.T) {
 		"value: max-age=63072000; includeSubDomains", "{direction: request, name: X-Gone, operation: remove}", "path: /health", "{url: https://10.0.0.3:443, tls: {insecure_skip_verify: true}, weight: 1}",
 		"fixed_response: {status: 503}", "git:\n    address: 0.0.0.0:2222\n    servers:\n      - {address: 10.0.0.4:22}", "dns:\n    address: 0.0.0.0:53\n")
 	check := strings.Join(report.Check, "\n")
-	expectLines(t, check, "router late: routers of a higher priority take all of its requests", "router odd was left out", "router broken was left out", "api@internal", "/certs/a.pem is not there")
+	expectLines(t, check, "router late: routers of a higher priority get all of its requests", "router odd was left out", "router broken was left out", "api@internal", "/certs/a.pem is not there")
 	if strings.Contains(got, "odd.example.com") {
-		t.Error("a router with a matcher that cannot be taken over is served to everybody")
+		t.Error("a router with a matcher that cannot be translated is served to everybody")
 	}
 	for _, e := range report.Entries {
 		if e.Line == 0 || e.File == "" || e.Verdict == "" || e.Verdict != importer.Same && e.Note == "" {
@@ -163,7 +163,7 @@ func TestMatchers(t *testing.T) {
 		"    near: {rule: \"Host(`d.example`) && ClientIP(`10.0.0.0/8`)\", service: s}\n"})
 	expectLines(t, got, "matchers:\n          methods: [GET]", "methods: [POST]\n          headers:\n            - {name: X-V, value: 2}",
 		"{name: Cookie, regex: (^|; )beta=1}", "{name: x, value: 1}\n            - {name: y}", "{name: m, value: 1}", "{name: B, value: 1}", "allow: [10.0.0.0/8]")
-	expectLines(t, strings.Join(report.Check, "\n"), "router quiet: routers of a higher priority take all of its requests")
+	expectLines(t, strings.Join(report.Check, "\n"), "router quiet: routers of a higher priority get all of its requests")
 	expectLines(t, got, "headers:\n            - {name: A, value: 1}", "headers:\n            - {name: A, value: 1}\n            - {name: B, value: 1}", "methods: [GET]\n        fixed_response: {status: 404}", "path: /open\n        fixed_response: {status: 404}")
 	verdicts := map[string]importer.Verdict{}
 	for _, e := range report.Entries {
@@ -204,7 +204,7 @@ func TestRawData(t *testing.T) {
 	got := plain(string(data))
 	expectLines(t, got, "address: 0.0.0.0:8081", "virtual_hosts: [shop.example.com]", "path: /s", "strip_prefix: true", "url: http://172.17.0.2:80")
 	if strings.Contains(got, ":8080") {
-		t.Errorf("the port of Traefik's own pages was taken over:\n%s", got)
+		t.Errorf("the port of Traefik's own pages was translated:\n%s", got)
 	}
 	for _, e := range report.Entries {
 		if e.Verdict == importer.Impossible || e.Line == 0 {

@@ -13,9 +13,9 @@ import (
 	"headgate/internal/migrate/importer"
 )
 
-// node is a place in a configuration, whatever it was written in: a value, a list or a
-// map, with the file and line where it stands. Names of fields are compared without
-// regard to case, as Traefik does.
+// node is a place in a configuration, whatever its format: a value, a list or a map,
+// with its file and line. Names of fields are compared without regard to case, as
+// Traefik does.
 type node struct {
 	importer.Origin
 	path string // as a person names it: http.routers.shop.rule
@@ -254,7 +254,7 @@ func (b *builder) fromTOML(n *node, value any, lines map[string]int, depth int) 
 }
 
 // tomlLines returns the lines of the keys and tables of a text in TOML, by their paths in
-// small letters. What stands in an inline table has the line of its key.
+// lower case. The content of an inline table has the line of its key.
 func tomlLines(text string) map[string]int {
 	lines, table, count := map[string]int{}, "", map[string]int{}
 	put := func(path string, line int) {
@@ -302,7 +302,7 @@ func tomlPath(key string, count map[string]int) (path string) {
 
 var tomlParts = regexp.MustCompile(`"[^"]*"|'[^']*'|[^."'\s]+`)
 
-// label adds a label such as traefik.http.routers.shop.rule. An index stands in
+// label adds a label such as traefik.http.routers.shop.rule. An index is in
 // brackets: servers[0].url.
 func (b *builder) label(root *node, name, value, file string, line int) error {
 	if b.count++; b.count > maxNodes {

@@ -110,8 +110,8 @@ type column struct {
 	otherwise any  // the default of rows that were written before the column was added
 }
 
-// parseColumns reads the columns out of a CREATE TABLE statement. What it does not know
-// is left alone: a wrong statement gives columns that nobody asks for.
+// parseColumns reads the columns from a CREATE TABLE statement. It ignores what it does
+// not know: a wrong statement results in columns that are never read.
 func parseColumns(sql string) []column {
 	begin := strings.IndexByte(sql, '(')
 	if begin < 0 {
@@ -224,7 +224,7 @@ func isWord(c byte) bool {
 	return c == '_' || c == '.' || c >= 0x80 || '0' <= c && c <= '9' || 'a' <= c|0x20 && c|0x20 <= 'z'
 }
 
-// quotedEnd returns where a quoted text ends; a doubled quote stands for itself.
+// quotedEnd returns where a quoted text ends; a doubled quote is a quote.
 func quotedEnd(sql string, begin int) int {
 	quote := sql[begin]
 	if quote == '[' {

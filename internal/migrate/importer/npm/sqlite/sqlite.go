@@ -46,7 +46,7 @@ type Row map[string]any
 
 var magic = []byte("SQLite format 3\x00")
 
-// Is reports whether data begins as a database does.
+// Is reports whether data starts as a database does.
 func Is(data []byte) bool { return len(data) >= 100 && string(data[:16]) == string(magic) }
 
 // Open reads a database: the content of its file, and that of the file beside it whose

@@ -5,7 +5,7 @@ import (
 	"errors"
 )
 
-// readLog takes the pages that a write-ahead log holds (section 4): those of whole
+// readLog reads the pages of a write-ahead log (section 4): those of whole
 // transactions, up to the first frame that is of an older log or damaged, as SQLite
 // does. An empty log has none.
 func (d *DB) readLog(wal []byte) error {
