@@ -47,7 +47,6 @@ while the demo runs.`,
 	return cmd
 }
 
-// runDemo serves the upstream and the demo's configuration, which stands in a
 // runDemo serves the upstream and the demo's configuration, which is in a directory of its
 // own, until it is stopped.
 func runDemo(cmd *cobra.Command, open opener, places demo.Places, logs logFlags) error {

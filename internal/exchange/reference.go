@@ -12,7 +12,7 @@ func ReasonReference() string {
 
 <!-- Made from internal/exchange/reason.go by "go generate ./internal/exchange". Do not edit. -->
 
-When a response is headgate's own and not a server's, or breaks off, a reason says why. The same word stands in the
+When a response is headgate's own and not a server's, or breaks off, a reason says why. The same word is in the
 access log, in metrics, in the body of the answer and in the details of its ` + "`Proxy-Status`" + ` field (RFC 9209).
 The body is text, HTML or ` + "`application/problem+json`" + ` (RFC 9457), as the client accepts, and names the request id;
 it never names a server.

@@ -145,7 +145,7 @@ func (c *commentCheck) fields(s *ast.TypeSpec) {
 	}
 }
 
-// checkStart checks that a comment begins with the name it tells of, with or without
+// checkStart checks that a comment begins with the name it describes, with or without
 // an article.
 func (c *commentCheck) checkStart(n ast.Node, name, doc string) {
 	if doc == "" {

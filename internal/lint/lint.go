@@ -64,7 +64,7 @@ type rule struct {
 	check  func(*Tree, report)
 }
 
-// rules returns every rule, in the order in which STYLE.md tells of them.
+// rules returns every rule, in the order of STYLE.md.
 func rules() []rule {
 	return []rule{
 		{"layers", "imports go down only: move the code, or give the package its line in internal/lint/layers.txt", checkLayers},

@@ -99,7 +99,12 @@ func checkVerbs(t *Tree, report report) {
 
 // people matches words for people in place of the field's terms: a reader, a caller, a
 // client, another process. NoBody of package http is an identifier and does not match.
-var people = regexp.MustCompile(`\b([Nn]obody|[Ss]omebody|[Ww]ho(?:m)?ever|[Ee]verybody|[Aa]nybody)\b`)
+// phrases matches turns that no reader of another project's documentation meets: something
+// is somewhere, differs, is reported.
+var (
+	people  = regexp.MustCompile(`\b([Nn]obody|[Ss]omebody|[Ww]ho(?:m)?ever|[Ee]verybody|[Aa]nybody)\b`)
+	phrases = regexp.MustCompile(`\b([Aa]nother than|([Tt]ell|[Hh]ear)s of|[Ss]tands? (?:in|at|there|so))\b`)
+)
 
 // wordsAllowed are folders and files where these words are allowed: this package, which has them in
 // its rules, and pending ones, which are rewritten by others at the moment. Remove a
@@ -107,34 +112,56 @@ var people = regexp.MustCompile(`\b([Nn]obody|[Ss]omebody|[Ww]ho(?:m)?ever|[Ee]v
 var wordsAllowed = []string{
 	"internal/lint/",
 	// pending
-	"internal/bans/", "internal/credential/", "internal/feature/gate/", "internal/feature/signin/", "internal/gate/",
-	"internal/lists/", "internal/migrate/importer/", "internal/operator/", "internal/plan/gate.go", "internal/upgrade/",
+	"internal/feature/gate/", "internal/feature/signin/", "internal/gate/",
 }
 
-// checkWords finds comments and strings that say nobody, somebody or the like.
+// phrasesAllowed are the same for phrases: programs that measure and test, and what is pending.
+var phrasesAllowed = append([]string{
+	"bench/", "interop/", "spec/",
+	// pending
+	"internal/store/",
+}, wordsAllowed...)
+
+// checkWords finds comments and strings that say nobody, somebody or the like, or use a
+// private phrase.
 func checkWords(t *Tree, report report) {
 	t.eachSource(func(_ *Package, f *File) {
-		for _, allowed := range wordsAllowed {
-			if strings.HasPrefix(f.Path, allowed) {
-				return
+		for _, rule := range []struct {
+			words   *regexp.Regexp
+			allowed []string
+		}{{people, wordsAllowed}, {phrases, phrasesAllowed}} {
+			if !hasPrefix(f.Path, rule.allowed) {
+				eachText(f, func(at token.Pos, text string) {
+					start := t.fset.Position(at).Line
+					for _, m := range rule.words.FindAllStringIndex(text, -1) {
+						report(f.Path, start+strings.Count(text[:m[0]], "\n"), "the word %s", text[m[0]:m[1]])
+					}
+				})
 			}
 		}
-		found := func(at token.Pos, text string) {
-			start := t.fset.Position(at).Line
-			for _, m := range people.FindAllStringIndex(text, -1) {
-				report(f.Path, start+strings.Count(text[:m[0]], "\n"), "the word %s", text[m[0]:m[1]])
-			}
-		}
-		for _, group := range f.AST.Comments {
-			for _, c := range group.List {
-				found(c.Pos(), c.Text)
-			}
-		}
-		ast.Inspect(f.AST, func(n ast.Node) bool {
-			if s, ok := n.(*ast.BasicLit); ok && s.Kind == token.STRING {
-				found(s.Pos(), s.Value)
-			}
+	})
+}
+
+func hasPrefix(path string, prefixes []string) bool {
+	for _, prefix := range prefixes {
+		if strings.HasPrefix(path, prefix) {
 			return true
-		})
+		}
+	}
+	return false
+}
+
+// eachText calls found with each comment and each string of a file.
+func eachText(f *File, found func(at token.Pos, text string)) {
+	for _, group := range f.AST.Comments {
+		for _, c := range group.List {
+			found(c.Pos(), c.Text)
+		}
+	}
+	ast.Inspect(f.AST, func(n ast.Node) bool {
+		if s, ok := n.(*ast.BasicLit); ok && s.Kind == token.STRING {
+			found(s.Pos(), s.Value)
+		}
+		return true
 	})
 }

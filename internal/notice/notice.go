@@ -106,7 +106,7 @@ type Options struct {
 	// Node is the name of this machine where several share the store, else "". Each sends
 	// its own events, and keeps for itself where its webhooks are.
 	Node string
-	// Log hears of what cannot be kept.
+	// Log gets errors of what cannot be kept.
 	Log *slog.Logger
 	// Instance is the name of this machine in messages to people; it may be empty.
 	Instance string

@@ -35,7 +35,7 @@ type Header struct {
 	Value string `json:"value" required:"true" secret:"true" max:"4096" example:"Bearer ${OTLP_TOKEN}"`
 }
 
-// Check tells of an endpoint that nothing can be sent to, and of fields that cannot be.
+// Check reports an endpoint that nothing can be sent to, and fields that cannot be sent.
 func (c *Config) Check(at schema.Place) {
 	for i := range c.Headers {
 		h, at := &c.Headers[i], at.Field("headers").Index(i)

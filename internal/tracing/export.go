@@ -265,7 +265,7 @@ func retryAfter(value string) time.Duration {
 	return 0
 }
 
-// partial tells of spans that the collector has refused of a batch that it took.
+// partial reports spans that the collector has rejected in a batch that it accepted.
 func (e *exporter) partial(answer []byte) {
 	var said struct {
 		PartialSuccess struct {

@@ -107,7 +107,7 @@ func (t *Tracer) Trace(ex *exchange.Exchange) {
 	}
 }
 
-// Done hears of a finished exchange. It keeps nothing of it.
+// Done is called with a finished exchange. It keeps nothing of it.
 func (t *Tracer) Done(ex *exchange.Exchange) {
 	if t.out == nil {
 		return

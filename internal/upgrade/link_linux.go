@@ -84,7 +84,7 @@ func (p *pipe) Send(m *Message, files []*os.File) error {
 }
 
 // descriptor returns the number of a file's descriptor. File.Fd may set it to blocking,
-// which everybody who shares it would notice.
+// which all processes that share it would notice.
 func descriptor(f *os.File) (fd int, err error) {
 	raw, err := f.SyscallConn()
 	if err == nil {

@@ -46,7 +46,7 @@ type Condition struct {
 	Regex string `json:"regex,omitempty" label:"true" max:"1024" expand:"no" example:"^2[.]"`
 }
 
-// Check tells what is wrong with the matchers that stand at at.
+// Check reports what is wrong with the matchers that are at at.
 func (c *Config) Check(at schema.Place) {
 	if len(c.Methods)+len(c.Headers)+len(c.Query) == 0 && !at.Reported() {
 		at.Problem("matchers is empty", "add methods, headers or query, or remove matchers")
