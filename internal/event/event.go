@@ -1,5 +1,6 @@
 // Package event is the event log: one typed log that the API streams, webhooks send and
-// operators read. Send takes a payload of the table; Subscribe and Page return events.
+// operators read. Send accepts a payload of the table; Subscribe and Page return
+// events.
 //
 // Send never waits and never fails. Events are stored in the background and in order; while
 // the store is unavailable they are still delivered to subscribers, and stored later as far
@@ -72,10 +73,10 @@ type Event struct {
 	Data json.RawMessage `json:"data"`
 }
 
-// Gap reports whether e stands for events that were missed.
+// Gap reports whether e represents events that were missed.
 func (e *Event) Gap() bool { return e.Type == gapType }
 
-// Sender is what those need who only tell. A *Log is one.
+// Sender is for packages that only send events. *Log implements it.
 type Sender interface{ Send(Payload) }
 
 // Log is the one log of events. Its methods may be called by several goroutines at
@@ -90,7 +91,7 @@ type Log struct {
 	mu struct {
 		sync.Mutex
 		last    ID
-		recent  []*Event // a ring; the newest stands before position
+		recent  []*Event // a ring; the newest is before position
 		sent    uint64   // how many were put into recent in all
 		changed chan struct{}
 		waiting []*Event
@@ -118,14 +119,14 @@ func Open(ctx context.Context, st store.Store, app *slog.Logger) (*Log, error) {
 	return l, nil
 }
 
-// Send tells what happened. It does not wait. A nil log hears nothing.
+// Send adds an event. It does not wait. A nil log ignores it.
 func (l *Log) Send(p Payload) {
 	if l == nil {
 		return
 	}
 	e, err := Draft(p)
 	if err != nil {
-		l.app.Error("an event cannot be told", "error", err)
+		l.app.Error("cannot record an event", "error", err)
 		return
 	}
 	l.mu.Lock()
@@ -200,7 +201,7 @@ func (l *Log) write() {
 			err := l.writeBatch(storeTimeout)
 			if err != nil {
 				if !away && !errors.Is(err, store.ErrClosed) {
-					l.Send(StoreUnavailable{Cause: err.Error()}) // readers hear of it now, the store later
+					l.Send(StoreUnavailable{Cause: err.Error()}) // readers get it now, the store later
 				}
 				away = true
 				break

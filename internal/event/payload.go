@@ -2,7 +2,7 @@ package event
 
 import "time"
 
-// Payload is what an event tells. Its type is one of this package's table.
+// Payload is the data of an event. Its type is one of this package's table.
 type Payload interface {
 	// about returns what the event is about ("port web"), and a sentence for people
 	// without its full stop.
@@ -23,14 +23,14 @@ type Config struct {
 	Changes []string `json:"changes,omitempty"`
 }
 
-// ConfigApplied tells of a configuration that acts now.
+// ConfigApplied is sent when a configuration becomes active.
 type ConfigApplied struct {
 	Config
 	// ConfirmBy is when it is reverted unless it is confirmed.
 	ConfirmBy time.Time `json:"confirm_by,omitzero"`
 }
 
-// ConfigRefused tells of a change that was refused and changed nothing.
+// ConfigRefused is sent when a change was rejected and nothing was changed.
 type ConfigRefused struct {
 	Config
 	// Problems is what is wrong with it, a line each.
@@ -40,7 +40,7 @@ type ConfigRefused struct {
 // ConfigConfirmed reports that a change was confirmed.
 type ConfigConfirmed struct{ Config }
 
-// ConfigReverted tells that an earlier configuration acts again.
+// ConfigReverted is sent when an earlier configuration is active again.
 type ConfigReverted struct {
 	Config
 	// To is the revision that acts again.
@@ -56,23 +56,24 @@ type Port struct {
 	Port string `json:"port"`
 	// Address is where it listens.
 	Address string `json:"address,omitempty"`
-	// Reason is why it stands so, in one word.
+	// Reason is the keyword for its state.
 	Reason string `json:"reason,omitempty"`
 	// Hint is what to do.
 	Hint string `json:"hint,omitempty"`
 }
 
-// PortListening tells of a port that takes connections.
+// PortListening is sent when a port accepts connections.
 type PortListening struct{ Port }
 
-// PortWaiting tells of a port whose address cannot be opened and is tried again.
+// PortWaiting is sent when the address of a port cannot be opened; headgate
+// tries again.
 type PortWaiting struct{ Port }
 
-// PortClosed tells of a port that takes no connections any more.
+// PortClosed is sent when a port no longer accepts connections.
 type PortClosed struct{ Port }
 
-// PortReset tells that an operator has closed all connections of a port at once, and had
-// one that waits tried again.
+// PortReset is sent when an operator has closed all connections of a port at once, and
+// has opened again one that waits.
 type PortReset struct {
 	Port
 	// Closed is how many connections or sessions were closed.
@@ -93,24 +94,24 @@ type Server struct {
 	Route string `json:"route,omitempty"`
 	// Server is the server's URL or address.
 	Server string `json:"server"`
-	// Reason is why it stands so, in one word.
+	// Reason is the keyword for its state.
 	Reason string `json:"reason,omitempty"`
 	// Cause says more, in one line.
 	Cause string `json:"cause,omitempty"`
 }
 
-// ServerHealthy tells of a server that gets requests again.
+// ServerHealthy is sent when a server gets requests again.
 type ServerHealthy struct{ Server }
 
-// ServerUnhealthy tells of a server whose health check fails.
+// ServerUnhealthy is sent when the health check of a server fails.
 type ServerUnhealthy struct{ Server }
 
-// ServerEjected tells of a server that gets no requests for a while after failures
-// in a row.
+// ServerEjected is sent when a server gets no requests for a while after
+// consecutive failures.
 type ServerEjected struct{ Server }
 
-// ServerDrained tells of a server that an operator has taken out or put back, and that
-// nothing runs any more on one that was taken out.
+// ServerDrained is sent when an operator has taken a server out of service or returned
+// it, and when no request is active any more on one that was taken out.
 type ServerDrained struct {
 	Server
 	// State is what the operator has set: draining, disabled or enabled; or drained when
@@ -132,18 +133,18 @@ type Proxy struct {
 	Total int `json:"total"`
 }
 
-// ProxyDown tells of a proxy without a healthy server.
+// ProxyDown is sent when a proxy has no healthy server.
 type ProxyDown struct{ Proxy }
 
-// ProxyDegraded tells of a proxy that answers, but not with all of its servers, or not on
-// all of its routes. It comes after proxy.down, too, when only some come back.
+// ProxyDegraded is sent when a proxy works, but not with all of its servers, or not on
+// all of its routes. It also follows proxy.down when only some servers recover.
 type ProxyDegraded struct {
 	Proxy
 	// Reason is what is away.
 	Reason string `json:"reason,omitempty"`
 }
 
-// ProxyRecovered tells of a proxy that was down or degraded and stands well again.
+// ProxyRecovered is sent when a proxy that was down or degraded is healthy again.
 type ProxyRecovered struct{ Proxy }
 
 // Certificate is what events of certificates have in common.
@@ -158,16 +159,18 @@ type Certificate struct {
 	Cause string `json:"cause,omitempty"`
 }
 
-// CertificateLoaded tells of a certificate that is served from now on.
+// CertificateLoaded is sent when a certificate is served from now on.
 type CertificateLoaded struct{ Certificate }
 
-// CertificateExpiring tells of a certificate that ends soon and was not renewed.
+// CertificateExpiring is sent when a certificate expires soon and was not
+// renewed.
 type CertificateExpiring struct{ Certificate }
 
-// CertificateExpired tells of a certificate that has ended and is still served.
+// CertificateExpired is sent when a certificate has expired and is still
+// served.
 type CertificateExpired struct{ Certificate }
 
-// CertificateFailed tells of a certificate that cannot be loaded.
+// CertificateFailed is sent when a certificate cannot be loaded.
 type CertificateFailed struct{ Certificate }
 
 // ACME is what events of orders have in common.
@@ -186,13 +189,14 @@ type ACME struct {
 	RetryAt time.Time `json:"retry_at,omitzero"`
 }
 
-// ACMEIssued tells of an order that ended with a certificate.
+// ACMEIssued is sent when an order resulted in a certificate.
 type ACMEIssued struct{ ACME }
 
-// ACMEBlocked tells of an order that is not begun, because it could not succeed.
+// ACMEBlocked is sent when an order is not started, because it could not
+// succeed.
 type ACMEBlocked struct{ ACME }
 
-// ACMEFailed tells of an order that failed.
+// ACMEFailed is sent when an order failed.
 type ACMEFailed struct{ ACME }
 
 // Issue is what events of discovery have in common.
@@ -211,16 +215,16 @@ type Issue struct {
 	Hint string `json:"hint,omitempty"`
 }
 
-// DiscoveryIssueOpened tells of something that a provider cannot use.
+// DiscoveryIssueOpened is sent for an object that a provider cannot use.
 type DiscoveryIssueOpened struct{ Issue }
 
-// DiscoveryIssueClosed tells of an issue that is gone.
+// DiscoveryIssueClosed is sent when an issue is resolved.
 type DiscoveryIssueClosed struct{ Issue }
 
-// DiscoveryLost tells of a provider that does not answer.
+// DiscoveryLost is sent when a provider does not answer.
 type DiscoveryLost struct{ Issue }
 
-// DiscoveryConnected tells of a provider that answers.
+// DiscoveryConnected is sent when a provider answers.
 type DiscoveryConnected struct{ Issue }
 
 // Auth is what events of signing in have in common.
@@ -237,14 +241,14 @@ type Auth struct {
 	Reason string `json:"reason,omitempty"`
 }
 
-// AuthSignedIn tells of an operator who signed in.
+// AuthSignedIn is sent when an operator has signed in.
 type AuthSignedIn struct{ Auth }
 
-// AuthFailed tells of a sign-in that was refused.
+// AuthFailed is sent when a sign-in was rejected.
 type AuthFailed struct{ Auth }
 
-// AuthThrottled tells that sign-ins are refused for a while, because too many
-// failed.
+// AuthThrottled is sent when sign-ins are rejected for a while, because too
+// many failed.
 type AuthThrottled struct{ Auth }
 
 // Banned is what events of bans have in common.
@@ -321,7 +325,7 @@ type PersonSignedOut struct{ Person }
 // PersonSignInFailed reports a sign-in for applications that was not confirmed.
 type PersonSignInFailed struct{ Person }
 
-// LimitReached tells of a bound that is in force now.
+// LimitReached is sent when a limit takes effect.
 type LimitReached struct {
 	// Limit is the name of the setting.
 	Limit string `json:"limit"`
@@ -333,13 +337,13 @@ type LimitReached struct {
 	Effect string `json:"effect,omitempty"`
 }
 
-// StoreUnavailable tells that nothing can be kept at the moment.
+// StoreUnavailable is sent when the store cannot be written at the moment.
 type StoreUnavailable struct {
 	// Cause says why, in one line.
 	Cause string `json:"cause,omitempty"`
 }
 
-// StoreAway reports that a node cannot reach the store that it shares with others: it serves
+// StoreAway is sent when a node cannot reach the store that it shares with others: it serves
 // its copy, and changes are refused.
 type StoreAway struct {
 	// Node is the name of the node.
@@ -348,7 +352,7 @@ type StoreAway struct {
 	Cause string `json:"cause,omitempty"`
 }
 
-// StoreRewound reports that the shared store was set back to an older state. The node serves
+// StoreRewound is sent when the shared store was set back to an older state. The node serves
 // its copy until an operator decides whose state is right.
 type StoreRewound struct {
 	// Node is the name of the node.
@@ -369,24 +373,24 @@ type Node struct {
 	Latest int `json:"latest_revision,omitempty"`
 }
 
-// NodeJoined reports a node that uses the shared store for the first time.
+// NodeJoined is sent when a node uses the shared store for the first time.
 type NodeJoined struct{ Node }
 
-// NodeDetached reports a node that has not published its state for 90 seconds: it has ended
+// NodeDetached is sent when a node has not published its state for 90 seconds: it has ended
 // without a notice, or cannot reach the shared store.
 type NodeDetached struct{ Node }
 
-// NodeBehind reports a node that has served an older configuration than others for half a
+// NodeBehind is sent when a node has served an older configuration than others for half a
 // minute.
 type NodeBehind struct{ Node }
 
-// StoreRestored tells of a damaged file that was set aside.
+// StoreRestored is sent when a damaged file was moved aside.
 type StoreRestored struct {
 	// Cause says what was damaged.
 	Cause string `json:"cause,omitempty"`
 	// Aside is where the damaged file lies.
 	Aside string `json:"aside,omitempty"`
-	// From is the copy that serves instead; empty if it begins anew.
+	// From is the copy that is used instead; empty if it starts empty.
 	From string `json:"from,omitempty"`
 }
 
@@ -417,7 +421,7 @@ type NodeDiverged struct {
 	Changes []string `json:"changes,omitempty"`
 }
 
-// WebhookDead tells of a message that no webhook took for a day.
+// WebhookDead is sent when a webhook did not accept a message for a day.
 type WebhookDead struct {
 	// Webhook is the name of the webhook.
 	Webhook string `json:"webhook"`
@@ -427,15 +431,15 @@ type WebhookDead struct {
 	Cause string `json:"cause,omitempty"`
 }
 
-// WebhookTested tells of a message that an operator has asked for.
+// WebhookTested is sent for a test message that an operator requested.
 type WebhookTested struct {
 	// Webhook is the name of the webhook.
 	Webhook string `json:"webhook"`
-	// Who asked for it.
+	// Operator who requested it.
 	Who string `json:"who,omitempty"`
 }
 
-// ProcessStarted tells of the start of headgate.
+// ProcessStarted is sent when headgate starts.
 type ProcessStarted struct {
 	// Version is that of the program.
 	Version string `json:"version,omitempty"`
@@ -443,14 +447,15 @@ type ProcessStarted struct {
 	Instance string `json:"instance,omitempty"`
 }
 
-// ProcessUpgraded tells that a new process has taken over without an interruption.
+// ProcessUpgraded is sent when a new process has replaced this one without an
+// interruption.
 type ProcessUpgraded struct {
 	// Version is that of the program, From that of the program before.
 	Version string `json:"version,omitempty"`
 	From    string `json:"from,omitempty"`
 }
 
-// ProcessStopping tells that headgate is being stopped.
+// ProcessStopping is sent when headgate stops.
 type ProcessStopping struct {
 	// Cause is why.
 	Cause string `json:"cause,omitempty"`

@@ -10,7 +10,7 @@ import (
 func (p ConfigApplied) about() (string, string) {
 	text := "the configuration was applied" + p.by()
 	if !p.ConfirmBy.IsZero() {
-		text += ", and is taken back at " + p.ConfirmBy.UTC().Format(time.RFC3339) + " unless it is confirmed"
+		text += ", and is reverted at " + p.ConfirmBy.UTC().Format(time.RFC3339) + " unless it is confirmed"
 	}
 	return p.object(), text
 }
@@ -226,7 +226,7 @@ func (n NodeDiverged) about() (string, string) {
 }
 
 func (w WebhookDead) about() (string, string) {
-	return "webhook " + w.Webhook, fmt.Sprintf("event %d was not taken by webhook %s for a day%s", w.Event, w.Webhook, because(w.Cause))
+	return "webhook " + w.Webhook, fmt.Sprintf("webhook %s did not accept event %d for a day%s", w.Webhook, w.Event, because(w.Cause))
 }
 
 func (w WebhookTested) about() (string, string) {

@@ -21,12 +21,12 @@ type Subscription struct {
 	filter Filter
 	at     uint64   // position in the log's memory
 	replay []*Event // to be returned first
-	after  ID       // events up to here were returned or are not wanted
+	after  ID       // events up to here were returned or are filtered out
 	begun  bool
 }
 
 // Subscribe returns a subscription to events after an id, which may have been kept
-// before this process was started. An id below 0 begins with the next event.
+// before this process was started. An id below 0 starts with the next event.
 func (l *Log) Subscribe(f Filter, after ID) *Subscription {
 	s := &Subscription{log: l, filter: f, after: after}
 	l.mu.Lock()

@@ -19,8 +19,8 @@ type Cache struct {
 }
 
 // Cache returns the handle of a cache, the proxy's own if route is "". memory is
-// asked when the page is read. Each call wants a Retire of its own; equal caches
-// share one handle.
+// called when the page is read. Each call needs a Retire of its own; equal
+// caches share one handle.
 func (r *Registry) Cache(proxy, route string, memory func() Memory) *Cache {
 	key := routeKey{proxy, route}
 	r.mu.Lock()

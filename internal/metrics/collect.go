@@ -12,7 +12,7 @@ import (
 	"headgate/internal/exchange"
 )
 
-// Describe tells Prometheus which metrics there are. It is part of
+// Describe sends the descriptions of the metrics. It is part of
 // prometheus.Collector.
 func (r *Registry) Describe(out chan<- *prometheus.Desc) {
 	f := table()

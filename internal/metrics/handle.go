@@ -41,7 +41,7 @@ func (t *handles[K, H]) shareLocked(key K) *H {
 	return h
 }
 
-// dropLocked takes the handle out whose shared part s is.
+// dropLocked removes the handle whose shared part is s.
 func (t *handles[K, H]) dropLocked(s *shared[K, H]) {
 	hash := t.hash(s.key)
 	before := t.self(t.byHash[hash])
@@ -71,14 +71,14 @@ func (t *handles[K, H]) allLocked() iter.Seq[*H] {
 	}
 }
 
-// listLocked returns the handles, in no order. There may be very many, and it is made often:
-// it has its room from the beginning.
+// listLocked returns the handles, in no order. There may be very many, and it is called
+// often, so it allocates the slice once.
 func (t *handles[K, H]) listLocked() []*H {
 	return slices.AppendSeq(make([]*H, 0, len(t.byHash)), t.allLocked())
 }
 
-// shared is what all handles have in common: several may ask for one, and it stays
-// on the page until as many have retired it.
+// shared is the common part of all handles: several callers may acquire one, and
+// it stays on the page until each has retired it.
 type shared[K comparable, H any] struct {
 	of    *handles[K, H]
 	key   K
@@ -89,8 +89,8 @@ type shared[K comparable, H any] struct {
 // owner returns the registry that the handle is of.
 func (s *shared[K, H]) owner() *Registry { return s.of.owner }
 
-// labels returns the label values of a handle. They are made when they are asked for:
-// a configuration may have very many handles, and a page is seldom read.
+// labels returns the label values of a handle. They are made on demand: a
+// configuration may have very many handles, and a page is seldom read.
 func (s *shared[K, H]) labels() []string { return labels(s.of.values(s.key)...) }
 
 // self returns the shared part of a handle.
@@ -107,7 +107,7 @@ func (s *shared[K, H]) Retire() {
 	}
 }
 
-// routeKey names a route of a proxy; route "" stands for the proxy itself.
+// routeKey identifies a route of a proxy; route "" means the proxy itself.
 type routeKey struct{ proxy, route string }
 
 func (k routeKey) values() []string  { return []string{k.proxy, k.route} }

@@ -8,7 +8,7 @@ import (
 )
 
 // bounds are the upper bounds of the classic buckets: few, because every route
-// has them. Readers that take native histograms get finer ones.
+// has them. Readers that support native histograms get finer ones.
 var bounds = [...]time.Duration{
 	100 * time.Microsecond, 250 * time.Microsecond, 500 * time.Microsecond,
 	time.Millisecond, 2500 * time.Microsecond, 5 * time.Millisecond, 10 * time.Millisecond, 25 * time.Millisecond,
@@ -16,8 +16,8 @@ var bounds = [...]time.Duration{
 }
 
 // The native buckets: schema 2 has four buckets for each power of two. Bucket k
-// ends at 2^(k/4) seconds. What is shorter than 2^-17 s (7.6 µs) counts as
-// zero, what is longer than 2^17 s (36 h) stands in the last bucket.
+// ends at 2^(k/4) seconds. Durations below 2^-17 s (7.6 µs) count as zero,
+// those above 2^17 s (36 h) are in the last bucket.
 const (
 	schema    = 2
 	lowestExp = -17
@@ -88,8 +88,8 @@ func (h *histogram) writeNative(out *dto.Histogram) {
 		before, next = int64(n), key+1
 	}
 	if span == nil {
-		// A span without buckets tells readers that this histogram is native
-		// even while it is empty.
+		// A span without buckets marks this histogram as native even while it
+		// is empty.
 		out.PositiveSpan = []*dto.BucketSpan{{Offset: new(int32(0)), Length: new(uint32(0))}}
 	}
 }

@@ -25,7 +25,7 @@ import (
 	"headgate/internal/exchange"
 )
 
-// Build tells which headgate is running.
+// Build identifies the version that is running.
 type Build struct {
 	Version, Revision string
 }
@@ -39,7 +39,7 @@ type Registry struct {
 	tokens sync.Pool // of *token: hands each processor its own
 	all    []token
 
-	next     atomic.Uint32 // the token that the pool takes next
+	next     atomic.Uint32 // the next token of the pool
 	applied  atomic.Uint64
 	refused  atomic.Uint64
 	appliedT atomic.Int64 // Unix nanoseconds of the last apply that succeeded
@@ -99,8 +99,8 @@ func New(build Build) *Registry {
 	return r
 }
 
-// Handler returns the page: text, OpenMetrics or protocol buffers, as the
-// reader asks. Only protocol buffers carry native histograms.
+// Handler returns the page: text, OpenMetrics or protocol buffers, as
+// negotiated. Only protocol buffers contain native histograms.
 func (r *Registry) Handler() http.Handler {
 	page := promhttp.HandlerFor(r, promhttp.HandlerOpts{
 		EnableOpenMetrics:   true,
@@ -120,8 +120,8 @@ const (
 	readTimeout = 30 * time.Second
 )
 
-// Applied counts a change of the configuration: one that took effect, or one
-// that was refused.
+// Applied counts a change of the configuration: one that was applied, or one
+// that was rejected.
 func (r *Registry) Applied(ok bool) {
 	if !ok {
 		r.refused.Add(1)
@@ -131,7 +131,8 @@ func (r *Registry) Applied(ok bool) {
 	r.appliedT.Store(time.Now().UnixNano())
 }
 
-// InForce says whether the documents are in force as they stand, or were refused.
+// InForce sets whether the configuration files are active in their present form,
+// or were rejected.
 func (r *Registry) InForce(ok bool) { r.last.Store(ok) }
 
 // Flooded counts a connection that was ended for a flood. There are few words.
@@ -141,24 +142,24 @@ func (r *Registry) Flooded(word string) {
 	r.mu.floods[word]++
 }
 
-// Spans tells where the numbers of spans of traces are found that were sent, dropped and
-// lost. Nil removes them.
+// Spans sets the source of the numbers of trace spans that were sent, dropped and lost.
+// Nil removes it.
 func (r *Registry) Spans(counts func() (sent, dropped, lost uint64)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.mu.spans = counts
 }
 
-// AccessLog tells where the number of dropped access log records is found: in
+// AccessLog sets the source of the number of dropped access log records:
 // accesslog.Log.Lost. Nil removes it. The number never falls when the log is
-// replaced, if dropped sees to it.
+// replaced, if dropped ensures that.
 func (r *Registry) AccessLog(dropped func() uint64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.mu.dropped = dropped
 }
 
-// Certificate is how a certificate stands.
+// Certificate is the state of a certificate.
 type Certificate struct {
 	// Name is its name in the configuration, State the word of the status.
 	Name, State string
@@ -166,14 +167,14 @@ type Certificate struct {
 	NotAfter time.Time
 }
 
-// Certificates tells where it is found how the certificates stand.
+// Certificates sets the source of the states of certificates.
 func (r *Registry) Certificates(stand func() []Certificate) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.mu.certificates = stand
 }
 
-// Provider is how a provider of discovery stands.
+// Provider is the state of a provider of discovery.
 type Provider struct {
 	// Name is that of its entry, Up whether it answers, Issues how many it has.
 	Name   string
@@ -181,14 +182,14 @@ type Provider struct {
 	Issues int
 }
 
-// Providers tells where it is found how the providers stand.
+// Providers sets the source of the states of providers.
 func (r *Registry) Providers(stand func() []Provider) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.mu.providers = stand
 }
 
-// Defence is what is told of lists and bans.
+// Defence contains the numbers of lists and bans.
 type Defence struct {
 	// Lists are the lists of addresses.
 	Lists []List
@@ -244,8 +245,8 @@ func (r *Registry) Store(now func() (Store, bool)) {
 }
 
 // Route returns the handle for exchanges of a place. A place without a proxy
-// and a route stands for the requests of a port that no route took. Each call
-// wants a Retire of its own; equal places share one handle.
+// and a route represents the requests of a port that matched no route. Each
+// call needs a Retire of its own; equal places share one handle.
 func (r *Registry) Route(place exchange.Place) *Route {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -269,7 +270,7 @@ func (r *Registry) Port(name string) *Port {
 	return r.mu.ports.shareLocked(name)
 }
 
-// labels returns label values that Prometheus takes.
+// labels returns label values in a form that Prometheus accepts.
 func labels(values ...string) []string {
 	for i := range values {
 		values[i] = strings.ToValidUTF8(values[i], "\uFFFD")
@@ -277,8 +278,8 @@ func labels(values ...string) []string {
 	return values
 }
 
-// token stands for a processor. Which one is not fixed: what matters is that
-// two processors seldom have the same at one time.
+// token represents a processor. Which one is not fixed: what matters is that
+// two processors seldom have the same one at a time.
 type token struct {
 	index int
 }

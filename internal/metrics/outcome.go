@@ -19,12 +19,12 @@ type outcome struct {
 	status uint8 // its place in statusNames
 }
 
-// maxInlineOutcomes is for how many pairs of a method and a status a route has room. The most
-// have few pairs of both; with more come rows for all.
+// maxInlineOutcomes is the number of pairs of a method and a status that a route stores
+// inline. Most routes have few pairs; with more, rows for all are allocated.
 const maxInlineOutcomes = 6
 
-// few is how many requests had a method and a status, 0 where there is room for another
-// pair. What is too much for it is in the rows.
+// few is the number of requests with a method and a status, 0 for a free pair. What
+// exceeds it is in the rows.
 type few struct {
 	n              uint32
 	method, status uint8

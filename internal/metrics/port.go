@@ -13,7 +13,7 @@ type Refusal uint8
 const (
 	RefusedHandshake Refusal = iota // a TLS handshake that failed
 	RefusedHeader                   // a trusted peer sent no PROXY header, or a bad one
-	RefusedFull                     // more connections of QUIC than the port may have, or the client left while it waited for room
+	RefusedFull                     // more connections of QUIC than the port allows, or the client left while it waited at the limit
 	RefusedBanned                   // the client is banned by a rule that rejects
 	refusals
 )
@@ -36,7 +36,7 @@ type Port struct {
 	unread   atomic.Uint64
 }
 
-// AtLimit notes whether the port has no room for a connection that wants to come.
+// AtLimit sets whether the port has reached its limit and a connection waits.
 func (h *Port) AtLimit(full bool) { h.atLimit.Store(full) }
 
 // Opened counts a connection that was accepted.
@@ -48,7 +48,7 @@ func (h *Port) Closed() { h.closed.Add(1) }
 // Refused counts a connection that was ended before anything was served on it.
 func (h *Port) Refused(why Refusal) { h.refused[why].Add(1) }
 
-// Yielded counts an idle connection that was closed to make room for another.
+// Yielded counts an idle connection that was closed for another.
 func (h *Port) Yielded() { h.yielded.Add(1) }
 
 // MemoryRefused counts a request that was refused or reset as its client holds too much

@@ -16,8 +16,8 @@ type Route struct {
 	seen *routeSeen // owned by the sample of a Series
 }
 
-// routeNumbers is what is counted for a route. With the head of its cell it takes two cache
-// lines.
+// routeNumbers contains the counters of a route. With the header of its cell it occupies
+// two cache lines.
 type routeNumbers struct {
 	few      [maxInlineOutcomes]few
 	rare     *rareNumbers // made when it is needed
@@ -29,7 +29,7 @@ type routeNumbers struct {
 // rareNumbers is what is not counted for each request.
 type rareNumbers struct {
 	far      far
-	rows     *outcomeRows // made when few has no room
+	rows     *outcomeRows // allocated when few is full
 	answers  *answers     // counts the requests with a reason; made for the first
 	cached   *cached      // counts what a cache made of requests; made for the first
 	observed uint64
@@ -114,7 +114,7 @@ func (n *routeNumbers) cacheUse(use exchange.CacheUse) {
 	rare.cached[use]++
 }
 
-// length returns how long an exchange took.
+// length returns the durations of exchanges.
 func length(t *exchange.Times) time.Duration {
 	end := t.End
 	if end == 0 {
@@ -146,7 +146,7 @@ func (n *routeSum) untouched() bool {
 	return len(n.outcomes) == 0 && n.duration.count == 0 && n.received|n.sent|n.observed == 0
 }
 
-// far returns the durations that have no room in the tally; nil for none.
+// far returns the durations that exceed the tally; nil for none.
 func (n *routeNumbers) far() *far {
 	if n.rare == nil {
 		return nil

@@ -77,7 +77,7 @@ func (p Point) since(before Point) Point {
 	}
 }
 
-// snapshot notes where all counters stand.
+// snapshot records the values of all counters.
 func (s *Series) snapshot(step int64) {
 	s.registry.takeTouched()
 	routes, servers, _, _ := s.registry.handles()
@@ -99,8 +99,8 @@ func (s *Series) snapshot(step int64) {
 	s.mu.now, s.mu.began = step, step+1
 }
 
-// found is a handle that was counted in, and the track of its scope; that is nil for
-// requests that no route took.
+// found is a handle that has counted, and the track of its scope; that is nil for
+// requests that matched no route.
 type found[H any] struct {
 	of *track
 	h  H
@@ -109,7 +109,7 @@ type found[H any] struct {
 // counted is a handle that adds what was counted since the sample before.
 type counted interface{ difference(*difference) }
 
-// forTracks gives take each track with the sum of what its handles have counted.
+// forTracks calls take for each track with the sum of the counts of its handles.
 func forTracks[H counted](all []found[H], take func(*track, *difference)) {
 	number := func(f found[H]) uint64 {
 		if f.of == nil {
@@ -193,7 +193,7 @@ func (s *Series) keep(t *track, step int64, d *difference) {
 }
 
 // kindOfRoute returns the kind of the proxies whose servers are counted under a route:
-// those of streams stand under their protocol.
+// those of TCP and UDP proxies are under their protocol.
 func kindOfRoute(route string) string {
 	switch route {
 	case "tcp":

@@ -13,11 +13,11 @@ const (
 	FinePeriod   = time.Hour
 	CoarseStep   = time.Minute
 	CoarsePeriod = 24 * time.Hour
-	// RecentPeriod is the time that Recent tells of.
+	// RecentPeriod is the time that Recent covers.
 	RecentPeriod = 5 * time.Minute
 )
 
-// DefaultSeriesMemory is how much memory the points of a Series take at most.
+// DefaultSeriesMemory is the maximum memory of the points of a Series.
 const DefaultSeriesMemory = 64 << 20
 
 // Scope is what a line of a series is about. The zero Scope is the whole.
@@ -37,13 +37,14 @@ const (
 	ScopeUDP  = "udp_proxies"
 )
 
-// Point tells what happened within one step.
+// Point contains what happened within one step.
 type Point struct {
 	// Requests are the requests that ended: those of a proxy, the attempts at a server,
-	// the connections or sessions that began at a TCP or UDP proxy.
+	// the connections or sessions that started at a TCP or UDP proxy.
 	Requests uint64
 	// ClientErrors and ServerErrors are those with a status 4xx and 5xx; at a server,
-	// ServerErrors are attempts that gave no response, and of streams what failed.
+	// ServerErrors are attempts without a response, and for TCP and UDP proxies
+	// failed connections or sessions.
 	ClientErrors, ServerErrors uint64
 	// CacheHits are the requests that a cache answered without the server's body.
 	CacheHits uint64
@@ -79,8 +80,8 @@ type Series struct {
 	}
 }
 
-// NewSeries returns a series without points. limit is how much memory points take at
-// most, 0 for DefaultSeriesMemory.
+// NewSeries returns a series without points. limit is the maximum memory of the
+// points, 0 for DefaultSeriesMemory.
 func NewSeries(r *Registry, limit int) *Series {
 	s := &Series{registry: r, limit: cmp.Or(limit, DefaultSeriesMemory)}
 	s.mu.tracks, s.mu.share = map[Scope]*track{}, 1
@@ -103,9 +104,9 @@ func (s *Series) Run(ctx context.Context) {
 	}
 }
 
-// Sample reads the counters and keeps what was counted since the sample before, as what
-// happened within the step that has just ended. The first sample only notes where the
-// counters stand.
+// Sample reads the counters and stores what was counted since the previous sample, as
+// what happened within the step that has just ended. The first sample only records the
+// values.
 func (s *Series) Sample(now time.Time) {
 	s.sampling.Lock()
 	defer s.sampling.Unlock()
@@ -171,16 +172,16 @@ func (s *Series) tidyLocked(step int64) {
 
 // Line is a part of a series.
 type Line struct {
-	// Step is the time that a point tells of.
+	// Step is the duration of a point.
 	Step time.Duration
-	// Begin is the begin of the first point. Before that nothing is kept.
+	// Begin is the start of the first point. Nothing is kept before it.
 	Begin time.Time
 	// Points are the points, without gaps.
 	Points []Point
 }
 
-// Find returns the points of a scope from a time on, up to the last whole step. What
-// nothing is known of is left out at the begin; a scope in which nothing happened has
+// Find returns the points of a scope from a time on, up to the last whole step.
+// Unknown steps at the start are left out; a scope in which nothing happened has
 // points of zeros.
 func (s *Series) Find(scope Scope, from time.Time, step time.Duration) Line {
 	s.mu.RLock()
@@ -231,7 +232,7 @@ func (s *Series) Recent(scope Scope) Point {
 	return Point{}
 }
 
-// Memory returns how many bytes the points take.
+// Memory returns the size of the points, in bytes.
 func (s *Series) Memory() int {
 	s.mu.RLock()
 	defer s.mu.RUnlock()

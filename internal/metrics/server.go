@@ -17,8 +17,8 @@ type Server struct {
 	standing Stander // guarded by owner.mu
 }
 
-// serverNumbers is what is counted for a server, beside how often. With the head of its cell
-// it takes a cache line.
+// serverNumbers contains the counters of a server, except their number. With the header of
+// its cell it occupies a cache line.
 type serverNumbers struct {
 	rare      *rareAttempts // made when it is needed
 	firstByte tally
@@ -73,7 +73,8 @@ func (h *Server) attempts() (n uint64, errors [reasons]uint64) {
 	return n, errors
 }
 
-// firstByte returns how long responses took to begin; nil if none came.
+// firstByte returns the times to the first byte of responses; nil if none
+// came.
 func (h *Server) firstByte() (out *histogram) {
 	h.cells.each(func(c *cell[serverNumbers]) {
 		if !c.n.firstByte.used {

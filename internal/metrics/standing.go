@@ -6,7 +6,7 @@ import (
 	"headgate/internal/server/health"
 )
 
-// Stander is a server that knows how it stands.
+// Stander is a server that reports its state.
 type Stander interface{ Now() health.Status }
 
 // SetStatusSource sets where the status of the server is read.
@@ -16,14 +16,14 @@ func (h *Server) SetStatusSource(s Stander) {
 	h.standing = s
 }
 
-// stander returns who knows how the server stands, or nil.
+// stander returns the source of the state of the server, or nil.
 func (h *Server) stander() Stander {
 	h.owner().mu.Lock()
 	defer h.owner().mu.Unlock()
 	return h.standing
 }
 
-// collectStanding shows how a server stands.
+// collectStanding shows the state of a server.
 func collectStanding(out chan<- prometheus.Metric, d *standingDescs, h *Server) {
 	s := h.stander()
 	if s == nil {
@@ -63,8 +63,8 @@ type Queue struct {
 	waiting func() int // guarded by owner.mu
 }
 
-// Queue returns the handle for the queue of a route, whose length waiting tells.
-// Each call wants a Retire of its own.
+// Queue returns the handle for the queue of a route, whose length waiting
+// returns. Each call needs a Retire of its own.
 func (r *Registry) Queue(proxy, route string, waiting func() int) *Queue {
 	key := routeKey{proxy, route}
 	r.mu.Lock()

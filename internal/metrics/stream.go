@@ -16,8 +16,8 @@ type Stream struct {
 }
 
 // Stream returns the handle of a TCP or UDP proxy, whose numbers counts returns.
-// Each call wants a Retire of its own; equal names share one handle, which asks
-// the last.
+// Each call needs a Retire of its own; equal names share one handle, which uses
+// the last counts.
 func (r *Registry) Stream(protocol, proxy string, counts func() exchange.StreamCounts) *Stream {
 	key := streamKey{protocol, proxy}
 	r.mu.Lock()
@@ -27,7 +27,7 @@ func (r *Registry) Stream(protocol, proxy string, counts func() exchange.StreamC
 	return h
 }
 
-// streamCounts returns who tells the numbers of each proxy.
+// streamCounts returns the source of the numbers of each proxy.
 func (r *Registry) streamCounts() map[*Stream]func() exchange.StreamCounts {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -5,8 +5,8 @@ import (
 	"sync/atomic"
 )
 
-// hotAfter is how often one cell is counted in before a handle uses one cell a
-// processor. Ten thousand routes that are seldom asked need little memory that
+// hotAfter is the count in one cell after which a handle uses one cell per
+// processor. Ten thousand routes with little traffic need little memory that
 // way.
 const hotAfter = 1000
 
@@ -41,14 +41,14 @@ type spaced[N any] struct {
 // counting is a handle that has cells.
 type counting interface {
 	owner() *Registry
-	// touched hears of the first time that was counted in a cell since a sample.
+	// touched is called for the first count in a cell since a sample.
 	touched()
 }
 
-// lock returns the cell to count in, locked, and the token that unlock wants
-// back. The token is nil while all processors use the first cell. A processor
-// that finds its cell locked takes another token, and keeps it: so no two stay
-// on one cell.
+// lock returns the cell to count in, locked, and the token to pass to unlock.
+// The token is nil while all processors use the first cell. A processor that
+// finds its cell locked acquires another token, and keeps it, so that no two
+// stay on one cell.
 func (s *stripes[N]) lock(of counting) (*cell[N], *token) {
 	more := s.more.Load()
 	if more == nil {
@@ -67,7 +67,7 @@ func (s *stripes[N]) lock(of counting) (*cell[N], *token) {
 	return c, t
 }
 
-// unlock ends what lock began.
+// unlock ends what lock started.
 func (s *stripes[N]) unlock(of counting, c *cell[N], t *token) {
 	if c.low++; c.low == 0 {
 		c.high++

@@ -80,15 +80,15 @@ func table() families {
 		accepted: family{"headgate_connections_accepted_total", counter, []string{"port"},
 			"Connections of clients that were accepted."},
 		refused: family{"headgate_connections_refused_total", counter, []string{"port", "reason"},
-			"Connections that were ended before anything was served on them: `tls_handshake` failed, `proxy_protocol` for a trusted peer without a good header, `full` for QUIC when there is no room for more, and for a client that left while it waited for room."},
+			"Connections that were ended before anything was served on them: `tls_handshake` failed, `proxy_protocol` for a trusted peer without a good header, `full` for QUIC at the limit, and for a client that left while it waited for a connection at the limit."},
 		atLimit: family{"headgate_connections_at_limit", gauge, []string{"port"},
-			"1 while a port has as many connections as it may: new ones take the place of idle ones, or wait, or are refused."},
+			"1 while a port has reached its connection limit: new connections replace idle ones, wait, or are refused."},
 		yielded: family{"headgate_connections_yielded_total", counter, []string{"port"},
-			"Idle connections, between requests or before a first one was whole, that were closed to make room for others because there are as many as there may be."},
+			"Idle connections, between requests or before a complete first one, that were closed for others at the connection limit."},
 		memory: family{"headgate_memory_refused_total", counter, []string{"port"},
 			"Requests that were refused, or reset in their bodies, because of `limits.max_memory` or `max_memory_per_client`."},
 		datagrams: family{"headgate_datagrams_lost_total", counter, []string{"port", "direction"},
-			"Datagrams of HTTP/3 that the system did not take to `send`, and reads that failed (`receive`). Connections go on: what was lost is sent again."},
+			"Datagrams of HTTP/3 that the system did not send (`send`), and reads that failed (`receive`). Connections stay open: lost data is sent again."},
 		streamOpen: family{"headgate_stream_connections_open", gauge, []string{"protocol", "proxy"},
 			"Open connections of a TCP proxy, sessions of a UDP proxy."},
 		streamAccepted: family{"headgate_stream_connections_total", counter, []string{"protocol", "proxy"},
@@ -104,7 +104,7 @@ func table() families {
 		attempts: family{"headgate_upstream_attempts_total", counter, server,
 			"Requests that were sent, or should have been sent, to a server."},
 		errors: family{"headgate_upstream_errors_total", counter, append(server[:3:3], "reason"),
-			"Attempts that gave no response head, by the word of the access log."},
+			"Attempts without a response head, by the keyword of the access log."},
 		firstByte: family{"headgate_upstream_first_byte_seconds", histo, server,
 			"Time from the choice of a server to its response head, with the connection if a new one was needed."},
 		retries: family{"headgate_retries_total", counter, []string{"proxy", "route"},
@@ -164,11 +164,11 @@ func table() families {
 		appliedTime: family{"headgate_config_last_apply_timestamp_seconds", gauge, nil,
 			"Unix time at which the running configuration was applied, 0 before the first."},
 		applied: family{"headgate_config_last_apply_successful", gauge, nil,
-			"1 if the documents of the configuration are in force as they stand, 0 if they were refused and an older configuration is running."},
+			"1 if the configuration files are active, 0 if they were rejected and an older configuration is active."},
 		dropped: family{"headgate_access_log_dropped_total", counter, nil,
 			"Access log records that were dropped because the disk or pipe was too slow, or could not be written."},
 		spans: family{"headgate_tracing_spans_total", counter, []string{"result"},
-			"Spans of sampled requests: sent to the collector, dropped because it is slower than they come, lost because it did not take them."},
+			"Spans of sampled requests: sent to the collector, dropped because it is too slow, lost because it did not accept them."},
 		me: family{"headgate_build_info", gauge, []string{"version", "revision", "goversion"},
 			"1, with the version of headgate in the labels."},
 	}
@@ -204,7 +204,7 @@ The admin listener serves these at ` + "`/metrics`" + `, in the text form of Pro
 buffers. The metrics of the Go runtime (` + "`go_*`" + `) and of the process (` + "`process_*`" + `) stand beside them.
 
 Labels have few values: ports, proxies, routes and servers of the running configuration, and the reasons of
-the access log. A route stands there from its first request on. A route or server that a change removed
+the access log. A route is shown from its first request on. A route or server that a change removed
 disappears from the page.
 
 | metric | kind | labels | what it tells |
@@ -225,7 +225,7 @@ disappears from the page.
 		}
 		b.WriteString(bound.Round(time.Microsecond).String())
 	}
-	b.WriteString(`. A Prometheus that takes native histograms gets buckets that are at most 19 %
+	b.WriteString(`. A Prometheus that supports native histograms gets buckets that are at most 19 %
 wide instead.
 `)
 	return b.String()

@@ -2,10 +2,10 @@ package metrics
 
 import "time"
 
-// A tally counts durations as a histogram does, in a fiftieth of its memory: of the many
-// routes of a configuration each has one. A slot is a native bucket, or the part of one on
+// A tally counts durations as a histogram does, in a fiftieth of its memory: each of the
+// many routes of a configuration has one. A slot is a native bucket, or the part of one on
 // one side of the bound of a classic bucket, so that both are sums of slots. The slots
-// around the first duration have room in the tally for a byte; what is beyond that is far.
+// around the first duration have a byte each in the tally; the others are in far.
 type tally struct {
 	sum  uint64 // nanoseconds
 	near [nearSlots]uint8
@@ -13,14 +13,14 @@ type tally struct {
 	used bool
 }
 
-// far are the numbers of a tally that have no room in it. It takes memory when it is needed.
+// far contains the counts that exceed a tally. It is allocated on demand.
 type far struct {
 	counts []uint64
 	low    uint8 // the slot of counts[0]
 }
 
-// How many slots have room from the beginning, how many of them are below the first
-// duration, and of how many slots far grows.
+// The initial number of slots, how many of them are below the first duration, and
+// the number of slots by which far grows.
 const (
 	nearSlots  = 28
 	belowFirst = 14

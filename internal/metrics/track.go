@@ -53,7 +53,7 @@ func (t *track) empty() bool {
 	return !t.minute.open && len(t.fine.chunks) == 0 && len(t.coarse.chunks) == 0
 }
 
-// memory returns about how many bytes the track takes.
+// memory returns the approximate size of the track, in bytes.
 func (t *track) memory() int {
 	return int(unsafe.Sizeof(*t)) + 128 + t.fine.memory() + t.coarse.memory() + t.minute.durations.memory() // 128 for its place in the map
 }
@@ -68,8 +68,8 @@ func (t *track) recent(now int64) Point {
 // chunkPoints is how many points a chunk has. The oldest chunk is dropped whole.
 const chunkPoints = 32
 
-// points are points of the steps in which something happened, in order. Each takes about
-// sixteen bytes.
+// points are the points of the steps in which something happened, in order. Each has
+// about 16 bytes.
 type points struct {
 	chunks []chunk
 }
@@ -202,7 +202,7 @@ func (n *narrow) set(s *spread) {
 	copy(n.counts, s[low:end])
 }
 
-// part returns where the numbers of s begin and end.
+// part returns where the numbers of s start and end.
 func (s *spread) part() (low, end int) {
 	for low < len(s) && s[low] == 0 {
 		low++
@@ -229,7 +229,7 @@ func (n *narrow) addTo(s *spread) {
 	}
 }
 
-// takeFrom takes the numbers of n out of s.
+// takeFrom subtracts the numbers of n from s.
 func (n *narrow) takeFrom(s *spread) {
 	for i, count := range n.counts {
 		s[int(n.low)+i] -= count

@@ -57,7 +57,7 @@ func TestDiscoveredObjectsAreReadOnly(t *testing.T) {
 	body := `{"name":"found","virtual_hosts":["hand.example"],"routes":[{"fixed_response":{"status":200}}]}`
 	h.does("POST", "/proxies", body, 201, "", "as: editor", always)
 	_, out = h.does("GET", "/proxies/found", "", 200, "", "as: viewer")
-	if list, _ := out["issues"].([]any); len(list) != 1 || !strings.Contains(list[0].(string), "a document has a proxy found too") {
+	if list, _ := out["issues"].([]any); len(list) != 1 || !strings.Contains(list[0].(string), "a configuration file has a proxy found too") {
 		t.Errorf("issues %v", out["issues"])
 	}
 	if audit := strings.Count(h.text(), "found.example"); audit != 0 {

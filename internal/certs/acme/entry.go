@@ -166,7 +166,7 @@ func directoryOf(name string) directory {
 	return directory{url: name}
 }
 
-// Check reports problems of the settings, which stand at at.
+// Check reports problems of the settings, which are at at.
 func (c *Config) Check(at schema.Place) {
 	checkDirectory(c.Directory, c.EAB, at.Field("directory"))
 	for i, name := range c.Fallbacks {

@@ -63,7 +63,7 @@ type user struct {
 	hash *password.Hash
 }
 
-var repeated = exchange.Fail(exchange.BadRequest, "basic_auth: Authorization stands in the request more than once")
+var repeated = exchange.Fail(exchange.BadRequest, "basic_auth: the request has more than one Authorization header")
 
 // request lets a client in, or tells what is missing.
 func (r *room) request(ex *exchange.Exchange) *exchange.Answer {

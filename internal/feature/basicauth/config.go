@@ -38,7 +38,7 @@ type User struct {
 // Off reports whether authentication is disabled.
 func (c *Config) Off() bool { return !c.Enabled }
 
-// Check reports problems of the settings, which stand at at.
+// Check reports problems of the settings, which are at at.
 func (c *Config) Check(at schema.Place) {
 	if strings.IndexFunc(c.Realm, func(r rune) bool { return r < ' ' || r > '~' }) >= 0 {
 		at.Field("realm").Problem("the realm contains characters outside printable ASCII", "remove them: browsers show it in many ways")

@@ -129,7 +129,7 @@ func (d *verifier) queueLocked(f *flight) bool {
 	return true
 }
 
-// class is which of the orders a line stands in.
+// class is the order that a line belongs to.
 func (l *line) class() int {
 	if l.clean {
 		return 0

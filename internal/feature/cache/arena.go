@@ -98,7 +98,8 @@ func (a *arena) bytes() int64 {
 }
 
 // alloc returns a piece for n bytes, at most a.largest. It returns false when
-// that takes a new page and there are maxPages already, or the system gives none.
+// that needs a new page and there are maxPages already, or the system has no
+// memory.
 func (a *arena) alloc(n int, owner uint64, maxPages int) (piece, bool) {
 	class := a.classOf(n)
 	a.mu.Lock()
@@ -149,7 +150,7 @@ func (a *arena) addLocked(class int) bool {
 	return true
 }
 
-// closeLocked takes a page off the list of those with a free piece.
+// closeLocked removes a page from the list of those with a free piece.
 func (a *arena) closeLocked(p *page) {
 	open := a.mu.open[p.class]
 	last := open[len(open)-1]
@@ -178,7 +179,7 @@ func (a *arena) release(x piece) {
 	}
 }
 
-// dropLocked takes a page out of use.
+// dropLocked stops using a page.
 func (a *arena) dropLocked(p *page) {
 	a.closeLocked(p)
 	last := a.mu.pages[len(a.mu.pages)-1]
@@ -192,7 +193,7 @@ func (a *arena) dropLocked(p *page) {
 	unmapMemory(p.mem)
 }
 
-// close gives memory back to the system as it comes free from now on.
+// close returns memory to the system as soon as it is free.
 func (a *arena) close() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -206,8 +207,8 @@ func (a *arena) close() {
 // sampled is how many pages are looked at for one that holds little.
 const sampled = 32
 
-// sparsest appends the owners of the pieces of a page that holds little, to make
-// room for a page of another class.
+// sparsest appends the owners of the pieces of a page with few pieces, to free
+// it for another class.
 func (a *arena) sparsest(owners []uint64) []uint64 {
 	a.mu.Lock()
 	defer a.mu.Unlock()

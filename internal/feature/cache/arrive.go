@@ -8,9 +8,9 @@ import (
 	"headgate/internal/proto/http1"
 )
 
-// lead asks the servers, stores what may be stored, and answers. e is what is
-// stored already and may still be good, held for us, or nil. Others wait for fl,
-// if it is not nil, until the head is here.
+// lead sends the request to the servers, stores the response if allowed, and
+// answers. e is a stored entry that may still be valid, held for the request, or
+// nil. Others wait for fl, if it is not nil, until the head has arrived.
 func (c *Cache) lead(h *hit, e *entry, fl *flight) *exchange.Answer {
 	landed := false
 	land := func() {
@@ -40,8 +40,8 @@ func (c *Cache) lead(h *hit, e *entry, fl *flight) *exchange.Answer {
 	return answer
 }
 
-// try fetches once. asked is e where the question is whether e is still good. repeat says
-// that the answer was about something else, and that the whole has to be fetched.
+// try fetches once. asked is e if the request validates e. repeat means that the response
+// was about something else, and that the whole has to be fetched.
 func (c *Cache) try(h *hit, e, asked *entry, fl *flight, land func()) (answer *exchange.Answer, repeat bool) {
 	f := c.newFetch(h.ex, fl)
 	began := c.store.now()
@@ -94,8 +94,8 @@ func (h *hit) serveBegun(e *entry) {
 
 const statusNotModified = 304
 
-// notAsked answers where a server sends 304 to a request without a condition: there is
-// nothing that the client could take it to be about.
+// notAsked answers when a server sends 304 to a request without a condition: there is
+// nothing that the client could apply it to.
 var notAsked = exchange.Fail(exchange.UpstreamInvalid, "the server sent 304 to a request without a condition")
 
 // failed is what becomes of a request when no server answered.
@@ -110,8 +110,8 @@ func (c *Cache) failed(h *hit, e *entry, fl *flight, answer *exchange.Answer) *e
 }
 
 // standIn answers with a stale entry because the servers failed (RFC 5861, section
-// 4), with this status, or 0 if they gave none. It returns false if what is stored
-// has ended early.
+// 4), with this status, or 0 if there was none. It returns false if the stored
+// body has ended early.
 func (h *hit) standIn(e *entry, status int) bool {
 	e.hold()
 	if !h.open(e) {
@@ -141,9 +141,10 @@ func (c *Cache) hand(h *hit, e *entry, f *fetch, why string) {
 	rs.Header.Add(header.CacheStatus, h.ex.Text.End(b))
 }
 
-// alone asks for one client, as if there were no cache: for a part of something
-// that is not stored, since the whole might be far too large, or where an answer
-// could not be stored lately. Should that have changed, the next request stores it.
+// alone sends a request for one client, as if there were no cache: for a part of
+// something that is not stored, since the whole might be far too large, or if a
+// response could not be stored lately. If that has changed, the next request stores
+// it.
 func (c *Cache) alone(h *hit) *exchange.Answer {
 	began := c.store.now()
 	answer := c.inner.Respond(h.ex)
@@ -218,16 +219,16 @@ const statusNoContent = 204
 // it has the memory for that.
 const briefLife = 10 * second
 
-// publish puts an entry into the index, in the place of those that it replaces, unless it
-// is late. old is the one with the same body, or nil; begun is how many sweeps there were
-// when the server was asked.
+// publish puts an entry into the index, in place of those that it replaces, unless it is
+// late. old is the one with the same body, or nil; begun is the number of sweeps at the
+// time of the request.
 func (c *Cache) publish(h *hit, old, e *entry, begun uint64) {
 	replaced, body := c.store.link(h, old, e, begun)
 	if body == late || body == lost {
 		c.store.queue.remove(e) // whatever becomes of its body
 		return
 	}
-	unsettled := body == whole // else who ends the body settles it
+	unsettled := body == whole // otherwise the end of the body decides
 	for _, x := range replaced {
 		if unsettled && x == old {
 			e.measure()

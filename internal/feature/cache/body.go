@@ -29,7 +29,7 @@ type body struct {
 	mu struct {
 		sync.Mutex
 		pieces  []piece
-		first   int64 // where the first piece begins
+		first   int64 // start of the first piece
 		size    int64 // where what is here ends
 		err     error // that ended it early
 		pumping bool  // a reader reads from the server
@@ -47,13 +47,13 @@ const (
 	// window is how much of a body that is passed through is kept for readers
 	// that are behind, in bytes.
 	window = 1 << 20
-	// behind is how long the others wait for a reader that takes nothing.
+	// behind is how long the others wait for a reader that reads nothing.
 	behind = 10 * time.Second
-	// finishing is how long a body is read without readers. What takes longer may never
-	// end.
+	// finishing is how long a body is read without readers. One that takes longer may
+	// never end.
 	finishing = 30 * time.Second
-	// busy is how long that may take of a body that is always at hand: it costs
-	// processor time all the while.
+	// busy is the limit for a body that is always available: reading it uses
+	// processor time throughout.
 	busy = 250 * time.Millisecond
 	// atOnce is how much of a body is waited for before its head is sent, if it is
 	// at hand, in bytes.
@@ -198,8 +198,8 @@ func (b *body) copyLocked(p []byte, at int64) (n int) {
 	return n
 }
 
-// roomLocked reports whether a body that is passed through has room for more. What
-// every reader has read makes room.
+// roomLocked reports whether a streamed body has space for more. What every reader
+// has read is free.
 func (b *body) roomLocked() bool {
 	if !b.mu.passing {
 		return true

@@ -1,15 +1,14 @@
 // Package cache is a shared HTTP cache in memory: a source in front of another
 // one, which answers with what it has stored as long as RFC 9111 lets it.
 //
-// cache.go is the main path: what is stored for a request, whether it may be
-// used, and who asks the servers if not. key.go and vary.go tell requests apart;
-// directive.go, targeted.go and date.go read what fields say, and judge.go
-// applies the rules to it. fetch.go asks the servers, arrive.go takes what they
-// answer, freshen.go what they say of an entry; entry.go and body.go are what is stored, pump.go fills bodies, hit.go,
-// serve.go, condition.go and part.go make responses of them. combine.go puts parts
-// together, post.go keeps what answers to POST are for GET, language.go has one form of
-// Accept-Language. store.go is the index, arena.go the memory, queue.go the choice of what is
-// given up. purge.go and invalidate.go take things out.
+// cache.go is the main path: what is stored for a request, whether it may be used, and which
+// request goes to the servers if not. key.go and vary.go distinguish requests; directive.go,
+// targeted.go and date.go parse fields, and judge.go applies the rules to them. fetch.go sends
+// requests to the servers, arrive.go handles their responses, freshen.go those about an entry;
+// entry.go and body.go are what is stored, pump.go fills bodies, hit.go, serve.go, condition.go and
+// part.go make responses of them. combine.go combines parts, post.go stores responses to POST for
+// GET, language.go normalizes Accept-Language. store.go is the index, arena.go the memory, queue.go
+// the eviction order. purge.go and invalidate.go remove entries.
 package cache
 
 import (
@@ -57,8 +56,8 @@ func (s Store) Memory() (held, limit, entries int64, evicted uint64) {
 	return s.bytes(), s.limit.Load(), s.entries.Load(), s.evicted.Load()
 }
 
-// New returns a source that answers with what is stored, and asks inner for the
-// rest. Settings that were checked need nothing more.
+// New returns a source that answers with stored responses, and uses inner for
+// the rest. Valid settings cause no error.
 func New(c *Config, s Store, inner exchange.Source) *Cache {
 	return &Cache{
 		inner: inner, store: s.store, plan: s.plan, limit: c.MemoryLimit.Int64(), ignored: s.ignored,
@@ -70,8 +69,8 @@ func New(c *Config, s Store, inner exchange.Source) *Cache {
 
 func toSeconds(d time.Duration) int64 { return int64((d + time.Second - 1) / time.Second) }
 
-// Filter returns the filter that takes out what unsafe requests have changed. It
-// looks at responses as clients get them, so it stands in front of all filters
+// Filter returns the filter that invalidates what unsafe requests have changed.
+// It looks at responses as clients get them, so it is in front of all filters
 // that change them.
 func (c *Cache) Filter() exchange.Filter {
 	return exchange.Filter{Name: "cache_invalidation", Response: c.invalidate}
@@ -87,13 +86,14 @@ const (
 	passFor   = 60 * time.Second
 	failedFor = time.Second
 	// patience is how long a request waits for the head of another's response
-	// before it asks for itself.
+	// before it sends its own.
 	patience = 5 * time.Second
 	// goneEvery is how often it looks whether its client still waits.
 	goneEvery = time.Second / 2
 )
 
-// Respond answers with what is stored if it may, and asks the servers otherwise.
+// Respond answers with a stored response if it may, and sends the request to the
+// servers otherwise.
 func (c *Cache) Respond(ex *exchange.Exchange) *exchange.Answer {
 	if c.plan > c.store.serving.Load() {
 		c.store.resize(c.plan, c.limit)
@@ -149,8 +149,8 @@ func (c *Cache) newHit(ex *exchange.Exchange) *hit {
 	return h
 }
 
-// marked is what a request is marked by, should its answers not be for the cache.
-// That may be for who asks: the marks of those are their own.
+// marked is the mark of a request whose responses are not for the cache. They may
+// be for one client only: those have marks of their own.
 func (h *hit) marked() uint64 {
 	rq, m := &h.ex.Request.Header, h.hash
 	if rq.Has(header.Cookie) {
@@ -170,7 +170,7 @@ const (
 	leadIt               // fetch, while others wait
 	goAlone              // fetch, without waiters
 	awaitIt              // wait for another's fetch
-	refuseIt             // nothing is stored, and nothing else is wanted
+	refuseIt             // nothing is stored, and nothing else is allowed
 )
 
 // maxRounds is how often a request looks again before it goes alone.
@@ -283,7 +283,7 @@ func (c *Cache) await(h *hit, fl *flight) (answer *exchange.Answer, answered boo
 	return nil, false
 }
 
-// pass asks the servers as if there were no cache.
+// pass sends the request to the servers as if there were no cache.
 func (c *Cache) pass(ex *exchange.Exchange, status string) *exchange.Answer {
 	ex.Cache.Use = exchange.CachePass
 	answer := c.inner.Respond(ex)

@@ -40,8 +40,8 @@ func (s *store) combine(e *entry) {
 	}
 }
 
-// partsLike returns other parts of the body that e has a part of, as far as a strong
-// tag tells. They are held for the caller.
+// partsLike returns other parts of the body that e has a part of, identified by a
+// strong entity tag. They are held for the caller.
 func (s *store) partsLike(e *entry) (parts []*entry) {
 	if !strings.HasPrefix(e.etag, `"`) {
 		return nil
@@ -124,8 +124,8 @@ func (s *store) wholeBody(hash uint64, limit, size int64, fill func(mem []byte, 
 	return b
 }
 
-// supplant puts an entry into the index in the place of those that it was made of,
-// unless one of them was taken out meanwhile.
+// supplant puts an entry into the index in place of those that it was made of,
+// unless one of them was removed meanwhile.
 func (s *store) supplant(e *entry, others []*entry, whole *entry) {
 	old := append([]*entry{e}, others...)
 	sh := s.shard(e.hash)

@@ -50,7 +50,7 @@ type Config struct {
 // Off reports whether the cache is switched off.
 func (c *Config) Off() bool { return !c.Enabled }
 
-// Check reports problems of the settings, which stand at at.
+// Check reports problems of the settings, which are at at.
 func (c *Config) Check(at schema.Place) {
 	if c.MaxEntry > c.MemoryLimit && c.MemoryLimit >= 1<<20 { // a smaller limit is a problem of its own
 		at.Field("max_entry").Problemf("write max_entry: "+c.MemoryLimit.String()+", or a larger memory_limit",
@@ -89,7 +89,7 @@ func checkParameter(name string) string {
 	case name == "":
 		return "an empty name"
 	case star >= 0 && star < len(name)-1:
-		return "* stands at the end of a name only"
+		return "* is allowed at the end of a name only"
 	case strings.ContainsAny(name, "?&=# \t"):
 		return "a name without ?, &, = and blanks is meant"
 	}

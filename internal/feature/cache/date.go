@@ -6,9 +6,9 @@ import (
 )
 
 // parseDate reads an HTTP-date in any of its three forms (RFC 9110, section
-// 5.6.7). A cache matches them without regard to case and takes a zone that is
-// not GMT for an error (RFC 9111, section 4.2). It returns false for anything
-// else, which counts as a time in the past.
+// 5.6.7). A cache ignores case and treats a zone other than GMT as an error
+// (RFC 9111, section 4.2). It returns false for anything else, which counts as
+// a time in the past.
 func parseDate(s string) (unix int64, ok bool) {
 	_, rest, comma := strings.Cut(s, ",")
 	var d moment

@@ -39,7 +39,7 @@ type entry struct {
 	etag     string // view
 	lastMod  string // view
 	tagged   bool   // it has tags
-	guessed  bool   // life is default_ttl, and nothing tells of a file
+	guessed  bool   // life is default_ttl, and the response does not look like a file
 	brief    bool   // the body is not what it should be: it is kept for moments, and not validated
 
 	// changes
@@ -54,12 +54,12 @@ type entry struct {
 	}
 }
 
-// noDate stands for a date that is absent or not valid.
+// noDate represents a date that is absent or invalid.
 const noDate = math.MinInt64
 
-// entryCost is what an entry takes outside of the arena: itself, its body, its
-// place in the index, what is remembered of it when it is gone, and what the
-// collector has not collected yet. In bytes.
+// entryCost is the memory of an entry outside of the arena, in bytes: itself,
+// its body, its place in the index, its ghost after eviction, and garbage that
+// is not collected yet.
 const entryCost = 1 << 10
 
 // hold keeps the entry's memory until release.
@@ -100,7 +100,7 @@ const (
 	maxValue = 1<<16 - 1
 )
 
-// fieldsSize returns the bytes that fields take, false if they are too long.
+// fieldsSize returns the size of fields in bytes, false if they are too long.
 func fieldsSize(fields []header.Field) (n int, ok bool) {
 	for i := range fields {
 		f := &fields[i]
@@ -112,7 +112,7 @@ func fieldsSize(fields []header.Field) (n int, ok bool) {
 	return n, true
 }
 
-// appendField appends a field and returns where its value begins.
+// appendField appends a field and returns the start of its value.
 func appendField(b []byte, f *header.Field) ([]byte, int) {
 	b = append(b, byte(f.ID), byte(len(f.Name)))
 	b = binary.LittleEndian.AppendUint16(b, uint16(len(f.Value)))

@@ -24,8 +24,8 @@ type Outcome struct {
 	Answered bool `json:"answered"`
 }
 
-// Explain tells what would become of a request, and changes nothing of what is
-// stored. It makes the request of ex the one that a server would get.
+// Explain returns how a request would be handled, and changes nothing that is
+// stored. It turns the request of ex into the one that a server would get.
 func (c *Cache) Explain(ex *exchange.Exchange) Outcome {
 	c.chooseLanguage(ex)
 	if status := passes(ex); status != "" {
@@ -76,7 +76,7 @@ func (h *hit) describe(e *entry, near bool) Outcome {
 	case fresh:
 		t.Use, t.Why = exchange.CacheHit.String(), fmt.Sprintf("stored, and fresh for %d seconds more", t.TTL)
 	case byClient:
-		t.Use, t.Why = exchange.CacheHit.String(), "stored, and stale, which the client takes"
+		t.Use, t.Why = exchange.CacheHit.String(), "stored, and stale, which the client accepts"
 	case refreshing:
 		t.Use, t.Why = exchange.CacheStale.String(), "stored, and stale; it is fetched anew in the background"
 	case none:

@@ -9,8 +9,8 @@ import (
 	"headgate/internal/proto/header"
 )
 
-// fetch is a request of the cache's own to the servers, made of one that missed.
-// It does not end with the client that asked: others may be waiting for the same
+// fetch is a request of the cache itself to the servers, made from one that
+// missed. It does not end with its client: others may be waiting for the same
 // response.
 type fetch struct {
 	ex    exchange.Exchange
@@ -29,8 +29,8 @@ type flight struct {
 	key     []byte
 	waiting atomic.Int32
 	landed  chan struct{}
-	// failed says that the servers failed, and failure is the answer when none gave
-	// one. Written before landed is closed.
+	// failed means that the servers failed, and failure is the answer if there was
+	// no response. Written before landed is closed.
 	failed  bool
 	failure *exchange.Answer
 }
@@ -52,8 +52,8 @@ func (c *Cache) newFetch(ex *exchange.Exchange, fl *flight) *fetch {
 	return f
 }
 
-// reshape makes a request one for the whole of what is to be stored: without what
-// makes it conditional or asks for a part, and without what makes no difference.
+// reshape turns a request into one for the whole of what is to be stored: without
+// conditions and ranges, and without what makes no difference.
 func (c *Cache) reshape(rq *exchange.Request) {
 	rq.Header.DeleteFunc(func(x *header.Field) bool { return isPrecondition(x.ID) })
 	if len(c.ignored.names)+len(c.ignored.prefixes) > 0 {
@@ -61,7 +61,7 @@ func (c *Cache) reshape(rq *exchange.Request) {
 	}
 }
 
-// condition makes a request ask whether an entry still holds (RFC 9111, section
+// condition turns a request into a validation of an entry (RFC 9111, section
 // 4.3.1).
 func condition(h *header.List, e *entry) {
 	if e == nil {
@@ -113,7 +113,7 @@ func (f *fetch) body() exchange.Body {
 	return f.ex.Response.Body
 }
 
-// close gives the connection back.
+// close releases the connection.
 func (f *fetch) close() {
 	rs := &f.ex.Response
 	if rs.Tunnel != nil {

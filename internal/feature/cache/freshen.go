@@ -75,9 +75,9 @@ func update(old, news *header.List) {
 	}
 }
 
-// leadHead passes a HEAD on, and makes what is stored of the same resource fresh
-// by its answer, or takes it out if that is about something newer (RFC 9111,
-// section 4.3.5).
+// leadHead forwards a HEAD request, and refreshes stored entries of the same
+// resource from its response, or removes them if it is about a newer version
+// (RFC 9111, section 4.3.5).
 func (c *Cache) leadHead(h *hit, e *entry) *exchange.Answer {
 	began, begun := c.store.now(), c.store.sweeps.Load()
 	if answer := c.inner.Respond(h.ex); answer != nil {

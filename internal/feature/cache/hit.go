@@ -48,8 +48,8 @@ type hit struct {
 	begins  int64
 }
 
-// open takes over the caller's hold on an entry, and joins its body. It returns
-// false, and has let go, if the body broke off meanwhile.
+// open acquires the caller's hold on an entry, and joins its body. It returns
+// false, and has released the hold, if the body was interrupted meanwhile.
 func (h *hit) open(e *entry) bool {
 	h.at, h.lost, h.piece, h.begins = 0, false, 0, 0 // before others see it among the readers
 	if !e.body.join(h) {

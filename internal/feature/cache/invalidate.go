@@ -7,9 +7,9 @@ import (
 	"headgate/internal/proto/header"
 )
 
-// invalidate takes out what an unsafe request has changed: what is stored of its
-// own address, and of those that the response names, on the same host (RFC 9111,
-// section 4.4). A request that failed has changed nothing.
+// invalidate removes what an unsafe request has changed: the entries for its own
+// URL, and for those in the response, on the same host (RFC 9111, section 4.4).
+// A failed request has changed nothing.
 func (c *Cache) invalidate(ex *exchange.Exchange) {
 	rq, rs := &ex.Request, &ex.Response
 	switch rq.Method {
@@ -20,7 +20,7 @@ func (c *Cache) invalidate(ex *exchange.Exchange) {
 		return
 	}
 	if h := hits.Get(ex); h != nil && h.post != nil && h.post.entry != nil {
-		// What it takes out is older than its own answer.
+		// The entries to remove are older than its own response.
 		stored := h.post
 		if swept := c.store.sweptSince(stored.entry.hash, stored.begun); !swept {
 			defer func() { stored.begun = c.store.sweeps.Load() }()
@@ -34,7 +34,7 @@ func (c *Cache) invalidate(ex *exchange.Exchange) {
 	}
 }
 
-// forget takes out what is stored of an address, by either scheme.
+// forget removes the entries for a URL, in both schemes.
 func (c *Cache) forget(host, path, query string) {
 	for _, scheme := range [...]string{"http", "https"} {
 		b := append(make([]byte, 0, 256), scheme...)
@@ -45,8 +45,9 @@ func (c *Cache) forget(host, path, query string) {
 	}
 }
 
-// forget takes out everything whose key begins with url, makes it stale or counts it,
-// and returns how many there were. What is on its way then is not stored.
+// forget removes all entries whose key starts with url, makes them stale or counts
+// them, and returns how many there were. Responses in transit at that time are not
+// stored.
 func (s *store) forget(url []byte, how sweep) (n int) {
 	hash := s.hash(url)
 	sh := s.shard(hash)

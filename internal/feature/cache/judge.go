@@ -17,7 +17,7 @@ type verdict struct {
 	why      string
 	rules    directives
 	targeted bool
-	explicit bool // the response tells its life
+	explicit bool // the response has an explicit lifetime
 	guessed  bool
 	part     bool // of it may be stored
 	cookies  bool // it sets some, which are not stored
@@ -26,7 +26,7 @@ type verdict struct {
 	date, modified            int64
 }
 
-// Why a response is not stored that may be for who asked alone.
+// Why a response that may be for one client only is not stored.
 const (
 	whyAuthorization = "authorization"
 	whyPersonal      = "signed-in"
@@ -39,8 +39,8 @@ func forOne(why string) bool {
 	return why == whyAuthorization || why == whyPersonal || why == whyNotKeyed
 }
 
-// storable applies RFC 9111, section 3 and 4.2, to a response that came at the given
-// Unix time and took delay.
+// storable applies RFC 9111, section 3 and 4.2, to a response that arrived at the
+// given Unix time after delay.
 func (c *Cache) storable(ex *exchange.Exchange, status int, fields *header.List, at time.Time, delay time.Duration, p part) (v verdict) {
 	v.part = p.total > 0
 	v.targeted = v.rules.targeted(fields)
@@ -120,7 +120,7 @@ func (v *verdict) freshness(fields *header.List, now int64) bool {
 	return true
 }
 
-// forbidden tells why a response must not be stored (RFC 9111, section 3).
+// forbidden returns why a response must not be stored (RFC 9111, section 3).
 func (c *Cache) forbidden(v *verdict, ex *exchange.Exchange, status int, fields *header.List) string {
 	d := &v.rules
 	open := d.has & (public | sMaxage | mustRevalidate)
@@ -151,10 +151,10 @@ func (c *Cache) forbidden(v *verdict, ex *exchange.Exchange, status int, fields 
 // seconds, where its age is what its life is guessed by.
 const maxHeuristic = 24 * 60 * 60
 
-// guess gives a response that says nothing of its life the default one, if it is
-// of a kind that may have it (RFC 9111, section 4.2.2). To a request with cookies
-// the answer may be for one person: only what has a Last-Modified, as files have
-// it and pages have not, is shared then.
+// guess assigns the default lifetime to a response without one, if it is of a
+// suitable kind (RFC 9111, section 4.2.2). For a request with cookies the
+// response may be for one person: only responses with Last-Modified, which files
+// have and pages have not, are shared then.
 func (c *Cache) guess(v *verdict, ex *exchange.Exchange, status int, fields *header.List) bool {
 	d := &v.rules
 	if c.heuristic > 0 && v.modified != noDate && v.modified < v.date && ex.Request.Query == "" &&
@@ -178,11 +178,11 @@ func (c *Cache) guess(v *verdict, ex *exchange.Exchange, status int, fields *hea
 	return true
 }
 
-// stale works out for how long the response may be served after its life (RFC
-// 5861; RFC 9111, section 4.2.4). What the settings allow ends where the response
-// asks to be revalidated; s-maxage does so too, unless the response itself says
-// how stale it may be. What a response has declared expired was never fresh for other
-// clients: no setting lets them have it.
+// stale determines how long the response may be served after its lifetime (RFC 5861;
+// RFC 9111, section 4.2.4). A response that must be revalidated overrides the
+// settings; so does s-maxage, unless the response itself sets a limit for staleness.
+// A response that was declared expired was never fresh for other clients: no setting
+// allows it for them.
 func (v *verdict) stale(c *Cache) {
 	d := &v.rules
 	if d.has&(mustRevalidate|proxyRevalidate|noCache) != 0 {
@@ -205,7 +205,7 @@ type use uint8
 const (
 	none       use = iota // there is none
 	validate              // after a server said that it is
-	byClient              // stale, but the client takes it
+	byClient              // stale, but the client accepts it
 	refreshing            // stale, while it is fetched anew
 	fresh
 )
@@ -249,11 +249,11 @@ func (h *hit) notFor(e *entry) bool { return e.guessed && h.ex.Request.Header.Ha
 
 const second = int64(time.Second)
 
-// ageAt returns the age of the entry at a moment of the store, in nanoseconds. A
-// clock that goes back stands still.
+// ageAt returns the age of the entry at a time of the store, in nanoseconds. A
+// clock that goes back counts as stopped.
 func (e *entry) ageAt(now int64) int64 { return e.age + max(0, now-e.stored) }
 
-// onErrorAt reports whether the entry may stand in for a failure of the servers.
+// onErrorAt reports whether the entry may replace a failure of the servers.
 func (e *entry) onErrorAt(now int64) bool {
 	return e.onError > 0 && e.ageAt(now)-e.life <= e.onError && e.rules&noCache == 0
 }

@@ -8,10 +8,10 @@ import (
 	"headgate/internal/proto/uri"
 )
 
-// A key is what tells stored responses apart before Vary does: scheme, host,
-// path, query and route, and the Host field as it was written. Everything that
-// changes what a server gets of a plain request is in it or in the fields that
-// Vary names: a client cannot make others get an answer to something else.
+// A key distinguishes stored responses before Vary does: scheme, host, path,
+// query and route, and the Host field as it was written. Everything in a plain
+// request that changes the server's response is in it or in the fields that
+// Vary names: a client cannot make others get a response to something else.
 //
 // The part of the key up to the route is hashed, with the host in its one form,
 // so that a purge finds what is stored of a URL however the Host was written.
@@ -117,13 +117,13 @@ func (g *ignored) touches(query string) bool {
 	return len(g.names)+len(g.prefixes) > 0 && string(g.appendQuery(nil, query)) != query
 }
 
-// overrides are fields by which some servers let a client change the method or
-// the path of a request. A request with one of them, or with one that a server may
-// take for it, passes by: its answer would be stored for others under the key of a
+// overrides are fields with which some servers let a client change the method or
+// the path of a request. A request with one of them, or with an alias of one,
+// bypasses the cache: its response would be stored for others under the key of a
 // plain one.
 var overrides = []string{"X-HTTP-Method-Override", "X-HTTP-Method", "X-Method-Override", "X-Rewrite-URL", "X-Original-URL"}
 
-// passes tells why a request is not for the cache; "" if it is.
+// passes returns why a request bypasses the cache; "" if it does not.
 func passes(ex *exchange.Exchange) (status string) {
 	rq := &ex.Request
 	switch {

@@ -7,9 +7,9 @@ import (
 	"headgate/internal/proto/header"
 )
 
-// chooseLanguage replaces Accept-Language by the one of the languages of the settings
-// that fits it best, the first where none does: so requests are told apart by what
-// servers can answer, and not by how browsers write what they like.
+// chooseLanguage replaces Accept-Language by the best match of the languages in the
+// settings, the first if none matches: so requests are distinguished by what servers
+// can answer, and not by how browsers write preferences.
 func (c *Cache) chooseLanguage(ex *exchange.Exchange) {
 	if len(c.languages) == 0 || !ex.Request.Header.Has(header.AcceptLanguage) {
 		return

@@ -13,5 +13,5 @@ func mapMemory(n int) []byte {
 	return mem
 }
 
-// unmapMemory gives memory of mapMemory back.
+// unmapMemory returns memory of mapMemory to the system.
 func unmapMemory(mem []byte) { _ = syscall.Munmap(mem) }

@@ -9,10 +9,11 @@ import (
 	"headgate/internal/proto/http1"
 )
 
-// part says which bytes of a resource an entry has; a total of 0 stands for all.
+// part is the range of bytes of a resource that an entry has; a total of 0 means
+// all.
 type part struct{ first, last, total int64 }
 
-// has reports whether a request asks for nothing but bytes of the part.
+// has reports whether a request needs only bytes of the part.
 func (p part) has(ex *exchange.Exchange) bool {
 	rq := &ex.Request
 	if rq.Method != "GET" || !rq.Header.Has(header.Range) || rq.Header.Has(header.IfRange) {
@@ -36,7 +37,7 @@ func parseContentRange(s string) (p part, ok bool) {
 	return p, ok
 }
 
-// wantsPart reports whether a request asks for one part in a form that can be
+// wantsPart reports whether a request is for one part in a form that can be
 // stored.
 func wantsPart(rq *exchange.Request) bool {
 	if rq.Method != "GET" || !rq.Header.Has(header.Range) || rq.Header.Has(header.IfRange) || rq.Header.Count(header.Range) > 1 {
@@ -46,9 +47,9 @@ func wantsPart(rq *exchange.Request) bool {
 	return valid
 }
 
-// fetchPart asks for the part that a client wants of something that is not stored,
-// since the whole might be far too large, and stores it (RFC 9111, section 3.3).
-// A server that sends the whole gives more.
+// fetchPart requests the part that a client needs of something that is not stored,
+// since the whole might be far too large, and stores it (RFC 9111, section 3.3). A
+// server may send the whole instead.
 func (c *Cache) fetchPart(h *hit) *exchange.Answer {
 	f := c.newFetch(h.ex, nil)
 	f.ex.Request.Header.Add(header.Range, h.ex.Request.Header.Get(header.Range))
@@ -116,7 +117,7 @@ func (h *hit) partial(e *entry, rs *exchange.Response) {
 	rs.Status, rs.Length = statusPartial, last+1-first
 }
 
-// addContentRange tells which bytes of how many a response has.
+// addContentRange sets which bytes of how many a response has.
 func (h *hit) addContentRange(rs *exchange.Response, first, last, total int64) {
 	text := &h.ex.Text
 	b := append(text.Buffer(), "bytes "...)
@@ -125,7 +126,7 @@ func (h *hit) addContentRange(rs *exchange.Response, first, last, total int64) {
 	rs.Header.Add(header.ContentRange, text.End(strconv.AppendInt(b, total, 10)))
 }
 
-// seek moves to where a part begins.
+// seek moves to the start of a part.
 func (h *hit) seek(at, end int64) {
 	if h.body.whole.Load() {
 		h.at, h.end = at, end

@@ -102,7 +102,7 @@ func (p *post) drop() {
 	}
 }
 
-// Close gives up what did not come whole.
+// Close discards an incomplete body.
 func (p *post) Close() error {
 	p.drop()
 	return p.Body.Close()

@@ -54,7 +54,7 @@ func (b *body) endUnless(returned *bool) {
 	}
 }
 
-// room returns memory behind what is here. Only who pumps changes pieces.
+// room returns memory behind the present bytes. Only the pump changes pieces.
 func (b *body) room() []byte {
 	b.mu.Lock()
 	end := b.mu.first
@@ -94,7 +94,7 @@ func (b *body) room() []byte {
 	return x.mem
 }
 
-// giveUp takes an entry that cannot be stored off the index.
+// giveUp removes an entry that cannot be stored from the index.
 func (b *body) giveUp() {
 	b.mu.Lock()
 	e := b.mu.entry
@@ -106,7 +106,7 @@ func (b *body) giveUp() {
 type state uint8
 
 const (
-	coming state = iota // the end settles the entry, or takes it off the index
+	coming state = iota // the end stores the entry, or removes it from the index
 	whole
 	lost // it is incomplete, or too large: it cannot be read from the start
 	late // what the index has, or has given up, is newer

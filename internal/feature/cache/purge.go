@@ -56,7 +56,7 @@ func (p *Purge) Check() error {
 		}
 	}
 	if given != 1 {
-		return errors.New("give exactly one of url, prefix, tag and all")
+		return errors.New("set exactly one of url, prefix, tag and all")
 	}
 	if ref := p.URL + p.Prefix; ref != "" {
 		if _, _, err := splitURL(ref); err != nil {
@@ -69,8 +69,8 @@ func (p *Purge) Check() error {
 	return nil
 }
 
-// Purge takes out what p says, which was checked, or counts it, and returns how many
-// responses there were.
+// Purge removes what a valid p selects, or counts it, and returns how many responses
+// there were.
 func (s Store) Purge(p Purge) (n int) {
 	switch {
 	case p.URL != "":
@@ -100,7 +100,7 @@ func (s Store) Purge(p Purge) (n int) {
 	return n
 }
 
-// splitURL cuts a URL into its host and what follows, which begins with a slash.
+// splitURL splits a URL into its host and the rest, which starts with a slash.
 func splitURL(ref string) (host, rest string, err error) {
 	scheme, rest, ok := strings.Cut(ref, "://")
 	if !ok || scheme != "http" && scheme != "https" {

@@ -2,13 +2,13 @@ package cache
 
 import "sync"
 
-// queue decides what is given up when memory is full. It is S3-FIFO by bytes: a
-// new entry stands in a small queue; one that was asked for again before it came
-// to the end moves to the main queue, where it goes round for as long as it is
-// asked for; one that was not is given up, and only its hash is remembered for a
-// while, so that it goes straight to the main queue should it come back. A scan
-// over many things that are asked for once passes through the small queue and
-// leaves the main one alone. A hit moves nothing and takes no lock.
+// queue decides what is evicted when memory is full. It is S3-FIFO by bytes: a
+// new entry enters a small queue; if it is requested again before it reaches the
+// end, it moves to the main queue, where it stays for as long as it is
+// requested; otherwise it is evicted, and only its hash is remembered for a
+// while, so that it enters the main queue directly if it is requested again. A
+// scan over many things that are requested once passes through the small queue
+// and leaves the main one alone. A hit moves nothing and acquires no lock.
 //
 // It is safe for use by several goroutines.
 type queue struct {
@@ -26,14 +26,14 @@ const smallShare = 10
 // maxUse is how high uses are counted.
 const maxUse = 3
 
-// where an entry stands.
+// the queue of an entry.
 type where uint8
 
 const (
-	nowhere where = iota // not taken in yet
+	nowhere where = iota // not yet in a queue
 	inSmall
 	inMain
-	gone // never to be taken in again
+	gone // never to be added again
 )
 
 // ring is a doubly linked list of entries, oldest first.
@@ -72,7 +72,7 @@ func (r *ring) remove(e *entry) {
 	r.entries--
 }
 
-// add takes an entry in.
+// add adds an entry.
 func (q *queue) add(e *entry) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -89,7 +89,7 @@ func (q *queue) add(e *entry) {
 	q.mu.small.push(e)
 }
 
-// follow takes an entry in in the place of another that it replaces.
+// follow adds an entry in place of another that it replaces.
 func (q *queue) follow(e, old *entry) {
 	q.mu.Lock()
 	kept := old.queued.where == inMain
@@ -105,7 +105,7 @@ func (q *queue) follow(e, old *entry) {
 	}
 }
 
-// remove takes an entry out for good.
+// remove removes an entry permanently.
 func (q *queue) remove(e *entry) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -122,7 +122,7 @@ func (q *queue) removeLocked(e *entry) {
 	e.queued.where = gone
 }
 
-// evict takes out the entry that is worth least. It returns nil if there is none.
+// evict removes the least valuable entry. It returns nil if there is none.
 func (q *queue) evict() *entry {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -176,7 +176,7 @@ const (
 	ghostSize = 8 // bytes of a slot
 )
 
-// fit makes room for about as many ghosts as there are entries.
+// fit adjusts the number of ghosts to about the number of entries.
 func (g *ghosts) fit(entries int) {
 	if len(g.slots) >= minGhost && (len(g.slots) >= entries || len(g.slots) >= maxGhosts) {
 		return

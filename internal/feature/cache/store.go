@@ -34,7 +34,7 @@ type store struct {
 	serving atomic.Uint64 // the youngest plan that has served
 	entries atomic.Int64  // that hold memory
 	evicted atomic.Uint64
-	sweeps  atomic.Uint64 // times that something was taken out or made stale by who knows better
+	sweeps  atomic.Uint64 // counts removals and invalidations from outside, such as purges
 	wide    atomic.Uint64 // the last of them that was not about one address
 
 	background chan struct{} // one for each that may run
@@ -73,7 +73,7 @@ func newStore(name string, limit int64, clock func() time.Time, log *slog.Logger
 	return s
 }
 
-// Retire gives all memory back. Exchanges under way keep what they hold.
+// Retire releases all memory. Exchanges in progress keep what they hold.
 func (s *store) Retire() {
 	s.closed.Store(true)
 	s.drop(func(*entry) bool { return true }, takeOut)
@@ -98,7 +98,7 @@ func (s *store) inBackground(f func()) bool {
 		return false
 	}
 	go func() {
-		defer func() { <-s.background }() // last: an empty channel says that all is told
+		defer func() { <-s.background }() // last: a drained channel means that the work is done
 		defer func() {
 			if v := recover(); v != nil {
 				exchange.Broken(s.log, v, "work in the background of a cache")
@@ -210,7 +210,8 @@ func (sh *shard) linkLocked(e *entry) {
 	sh.mu.entries[e.hash] = e
 }
 
-// unlinkLocked takes an entry off the index and reports whether it was there.
+// unlinkLocked removes an entry from the index and reports whether it was
+// there.
 func (sh *shard) unlinkLocked(e *entry) bool {
 	if !e.linked {
 		return false
@@ -236,7 +237,7 @@ func (sh *shard) unlinkLocked(e *entry) bool {
 	return true
 }
 
-// unlink takes an entry out of the index and of the queue.
+// unlink removes an entry from the index and the queue.
 func (s *store) unlink(e *entry) {
 	sh := s.shard(e.hash)
 	sh.mu.Lock()
@@ -261,10 +262,10 @@ func (s *store) enqueue(e *entry) {
 	s.shrink()
 }
 
-// measure tells an entry its size, once its body is whole.
+// measure sets the size of an entry, once its body is complete.
 func (e *entry) measure() { e.size = entryCost + int64(cap(e.head.mem)) + e.body.size() }
 
-// size returns the memory that a whole body takes.
+// size returns the memory of a complete body.
 func (b *body) size() (n int64) {
 	for _, p := range b.mu.pieces {
 		n += int64(cap(p.mem))
@@ -280,13 +281,13 @@ func (s *store) pages() int {
 // bytes returns how much memory the store holds.
 func (s *store) bytes() int64 { return s.arena.bytes() + s.entries.Load()*entryCost }
 
-// The steps in which room is made.
+// The steps in which memory is freed.
 const (
 	evictions = 32 // entries, before a page is emptied
 	emptied   = 4  // pages
 )
 
-// alloc returns memory for n bytes. Others give way.
+// alloc returns memory for n bytes. Other entries are evicted if necessary.
 func (s *store) alloc(n int, owner uint64) (piece, bool) {
 	if s.closed.Load() {
 		return piece{}, false
@@ -305,7 +306,7 @@ func (s *store) alloc(n int, owner uint64) (piece, bool) {
 	return piece{}, false
 }
 
-// shrink makes room until no more is held than may be.
+// shrink evicts until the limit is met.
 func (s *store) shrink() {
 	for steps := 0; s.bytes() > max(s.limit.Load(), int64(s.arena.page)); steps++ {
 		if steps%evictions == evictions-1 {
@@ -317,7 +318,7 @@ func (s *store) shrink() {
 	}
 }
 
-// evict gives up the entry that is worth least.
+// evict evicts the least valuable entry.
 func (s *store) evict() bool {
 	e := s.queue.evict()
 	if e == nil {
@@ -328,7 +329,7 @@ func (s *store) evict() bool {
 	return true
 }
 
-// empty gives up what lies on a page that holds little.
+// empty evicts the entries on a page with few pieces.
 func (s *store) empty() {
 	for _, hash := range s.arena.sparsest(nil) {
 		sh := s.shard(hash)
@@ -351,7 +352,7 @@ func (s *store) empty() {
 	}
 }
 
-// drop gives up the entries that match, or makes them stale if soft is true, and
+// drop removes the matching entries, or makes them stale if soft is true, and
 // returns how many.
 func (s *store) drop(match func(*entry) bool, how sweep) (n int) {
 	if how != onlyCount {
@@ -389,9 +390,9 @@ func (s *store) drop(match func(*entry) bool, how sweep) (n int) {
 	return n
 }
 
-// sweptSince reports whether what is stored of an address was taken out or made stale
-// since there were so many sweeps. What was on its way meanwhile must not be stored; link
-// looks once more, when nothing can come in between.
+// sweptSince reports whether entries for a URL were removed or made stale since that
+// number of sweeps. A response that was in transit meanwhile must not be stored; link
+// checks again, when nothing can come in between.
 func (s *store) sweptSince(hash, begun uint64) bool {
 	sh := s.shard(hash)
 	sh.mu.Lock()

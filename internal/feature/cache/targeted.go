@@ -7,9 +7,9 @@ import (
 )
 
 // targeted reads CDN-Cache-Control, a dictionary of structured fields that
-// stands in for Cache-Control and Expires where it is meant for us (RFC 9213). It
-// returns false when there is none, when it is empty, or when it is not written
-// as RFC 9651 says: then it counts as absent.
+// replaces Cache-Control and Expires if it is meant for headgate (RFC 9213). It
+// returns false when there is none, or when it is empty or does not conform to
+// RFC 9651: then it counts as absent.
 func (d *directives) targeted(list *header.List) bool {
 	if !list.Has(header.CDNCacheControl) {
 		return false

@@ -10,7 +10,7 @@ import (
 // codings is a set of content codings.
 type codings uint8
 
-// The codings that are told apart.
+// The codings that are distinguished.
 const (
 	gzip codings = 1 << iota
 	brotli
@@ -24,11 +24,11 @@ const (
 	byWeight
 )
 
-// variant is what Vary made of the request that a response was stored for. The
-// names of the fields stand in the entry's head.
+// variant is the result of Vary for the request that a response was stored
+// for. The names of the fields are in the entry's head.
 type variant struct {
-	// encoding says that Accept-Encoding is among the fields; asked is what the
-	// request accepted and coding what the response has.
+	// encoding means that Accept-Encoding is among the fields; asked is what
+	// the request accepted and coding what the response has.
 	encoding      bool
 	asked, coding codings
 	// set is the hash of the names of all other fields, 0 if there are none, and
@@ -145,9 +145,9 @@ func coded(list *header.List) codings {
 	}
 }
 
-// accepts reports whether a response with this variant is what a server would
-// choose for a request that accepts asked: it has the same choice, or less of
-// it and what was chosen is still there.
+// accepts reports whether a server would choose a response with this variant
+// for a request that accepts asked: it offers the same choice, or a smaller
+// one that includes what was chosen.
 func (v *variant) accepts(asked codings) bool {
 	switch {
 	case !v.encoding || asked == v.asked:
@@ -162,8 +162,8 @@ func (v *variant) accepts(asked codings) bool {
 
 // readVary makes the variant of a response and appends the names of its other
 // fields to b. It returns false for "Vary: *", which no request matches, and when
-// the request has a field that a server may have taken for one that Vary names
-// ("Accept_Language"): what it says is in no key.
+// the request has an alias of a field that Vary names ("Accept_Language"): its
+// value is in no key.
 func (h *hit) readVary(b []byte, rs, rq *header.List) ([]byte, variant, bool) {
 	var v variant
 	if !rs.Has(header.Vary) {
@@ -215,8 +215,8 @@ func variesByCoding(list *header.List) bool {
 	return false
 }
 
-// hasTwin reports whether a server that makes variables of names may take another
-// field of the request for the one of this name.
+// hasTwin reports whether the request has another field that a server may confuse
+// with the one of this name.
 func hasTwin(rq *header.List, name string) bool {
 	for _, f := range rq.All() {
 		if f.ID == header.Other && !f.Is(name) && header.Twins(f.Name, name) {

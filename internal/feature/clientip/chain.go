@@ -92,7 +92,7 @@ func (c *chain) line() bool {
 	return false
 }
 
-// unquoted returns the place of the last comma that stands in no quoted string,
+// unquoted returns the place of the last comma outside of quoted strings,
 // or -1. It reads from the right, so that a quote which a client left open ends
 // what is believed and hides nothing that a trusted hop wrote behind it.
 func (c *chain) unquoted() int {

@@ -36,7 +36,7 @@ type Config struct {
 // Off reports whether no peer is trusted.
 func (c *Config) Off() bool { return !c.Enabled }
 
-// Check reports problems of the settings, which stand at at.
+// Check reports problems of the settings, which are at at.
 func (c *Config) Check(at schema.Place) {
 	for i, name := range c.CDN {
 		if what, remedy := checkCDN(name); what != "" {

@@ -31,7 +31,7 @@ type Config struct {
 // Off reports whether nothing is compressed.
 func (c *Config) Off() bool { return !c.Enabled }
 
-// Check reports problems of the settings, which stand at at.
+// Check reports problems of the settings, which are at at.
 func (c *Config) Check(at schema.Place) {
 	for i, name := range c.Algorithms {
 		place := at.Field("algorithms").Index(i)

@@ -40,7 +40,7 @@ type Config struct {
 // Off reports whether headgate takes no part in CORS.
 func (c *Config) Off() bool { return !c.Enabled }
 
-// Check reports problems of the settings, which stand at at.
+// Check reports problems of the settings, which are at at.
 func (c *Config) Check(at schema.Place) {
 	if c.Enabled && len(c.AllowOrigins) == 0 {
 		at.Field("allow_origins").Problem("missing", `name the origins, like https://app.example.com, or write "*" for all`)

@@ -60,7 +60,7 @@ func (c Config) Files() (files []file.Wanted) {
 	return files
 }
 
-// Check reports problems of the pages, whose list stands at at.
+// Check reports problems of the pages, whose list is at at.
 func (c Config) Check(at schema.Place) {
 	seen := map[Status]int{}
 	for i := range c {

@@ -132,7 +132,7 @@ func (p *compiled) put(ex *exchange.Exchange) {
 	rs.Text, rs.Body = nil, &instead{rest: text, of: rs.Body}
 }
 
-// ofBody reports whether a field tells of the body that was there.
+// ofBody reports whether a field describes the replaced body.
 func ofBody(f *header.Field) bool {
 	switch f.ID {
 	case header.ContentType, header.ContentLength, header.ContentEncoding, header.ContentLanguage, header.ContentLocation,

@@ -20,7 +20,7 @@ type Config struct {
 	ContentType string `json:"content_type,omitempty" label:"true" default:"text/plain; charset=utf-8" max:"256"`
 }
 
-// Check reports problems of the settings, which stand at at.
+// Check reports problems of the settings, which are at at.
 func (c *Config) Check(at schema.Place) {
 	page.CheckMediaType(c.ContentType, at.Field("content_type"))
 	if _, err := exchange.ParseTemplate(c.Body); err != nil {

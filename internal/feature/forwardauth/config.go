@@ -64,7 +64,7 @@ type Cache struct {
 // Off reports whether the auth server is not queried.
 func (c *Config) Off() bool { return !c.Enabled }
 
-// Check reports problems of the settings, which stand at at.
+// Check reports problems of the settings, which are at at.
 func (c *Config) Check(at schema.Place) {
 	if c.URL == "" && c.Enabled {
 		at.Field("url").Problem("missing", "add url: http://127.0.0.1:9091/api/authz/forward-auth")

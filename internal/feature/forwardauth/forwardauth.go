@@ -1,8 +1,8 @@
-// Package forwardauth lets in whom an auth server lets in: a service such as
-// Authelia, authentik or oauth2-proxy, which is asked about each request. This file
-// is the filter; question.go is what the auth server is asked, reply.go what
-// becomes of its answer, signin.go where a browser is sent that has to sign in, and
-// kept.go what is remembered for a moment.
+// Package forwardauth lets requests pass that an auth server allows: a service such
+// as Authelia, authentik or oauth2-proxy, which gets a subrequest for each request.
+// This file is the filter; question.go is the subrequest, reply.go handles the
+// response, signin.go redirects browsers to sign in, and kept.go caches responses
+// for a moment.
 //
 // It fails closed: a request passes only when the auth server answered 2xx. It
 // follows no redirects and sends no bodies.
@@ -19,7 +19,7 @@ import (
 	"headgate/internal/proto/uri"
 )
 
-// Compile returns the filter. Settings that were checked give no error.
+// Compile returns the filter. Valid settings cause no error.
 func Compile(c *Config, env exchange.Env) (exchange.Filter, error) {
 	c = c.full()
 	base, query := splitQuery(c.URL)
@@ -46,14 +46,14 @@ func Compile(c *Config, env exchange.Env) (exchange.Filter, error) {
 	return exchange.Filter{Name: "forward_auth", Request: r.request, Response: giveCookies, Owned: &exchange.Owned{Request: r.owns}}, nil
 }
 
-// room is a compiled forward_auth. It is immutable but for what it keeps.
+// room is a compiled forward_auth. It is immutable except for what it caches.
 type room struct {
 	url         string
 	source      exchange.Source
 	query       string
 	timeout     time.Duration
 	names       []named
-	user        int // which of names tells who the user is, -1 for none
+	user        int // index in names of the field with the user name, -1 for none
 	skip        []string
 	believe     bool
 	signin      *signin // nil without
@@ -71,14 +71,14 @@ func (n *named) is(f *header.Field) bool {
 	return f.ID == n.id && (n.id != header.Other || f.Is(n.name))
 }
 
-// looksLike reports whether a server may take a field for this one.
+// looksLike reports whether a server may confuse a field with this one.
 func (n *named) looksLike(f *header.Field) bool { return n.is(f) || header.Twins(f.Name, n.name) }
 
 // credential reports whether the auth server has to see what the client sends
 // under this name.
 func (n *named) credential() bool { return n.id == header.Authorization || n.id == header.Cookie }
 
-// request asks about a request, and lets it pass or answers it.
+// request sends a subrequest for a request, and lets it pass or answers it.
 func (r *room) request(ex *exchange.Exchange) *exchange.Answer {
 	skipped := r.skips(ex.Request.Path)
 	r.forget(&ex.Request.Header, skipped)
@@ -87,9 +87,9 @@ func (r *room) request(ex *exchange.Exchange) *exchange.Answer {
 		ex.Note("forward_auth sends no subrequest for this path")
 		return nil
 	case loops(&ex.Request.Header):
-		return exchange.Fail(exchange.Loop, "forward_auth: the question came back to us: the url of the auth server leads to a route that asks it")
+		return exchange.Fail(exchange.Loop, "forward_auth: loop detected: the url of the auth server leads to a route with the same forward_auth")
 	case ex.Rehearsal:
-		ex.Note("forward_auth would ask " + r.url + "; taken as let in")
+		ex.Note("forward_auth would send a subrequest to " + r.url + "; assumed to be allowed")
 		r.forget(&ex.Request.Header, true)
 		ex.Personal = true
 		return nil
@@ -129,8 +129,8 @@ func (r *room) skips(path string) bool {
 	return false
 }
 
-// forget drops what only the auth server may say. Credentials are kept until it
-// was asked, unless all is true.
+// forget drops the fields that only the auth server may set. Credentials are
+// kept until the subrequest, unless all is true.
 func (r *room) forget(list *header.List, all bool) {
 	if len(r.names) == 0 {
 		return
@@ -145,7 +145,7 @@ func (r *room) forget(list *header.List, all bool) {
 	})
 }
 
-// owns reports whether only the auth server may say what stands in a field.
+// owns reports whether only the auth server may set a field.
 func (r *room) owns(f *header.Field) bool {
 	for i := range r.names {
 		if r.names[i].looksLike(f) {
@@ -155,7 +155,7 @@ func (r *room) owns(f *header.Field) bool {
 	return false
 }
 
-// giveCookies gives the client the cookies that the auth server set.
+// giveCookies passes the cookies of the auth server to the client.
 func giveCookies(ex *exchange.Exchange) {
 	for _, value := range ex.Cookies {
 		ex.Response.Header.Add(header.SetCookie, value)
@@ -169,7 +169,7 @@ func tellsUser(name string) bool {
 	return strings.HasSuffix(name, "-user") || strings.HasSuffix(name, "-username")
 }
 
-// prefixes takes the slashes off the ends of paths.
+// prefixes removes the slashes at the ends of paths.
 func prefixes(paths []string) []string {
 	var all []string
 	for _, path := range paths {
@@ -178,9 +178,10 @@ func prefixes(paths []string) []string {
 	return all
 }
 
-// asks is what a question says in CDN-Loop (RFC 8586), and maxDepth how many
-// headgates may ask one because of another: an auth server behind a headgate that
-// asks one itself is fine, one that leads back to the route that asks it is not.
+// asks is the value of a subrequest in CDN-Loop (RFC 8586), and maxDepth the
+// maximum number of nested subrequests of headgate: an auth server behind a
+// headgate with forward_auth of its own is allowed, one that leads back to the
+// same route is not.
 const (
 	asks     = "headgate;asks"
 	maxDepth = 2

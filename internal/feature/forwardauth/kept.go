@@ -19,9 +19,9 @@ const (
 	maxKeptBody = 4 << 10
 )
 
-// kept are answers that let in, each for a session and what was asked about it.
-// Nothing of a session is held but a sum that only this process can make. Safe for
-// use by several goroutines.
+// kept contains responses that allow requests, each for a session and the content
+// of the subrequest. Of a session only a hash is stored that only this process can
+// compute. Concurrent calls are allowed.
 type kept struct {
 	ttl     time.Duration
 	cookie  string
@@ -53,9 +53,9 @@ func newKept(c *Cache) *kept {
 // Retire does nothing: what is kept is memory.
 func (k *kept) Retire() {}
 
-// sum returns what stands for a request of a session, and whether it has one.
-// Everything that an auth server is likely to decide by is in it, each with its
-// length, so that no two requests are taken for one.
+// sum returns the hash of a request of a session, and whether it has one.
+// Everything that an auth server is likely to consider is in it, each with its
+// length, so that no two requests have the same.
 func (k *kept) sum(ex *exchange.Exchange) (s sum, ok bool) {
 	if k == nil {
 		return s, false

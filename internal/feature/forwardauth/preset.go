@@ -19,7 +19,7 @@ const (
 
 // known is what an auth server wants.
 type known struct {
-	path    string // that is asked
+	path    string // of the subrequest
 	signin  string
 	headers []string
 }

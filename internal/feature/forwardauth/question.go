@@ -5,8 +5,8 @@ import (
 	"headgate/internal/proto/header"
 )
 
-// question makes the request that asks about ex: the fields of the client, and
-// where it wants to go. The fields are views of ex.
+// question makes the subrequest for ex: the fields of the client, and the URL
+// that it requests. The fields are views of ex.
 func (r *room) question(e *exchange.Subrequest, ex *exchange.Exchange) {
 	e.Start("GET", "", r.query, r.timeout)
 	e.WhileWanted(ex.Front.Gone)
@@ -33,8 +33,8 @@ func (r *room) question(e *exchange.Subrequest, ex *exchange.Exchange) {
 }
 
 // aboutTheBody reports whether a field is about the body of the request, which is
-// not sent, or about which form of the page is wanted: a 304 or a 206 would be no
-// answer to the question.
+// not sent, or a condition or range: a 304 or a 206 would not answer the
+// subrequest.
 func aboutTheBody(id header.ID) bool {
 	switch id {
 	case header.ContentLength, header.ContentEncoding, header.ContentRange, header.Expect, header.Host,
@@ -44,7 +44,7 @@ func aboutTheBody(id header.ID) bool {
 	return false
 }
 
-// or returns what is told, or else what we know.
+// or returns the first value if it is set, otherwise the second.
 func or(told, known string) string {
 	if told != "" {
 		return told

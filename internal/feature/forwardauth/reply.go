@@ -61,8 +61,8 @@ func finish(e *exchange.Subrequest) {
 	}
 }
 
-// refuse gives the client what the auth server answered, or sends it to where it
-// can sign in.
+// refuse sends the client the response of the auth server, or redirects it to
+// sign in.
 func (r *room) refuse(ex *exchange.Exchange, e *exchange.Subrequest) *exchange.Answer {
 	rs := &e.Response
 	cause := "forward_auth: " + r.url + " answered " + strconv.Itoa(rs.Status)

@@ -11,7 +11,7 @@ import (
 // signin is where a browser is sent to sign in.
 type signin struct {
 	template exchange.Template
-	// before and after stand around the address of the page when rd is true.
+	// before and after surround the URL of the page when rd is true.
 	before, after string
 	rd            bool
 }
@@ -23,7 +23,7 @@ func parseSignin(text string) (*signin, error) {
 	case strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' || r > '~' || r == '"' || r == '<' || r == '>' || r == '\\' }):
 		return nil, errors.New("the URL contains invalid characters; write it percent-encoded")
 	case strings.HasPrefix(text, "//"), !strings.HasPrefix(text, "/") && !begins("http://") && !begins("https://") && !begins("{scheme}://"):
-		return nil, errors.New("the URL begins with neither https:// nor /; write it as https://auth.example.com/")
+		return nil, errors.New("the URL starts with neither https:// nor /; write it as https://auth.example.com/")
 	}
 	template, err := exchange.ParseTemplate(text)
 	if err != nil {
@@ -75,9 +75,9 @@ func (s *signin) answer(a *exchange.Answer, ex *exchange.Exchange) {
 	}
 }
 
-// escape encodes the value of a variable, which begins at from. In a query it may
-// hold nothing that means something there; in front of it, what a path holds stays
-// as it is.
+// escape encodes the value of a variable, which starts at from. In a query,
+// characters with a meaning there are encoded; before it, those that a path may
+// contain stay as they are.
 func escape(b []byte, from int) []byte {
 	const digits = "0123456789ABCDEF"
 	value := string(b[from:])

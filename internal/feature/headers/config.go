@@ -76,7 +76,7 @@ const (
 // takes nothing over from its proxy.
 func (c Config) Off() bool { return len(c) == 0 }
 
-// Check reports problems of the rules, whose list stands at at.
+// Check reports problems of the rules, whose list is at at.
 func (c Config) Check(at schema.Place) {
 	for i := range c {
 		c[i].check(at.Index(i).Called("header rule", c[i].Name))

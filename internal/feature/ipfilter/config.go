@@ -30,7 +30,7 @@ type Config struct {
 // Off reports whether the filter is switched off.
 func (c *Config) Off() bool { return !c.Enabled }
 
-// Check reports problems of the settings, which stand at at.
+// Check reports problems of the settings, which are at at.
 func (c *Config) Check(at schema.Place) {
 	ipset.CheckEntries(c.Allow, at.Field("allow"))
 	ipset.CheckEntries(c.Deny, at.Field("deny"))

@@ -92,7 +92,7 @@ func newLists(c *Config, env exchange.Env) (*lists, error) {
 	return l, nil
 }
 
-// logIgnored notes what stands in a list for nothing.
+// logIgnored logs list entries without effect.
 func logIgnored(env exchange.Env, name string, s *ipset.Set) {
 	if n, first, wider := s.Covered(); n > 0 && env.Note != nil {
 		env.Note(exchange.Note{Level: slog.LevelInfo, Text: "ip_filter has redundant entries that lie within others",

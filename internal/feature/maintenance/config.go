@@ -54,7 +54,7 @@ func (c *Config) References() []ipset.Referrer {
 // Off reports whether the site is open.
 func (c *Config) Off() bool { return !c.Enabled }
 
-// Check reports problems of the settings, which stand at at.
+// Check reports problems of the settings, which are at at.
 func (c *Config) Check(at schema.Place) {
 	c.CheckPage(at)
 	bypass := at.Field("bypass")

@@ -13,7 +13,7 @@ import (
 	"headgate/internal/setting/page"
 )
 
-// Compile returns the filter. The error tells of a page's file that cannot be read.
+// Compile returns the filter. The error is about a page's file that cannot be read.
 func Compile(c *Config, env exchange.Env) (exchange.Filter, error) {
 	g := &gate{header: newSecret(c.Bypass.Header), cookie: newSecret(c.Bypass.Cookie)}
 	g.usual = &exchange.Answer{Reason: exchange.Maintenance, RetryAfter: int(c.RetryAfter.D().Seconds())}

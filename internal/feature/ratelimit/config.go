@@ -60,7 +60,8 @@ func (c *Config) References() []ipset.Referrer {
 	return []ipset.Referrer{{Field: "exempt", Entries: c.Exempt}}
 }
 
-// Located returns which database the limit tells clients apart by, and whether it does.
+// Located returns which database the limit uses to distinguish clients, and whether it
+// uses one.
 func (c *Config) Located() (ipset.ReferenceKind, bool) {
 	switch c.Key {
 	case keyCountry:
@@ -78,7 +79,7 @@ func (c *Config) AfterSignIn() bool { return c.Key == keyUser }
 // longestRefill is the longest time in which an empty bucket may fill up.
 const longestRefill = 30 * 24 * time.Hour
 
-// Check reports problems of the settings, which stand at at.
+// Check reports problems of the settings, which are at at.
 func (c *Config) Check(at schema.Place) {
 	if c.Enabled && c.Requests == 0 {
 		at.Field("requests").Problem("missing", "add requests: 100")
@@ -86,7 +87,7 @@ func (c *Config) Check(at schema.Place) {
 	if c.Requests > 0 && c.Period > 0 {
 		if p := policy(c); p.Interval() > longestRefill/time.Duration(p.Burst()) {
 			at.Field("burst").Problemf("write a smaller burst, or more requests in the period",
-				"a burst of %d takes more than 30 days to come back", p.Burst())
+				"a burst of %d takes more than 30 days to refill", p.Burst())
 		}
 	}
 	if what, remedy := checkKey(c.Key); what != "" {

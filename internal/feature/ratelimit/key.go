@@ -9,7 +9,7 @@ import (
 	"headgate/internal/setting/ipset"
 )
 
-// key is what tells clients apart.
+// key distinguishes clients.
 type key struct {
 	user, country, asn bool
 
@@ -38,8 +38,9 @@ func newSeeds() seeds { return seedsOf(bucket.NewSeed()) }
 // replaces it.
 func seedsOf(s bucket.Seed) seeds { return seeds{s, s.Derive()} }
 
-// of returns the hash of the client of ex. Without the text that tells clients
-// apart it is that of the address, so that leaving it out gains nothing.
+// of returns the hash of the client of ex. A client without the text that
+// distinguishes clients has the hash of its address, so that leaving it out
+// has no advantage.
 func (k *key) of(ex *exchange.Exchange, s *seeds) uint64 {
 	if k.asn {
 		if n := ex.ASN(); n != 0 {
@@ -51,7 +52,7 @@ func (k *key) of(ex *exchange.Exchange, s *seeds) uint64 {
 	return s.address.Address(ex.ClientIP)
 }
 
-// text returns the text that tells the client apart, or "".
+// text returns the text that distinguishes the client, or "".
 func (k *key) text(ex *exchange.Exchange) string {
 	switch {
 	case k.user:

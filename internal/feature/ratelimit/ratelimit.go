@@ -1,6 +1,6 @@
-// Package ratelimit bounds how many requests a client makes. The arithmetic and
-// the memory are internal/bucket's, key.go is what tells clients apart; this file
-// puts them into a filter and tells clients where they stand.
+// Package ratelimit limits how many requests a client makes. The arithmetic and
+// the memory are in package bucket, key.go distinguishes clients; this file is
+// the filter and sends the rate limit headers.
 //
 // A limit's buckets are kept over changes that leave its numbers alone. They are
 // of this process and not shared with others.
@@ -20,8 +20,8 @@ import (
 	"headgate/internal/setting/ipset"
 )
 
-// Compile returns the filter of a limit. Buckets belong to env.Scope. Settings that were checked
-// give no error.
+// Compile returns the filter of a limit. Buckets belong to env.Scope. Valid settings cause no
+// error.
 func Compile(c *Config, env exchange.Env) (exchange.Filter, error) {
 	l := &limit{policy: policy(c), observe: c.Mode == Observe, key: newKey(c.Key)}
 	if len(c.Exempt) > 0 {
@@ -79,7 +79,8 @@ type buckets struct {
 	policy bucket.Policy
 	scope  string
 	log    *slog.Logger
-	// over counts what observe would have refused since it was last told.
+	// over counts what observe mode would have rejected since the last log
+	// line.
 	over, told atomic.Int64
 }
 
@@ -129,10 +130,10 @@ func (l *limit) request(ex *exchange.Exchange) *exchange.Answer {
 	return nil
 }
 
-// response tells the client where it stands, in the fields of
+// response sends the client its state, in the fields of
 // draft-ietf-httpapi-ratelimit-headers (10): how many requests it may make at
 // once, and in how many seconds its bucket is full again or, when it was
-// refused, the next request comes back. That is in Retry-After too.
+// rejected, the next request is allowed. That is in Retry-After too.
 func (l *limit) response(ex *exchange.Exchange) {
 	q := quotas.Get(ex)
 	if q == nil {
@@ -152,7 +153,7 @@ func (l *limit) response(ex *exchange.Exchange) {
 	list.Add(header.RateLimitPolicy, l.announced)
 }
 
-// policyName names our limit beside those that a server may tell of.
+// policyName distinguishes our limit from limits of a server.
 const policyName = `"headgate"`
 
 // announce returns the value of RateLimit-Policy: the quota and its window in

@@ -33,7 +33,7 @@ type Rule struct {
 // takes nothing over from its proxy.
 func (c Config) Off() bool { return len(c) == 0 }
 
-// Check reports problems of the rules, whose list stands at at.
+// Check reports problems of the rules, whose list is at at.
 func (c Config) Check(at schema.Place) {
 	for i := range c {
 		c[i].check(at.Index(i).Called("redirect rule", c[i].Regex))

@@ -78,7 +78,7 @@ func trimHost(b []byte, from int, stays bool) []byte {
 	return b
 }
 
-// isLabel reports whether a value can stand in front of the dot of a domain.
+// isLabel reports whether a value is valid in front of the dot of a domain.
 func isLabel(value []byte) bool {
 	for _, c := range value {
 		if c-'0' >= 10 && c|0x20-'a' >= 26 && c != '-' && c != '_' && c != '.' {

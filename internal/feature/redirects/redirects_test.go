@@ -139,7 +139,7 @@ func TestSettingsAreChecked(t *testing.T) {
 		{"(a)", "https://$1", "target: what a client writes would be the host"},
 		{"(a)", "https://$1/b", "target: what a client writes would be the host"},
 		{"(a)", "https://{path}", "target: what a client writes would be the host"},
-		{"(a)", "https://a{query}", "target: {query} stands in the host"},
+		{"(a)", "https://a{query}", "target: {query} is in the host"},
 		{"(a)", "/b#$1", "target: a variable or group follows the #"},
 		{"a", "/$1", "target: the expression has no group"},
 		{"a", "/{x}", "target: unknown variable {x}"},

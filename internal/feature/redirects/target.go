@@ -176,7 +176,7 @@ func (w *walk) text(text string) *fault {
 	return nil
 }
 
-// inAuthority judges a value that stands in the authority or right behind it.
+// inAuthority checks a value in the authority or right behind it.
 func (w *walk) inAuthority(p exchange.Part, next string) *fault {
 	how := beginsPath
 	switch {
@@ -189,7 +189,7 @@ func (w *walk) inAuthority(p exchange.Part, next string) *fault {
 	case !w.named:
 		return &fault{"what a client writes would be the host that it is sent to", "write the host, or a domain behind the group: https://$1.example.com/"}
 	case p.Group < 0 && p.Variable != "path":
-		return &fault{"{" + p.Variable + "} stands in the host", "write a / in front of it"}
+		return &fault{"{" + p.Variable + "} is in the host", "write a / in front of it"}
 	}
 	w.named = true
 	w.t.parts = append(w.t.parts, placed{p, how})

@@ -32,7 +32,7 @@ type Config struct {
 // Off reports whether the rewrite is switched off.
 func (c *Config) Off() bool { return !c.Enabled }
 
-// Check reports problems of the settings, which stand at at.
+// Check reports problems of the settings, which are at at.
 func (c *Config) Check(at schema.Place) {
 	if c.Regex == "" && c.AddPrefix == "" && c.Enabled && c.RewriteResponse {
 		at.Problem("the rewrite has neither regex nor add_prefix", "add one, or rewrite_response: false to leave responses alone")

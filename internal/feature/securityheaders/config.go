@@ -46,7 +46,7 @@ const off = "off"
 // Off reports whether nothing is added.
 func (c *Config) Off() bool { return !c.Enabled }
 
-// Check reports problems of the settings, which stand at at.
+// Check reports problems of the settings, which are at at.
 func (c *Config) Check(at schema.Place) {
 	for _, o := range c.own() {
 		if what, remedy := schema.CheckFieldValue(o.value); o.value != "" && what != "" {
@@ -55,7 +55,7 @@ func (c *Config) Check(at schema.Place) {
 	}
 }
 
-// own are the settings that stand in place of a preset's field.
+// own are the settings that replace a preset's field.
 func (c *Config) own() []struct{ setting, name, value string } {
 	return []struct{ setting, name, value string }{
 		{"hsts", hsts, c.HSTS},

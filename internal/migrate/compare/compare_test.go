@@ -407,7 +407,7 @@ func TestASilentSideEndsTheComparison(t *testing.T) {
 		o := two(t, answers(200, ""), answers(200, ""), targets...)
 		o.Old.HTTP, o.Timeout = address, 50*time.Millisecond
 		r := run(t, o)
-		if r.Requests < maxSilent || r.Requests > maxSilent+2*atOnce || len(r.Notes) != 1 || !strings.Contains(r.Notes[0], "the old proxy let 20 requests one after the other wait") {
+		if r.Requests < maxSilent || r.Requests > maxSilent+2*atOnce || len(r.Notes) != 1 || !strings.Contains(r.Notes[0], "the old proxy did not answer 20 consecutive requests") {
 			t.Errorf("%s: %d requests, %q", name, r.Requests, r.Notes)
 		}
 	}

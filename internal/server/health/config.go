@@ -119,7 +119,7 @@ type Ejection struct {
 	MaxPercent int `json:"max_percent" label:"true" default:"50" min:"0" max:"100"`
 }
 
-// Check reports problems of the settings, which stand at at.
+// Check reports problems of the settings, which are at at.
 func (e *Ejection) Check(at schema.Place) {
 	if e.Enabled && e.MaxTime < e.Time {
 		at.Field("max_time").Problemf("write at least "+e.Time.String(), "%v is shorter than time, %v", e.MaxTime, e.Time)
@@ -149,7 +149,7 @@ type Breaker struct {
 	Probes int `json:"probes" label:"true" default:"3" min:"1" max:"1000"`
 }
 
-// Check reports problems of the settings, which stand at at.
+// Check reports problems of the settings, which are at at.
 func (b *Breaker) Check(at schema.Place) {
 	if _, err := parseStatuses(b.Status); err != nil {
 		at.Field("status").Problem(err.Error(), "write codes and ranges like 500-599,429")
