@@ -75,7 +75,7 @@ it('shows what a rule would have done before it is written, and applies it to ob
   await page.getByRole('dialog').getByRole('button', { name: 'Continue' }).click()
   const editor = page.getByRole('dialog')
   await editor.getByRole('button', { name: 'Try on recent requests' }).click()
-  await editor.getByText('1 address would have been banned, and 2 requests of theirs refused.').waitFor()
+  await editor.getByText('1 address would have been banned, and 2 requests of theirs rejected.').waitFor()
   await editor.getByText('192.0.2.9', { exact: true }).waitFor()
   await editor.getByText(/3 × \/\.env since/).waitFor()
   expect(await findings(page)).toEqual([])

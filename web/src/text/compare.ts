@@ -11,7 +11,7 @@ export const compare = {
   which: 'Requests',
   from: { routes: 'From the routes', log: 'From the live log', list: 'From a list or an access log' } as Record<string, string>,
   fromHelp: {
-    routes: 'Each path of each route, a path below it, and a path that only looks like it.',
+    routes: 'Each path of each route, a path below it, and a similar path outside of it.',
     log: 'The requests that headgate received recently, each address once.',
     list: 'Addresses, one per line, or an access log of nginx, Apache, Caddy, Traefik or headgate.',
   } as Record<string, string>,

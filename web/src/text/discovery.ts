@@ -6,7 +6,7 @@ export const discovery = {
   empty: 'A provider creates proxies from the labels of containers and removes them with the containers. Add one under discovery.docker in the discovery settings.',
   issues: 'Issues',
   noIssues: 'No issues.',
-  notAsked: 'The provider cannot be reached. The objects it provided last remain active.',
+  notAsked: 'The provider cannot be reached. The last objects that it provided remain active.',
   since: 'since',
   objects: 'Objects',
   noObjects: 'None. Containers need the label headgate.enable=true, or exposed_by_default.',

@@ -206,7 +206,7 @@ export const en = {
   } as Record<string, string>,
   table: {
     filter: 'Filter',
-    filterHelp: 'Words to find. Use tag:web and -tag:web for tags, state:down for states, server:10.0.0.7 for servers, auth:none for proxies without access control, kind:tcp for kinds.',
+    filterHelp: 'Search terms. Use tag:web and -tag:web for tags, state:down for states, server:10.0.0.7 for servers, auth:none for proxies without access control, kind:tcp for kinds.',
     count: (shown: number, total: number, noun: string, nouns: string) => (shown === total ? many(total, noun, nouns) : `${count(shown)} of ${many(total, noun, nouns)}`),
     none: 'Nothing matches this filter.',
     clear: 'Clear filter',

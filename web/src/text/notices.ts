@@ -2,7 +2,7 @@ import { many } from './many'
 
 /** Notices: messages to people about events. */
 export const notices = {
-  lead: 'Messages to people about what happens here.',
+  lead: 'Messages to people about events in headgate.',
   noneTitle: 'No notices yet',
   none: 'A notice is a message by e-mail, ntfy, Slack or another service about events, such as a failing server or a certificate that expires.',
   service: 'Send by',

@@ -8,7 +8,7 @@ export const ports = {
   connections: (n: number, accepted: number) => `${count(n)} open, ${count(accepted)} since start`,
   attention: 'Not listening',
   hint: 'What to do',
-  streamsLead: 'Forward TCP connections and UDP datagrams without looking into HTTP.',
+  streamsLead: 'Forward TCP connections and UDP datagrams without interpreting their content.',
   tcp: 'TCP proxies',
   udp: 'UDP proxies',
   noTcp: 'None. A TCP proxy accepts connections at an address and forwards them to servers: databases, mail, or TLS by server name (SNI).',
