@@ -54,7 +54,7 @@ invalid command line.`,
 	ours := f.StringSlice("new", nil, "`ADDRESS` of headgate; the ports of the configuration by default")
 	from := f.String("from", "routes", "`FILE` with the requests, or routes to make them from the configuration")
 	host := f.String("host", "", "`HOST` of requests from a log that does not record it")
-	domains := f.StringSlice("domain", nil, "`DOMAIN` of requests to routes whose virtual hosts are expressions, like example.com for app.*, or that answer for every host")
+	domains := f.StringSlice("domain", nil, "`DOMAIN` of requests to routes whose virtual hosts are expressions, like example.com for app.*, or that serve every host")
 	limit := f.Int("limit", 1000, "maximum number of requests, 1 to 100000")
 	rate := f.Float64("rate", 20, "maximum `REQUESTS` per second to each proxy")
 	timeout := f.Duration("timeout", 10*time.Second, "time limit for each response")

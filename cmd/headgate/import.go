@@ -51,7 +51,7 @@ For compose, PATH is Compose files whose services have labels of Traefik or of
 caddy-docker-proxy, or variables of nginx-proxy such as VIRTUAL_HOST. Servers are named
 after their services, so headgate has to be in the same network.
 
---ports gives ports other numbers than the source has, so that headgate can run beside
+--ports changes the port numbers of the source, so that headgate can run beside
 the proxy that it replaces; headgate cutover later moves them to the original port numbers.
 
 The exit code is 1 if nothing could be read, or if the resulting configuration is not valid

@@ -30,7 +30,7 @@ problem while the active configuration stays in use. The configuration may be a 
 then all its *.yaml files are read, in order of name.
 
 If no configuration is given and none exists in the usual places, run creates an empty one
-in the state directory, to be filled in the console or through the API. While no user
+in the state directory, which you can edit in the console or through the API. While no user
 exists, the log shows a link to create the first one. The link is valid for one day and one
 use.
 
@@ -40,7 +40,7 @@ start instead.
 
 With --store, machines share users, certificates and the configuration in a PostgreSQL
 database. Each keeps a copy of everything in its state directory, and serves from it when
-the database is away; changes are refused until it is back.
+the database is unavailable; changes are rejected until it is available again.
 
 Two machines can do without a database: see headgate node. The second follows the first,
 and serves everything with its own copy when the first is away.
@@ -82,7 +82,7 @@ process by one that runs the binary now on disk, as headgate upgrade does.`,
 		}
 		log := logs.open(cmd.ErrOrStderr())
 		if made {
-			log.Info("no configuration file was found; an empty one was created, to be filled in the console or through the API", "file", name)
+			log.Info("no configuration file was found; an empty one was created, which you can edit in the console or through the API", "file", name)
 		}
 		return serve(cmd.Context(), open, serverOptions{log: log, config: name, state: dir, key: os.Getenv(keyVariable), store: *shared, node: nodeName(*node), follow: *follow, strict: *strict})
 	}

@@ -28,7 +28,7 @@ func newUpgrade() *cobra.Command {
 		Long: `upgrade replaces the running headgate by a process that runs the binary now on disk. No
 connection is closed: the new process takes over the sockets, and the old one completes what
 is in progress, for at most admin.upgrade_drain. The running headgate starts the new process,
-from the path that it was started from itself, with the same arguments, user and environment.
+from the path that it was itself started from, with the same arguments, user and environment.
 
 If the new process cannot serve within 20 seconds, it ends, the running one continues, and
 the command reports why. During the upgrade, changes are rejected with 503.

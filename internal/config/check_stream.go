@@ -59,7 +59,7 @@ func checkPassthrough(c *Config, p *TCPProxy, names map[string]string, at schema
 	port := c.Ports[p.Port]
 	switch {
 	case p.Port == "":
-		at.Field("port").Problem("missing", "name the https port whose connections are passed on, or remove sni")
+		at.Field("port").Problem("missing", "set the https port whose connections are forwarded, or remove sni")
 	case port == nil && !at.Root().Field("ports").Reported():
 		remedy := "add it under ports"
 		if near := schema.Nearest(p.Port, sortedNames(c.Ports)); near != "" {
@@ -70,7 +70,7 @@ func checkPassthrough(c *Config, p *TCPProxy, names map[string]string, at schema
 		at.Field("port").Problemf("name an https port, or write address in place of port and sni", "port %s has protocol %s; only TLS clients send a server name", p.Port, port.Protocol)
 	}
 	if len(p.SNI) == 0 && !at.Field("sni").Reported() {
-		at.Field("sni").Problem("missing", "add the names that clients ask for, like sni: [db.example.com]")
+		at.Field("sni").Problem("missing", "add the server names that clients send, like sni: [db.example.com]")
 	}
 	if p.AcceptProxyProtocol != nil {
 		at.Field("accept_proxy_protocol").Problemf("remove it", "the proxy_protocol of port %s applies", p.Port)

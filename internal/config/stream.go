@@ -215,10 +215,10 @@ func parseSNI(text string) (VirtualHost, *fault) {
 	case h.Class == HostRegex:
 		return h, wrong("a regular expression is not allowed here", `write a name, or "*." and a name`)
 	case strings.HasPrefix(h.Name, "["):
-		return h, wrong("TLS clients ask for no IP addresses", "write a name")
+		return h, wrong("TLS clients do not send IP addresses as server names", "write a name")
 	}
 	if _, err := netip.ParseAddr(h.Name); err == nil {
-		return h, wrong("TLS clients ask for no IP addresses", "write a name")
+		return h, wrong("TLS clients do not send IP addresses as server names", "write a name")
 	}
 	return h, nil
 }

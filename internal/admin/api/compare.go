@@ -53,7 +53,7 @@ type compareInput struct {
 	// Host is the host of requests from a log that names none.
 	Host string `json:"host,omitempty" max:"253"`
 	// Domains have the hosts of requests from routes whose virtual hosts are expressions,
-	// or that answer for every host: example.com gives app.example.com for app.*.
+	// or that serve every host: example.com gives app.example.com for app.*.
 	Domains []string `json:"domains,omitempty" max:"20"`
 	// Limit is how many requests are compared at most; 0 is 1000.
 	Limit int `json:"limit,omitempty" min:"0" max:"10000"`
