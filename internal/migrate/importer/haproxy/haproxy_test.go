@@ -123,10 +123,10 @@ func TestWhatProtectsIsToldWhereItIsLost(t *testing.T) {
  use_backend a if { hdr(X-B) -m found }
  use_backend b if { hdr(X-C) -m found }`)
 	all := strings.Join(report.Check, "\n")
-	if !strings.Contains(all, "what it protects is open") || !strings.Contains(all, "cannot tell it from") {
+	if !strings.Contains(all, "what it protects is open") || !strings.Contains(all, "cannot distinguish it from") {
 		t.Errorf("got\n%s", all)
 	}
-	if e := entries["use_backend a if { hdr_reg(X-A) 2$ }"]; e.Verdict != importer.Impossible || !strings.Contains(e.Note, "cannot tell them apart") {
+	if e := entries["use_backend a if { hdr_reg(X-A) 2$ }"]; e.Verdict != importer.Impossible || !strings.Contains(e.Note, "cannot distinguish them") {
 		t.Errorf("got %s (%s) for a route that was left out", e.Verdict, e.Note)
 	}
 }
@@ -134,7 +134,7 @@ func TestWhatProtectsIsToldWhereItIsLost(t *testing.T) {
 func TestBadInputHasItsPlace(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct{ source, want string }{
-		{"", "no frontend"}, {"bind :80", "/h.cfg:1: bind stands outside of a section"}, {"frontend a\n acl x path \"/a", "/h.cfg:2: a quote is not closed"},
+		{"", "no frontend"}, {"bind :80", "/h.cfg:1: bind is outside of a section"}, {"frontend a\n acl x path \"/a", "/h.cfg:2: a quote is not closed"},
 		{"frontend a\n bind \x00", "/h.cfg: not a text"}, {"global\n.if 1\n", "/h.cfg:2: .if without .endif"}, {".else", "/h.cfg:1: .else without .if"},
 		{strings.Repeat(".if 1\n", 100), "nested"}, {"frontend a\n acl " + strings.Repeat("x ", 5000), "more than 1000 words"},
 	} {

@@ -394,7 +394,7 @@ proxy_set_header X-Forwarded-Host $host; proxy_set_header X-Up $http_upgrade; } 
 func TestAMissingIncludeDoesNotStopTheRest(t *testing.T) {
 	t.Parallel()
 	doc, report, err := text("/n.conf", `http { include gone.conf; server { listen 80; server_name a.example; location / { return 204; } } }`)
-	if err != nil || !strings.Contains(string(doc), "a.example") || !strings.Contains(strings.Join(report.Check, "\n"), "/n.conf:1: include gone.conf;: the file is not there") {
+	if err != nil || !strings.Contains(string(doc), "a.example") || !strings.Contains(strings.Join(report.Check, "\n"), "/n.conf:1: include gone.conf;: the file does not exist") {
 		t.Errorf("%v\n%s\n%v", err, doc, report)
 	}
 	for _, e := range report.Entries {

@@ -102,7 +102,7 @@ func TestImport(t *testing.T) {
 	if err != nil || hash == nil {
 		t.Errorf("the hash cannot be read: %v", err)
 	}
-	for _, want := range []string{"asks for both, which is stricter", "advanced: 1 of its 1 lines of nginx are not the same", `"~ \\.php$" was left out`, "$odd", "my.host"} {
+	for _, want := range []string{"requires both, which is stricter", "advanced: 1 of its 1 lines of nginx are not the same", `"~ \\.php$" was left out`, "$odd", "my.host"} {
 		if !strings.Contains(strings.Join(report.Check, "\n"), want) {
 			t.Errorf("nothing to look at about %q: %q", want, report.Check)
 		}
