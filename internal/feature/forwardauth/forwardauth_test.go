@@ -278,7 +278,7 @@ func TestRehearsalAsksNobody(t *testing.T) {
 	f := compile(t, &Config{ResponseHeaders: []string{"Remote-User"}, SkipPaths: []string{"/open"}}, a.env(t))
 	rehearse := func(ex *exchange.Exchange) { ex.Rehearsal = true }
 	_, ex, passed := run(t, f, rehearse, exchangetest.Head("GET", "/", "Remote-User: admin"))
-	if !passed || len(a.asked) > 0 || len(fieldsOf(ex)) > 0 || len(ex.Notes) != 1 || !strings.Contains(ex.Notes[0], "would ask http://auth:9091/") {
+	if !passed || len(a.asked) > 0 || len(fieldsOf(ex)) > 0 || len(ex.Notes) != 1 || !strings.Contains(ex.Notes[0], "would send a subrequest to http://auth:9091/") {
 		t.Errorf("passed %v, asked %q, fields %q, notes %q", passed, a.asked, fieldsOf(ex), ex.Notes)
 	}
 	if _, ex, _ := run(t, f, rehearse, exchangetest.Head("GET", "/open")); len(ex.Notes) != 1 || !strings.Contains(ex.Notes[0], "sends no subrequest") {
