@@ -374,13 +374,13 @@ var special = []struct {
 	{regexp.MustCompile(`[^;]*normal form[^;]*(; nginx sends it as it came)?`), func(rq networkRequest, a, z networkAnswer) bool {
 		return strings.Contains(rq.Path, "//") || strings.Contains(rq.Path, "/.")
 	}},
-	{regexp.MustCompile(`[^;]*in the letters that[^;]*(; nginx writes small ones)?`), func(rq networkRequest, a, z networkAnswer) bool { return rq.Host != strings.ToLower(rq.Host) }},
-	{regexp.MustCompile(`[^;]*letters in which they are written[^;]*`), func(rq networkRequest, _, _ networkAnswer) bool { return rq.Change == "upper" }},
+	{regexp.MustCompile(`[^;]*(in the letters that|is case-sensitive)[^;]*(; nginx writes small ones|; in a map of nginx, it is not)?`), func(rq networkRequest, a, z networkAnswer) bool { return rq.Host != strings.ToLower(rq.Host) }},
+	{regexp.MustCompile(`[^;]*paths are case-sensitive[^;]*(; with Caddy, they are not)?`), func(rq networkRequest, _, _ networkAnswer) bool { return rq.Change == "upper" }},
 	{regexp.MustCompile(`redirect_http_to_https[^;]*`), func(rq networkRequest, a, z networkAnswer) bool { return z.Status == 301 || z.Status == 308 }},
-	{regexp.MustCompile(`[^;]*(exact match does not exist|there are no exact paths|exact paths do not exist|takes what is below)[^;]*`), func(rq networkRequest, a, z networkAnswer) bool {
+	{regexp.MustCompile(`[^;]*(there is no exact match|there are no exact paths|matches paths below)[^;]*`), func(rq networkRequest, a, z networkAnswer) bool {
 		return rq.Change == "below" || rq.Change == "slash"
 	}},
-	{regexp.MustCompile(`[^;]*is sent to [^;]*: Location is relative; nginx writes scheme, host and port in front(, and does not look at allow and deny there)?|Location is relative; nginx writes scheme, host and port in front`), func(rq networkRequest, a, z networkAnswer) bool {
+	{regexp.MustCompile(`[^;]*are redirected to [^;]*: Location is relative; nginx writes scheme, host and port in front(, and does not look at allow and deny there)?|Location is relative; nginx writes scheme, host and port in front`), func(rq networkRequest, a, z networkAnswer) bool {
 		return a.Header["Location"] != z.Header["Location"] || a.Header["Location"] != "" && a.Status != z.Status && strings.HasSuffix(a.Header["Location"], "/")
 	}},
 	{regexp.MustCompile(`a server that cannot be reached gives 502[^;]*`), func(rq networkRequest, a, z networkAnswer) bool { return a.Status == 503 && z.Status == 502 }},
@@ -391,7 +391,7 @@ var special = []struct {
 	{regexp.MustCompile(`paths that no location has[^;]*`), func(rq networkRequest, a, z networkAnswer) bool {
 		return z.Status == 404 && strings.Contains(z.Reason, "no_route")
 	}},
-	{regexp.MustCompile(`every path gets the same type[^;]*(; nginx takes it from the ending[^;]*)?|clients that accept JSON get JSON|fixed_response|redirects|servers|rules for headers of the proxy hold for the redirect, too`), func(rq networkRequest, a, z networkAnswer) bool { return a.Status == z.Status }},
+	{regexp.MustCompile(`every path gets the same type[^;]*(; nginx derives it from the extension[^;]*)?|clients that accept JSON get JSON|fixed_response|redirects|servers|rules for headers of the proxy hold for the redirect, too`), func(rq networkRequest, a, z networkAnswer) bool { return a.Status == z.Status }},
 	// What these are about is never seen here.
 	{regexp.MustCompile(`a proxy with its (virtual )?hosts[^;]*`), func(networkRequest, networkAnswer, networkAnswer) bool { return false }},
 	{regexp.MustCompile(`sent by itself[^;]*|[^;]*ejection of the route[^;]*|[^;]*is not verified[^;]*|.*is not measured first[^;]*|[^;]*with its port[^;]*`), func(networkRequest, networkAnswer, networkAnswer) bool { return false }},

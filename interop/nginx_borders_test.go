@@ -73,7 +73,7 @@ func TestNginxAtItsBorders(t *testing.T) {
 		}
 	}
 	equivalent(t, theirs, ours, got, requests, []told{
-		{"exact match does not exist", func(rq wanted, _, _ answer) bool { return strings.HasPrefix(rq.path, "/exact/") }},
+		{"there is no exact match", func(rq wanted, _, _ answer) bool { return strings.HasPrefix(rq.path, "/exact/") }},
 		{"a path matches whole segments", func(rq wanted, _, _ answer) bool { return rq.path == "/apix" || rq.path == "/thereabouts" }},
 		{"Location is relative", relative},
 		{"does not look at allow and deny there", func(rq wanted, _, have answer) bool { return rq.path == "/office" && have.status == 403 }},
