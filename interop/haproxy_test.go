@@ -110,10 +110,10 @@ func TestAnImportOfHAProxyAnswersAsHAProxyDoes(t *testing.T) {
 		{"/health", func(rq wanted, _, _ answer) bool { return strings.HasPrefix(rq.path, "/healthy") }},
 		{"it acts on headgate's own errors", func(_ wanted, want, have answer) bool { return !have.served && want == have.bare() }},
 		{"the challenge names UTF-8", func(_ wanted, want, have answer) bool { return have.status == 401 && want == challenge(have) }},
-		{"clients are sent elsewhere before they are asked", func(rq wanted, want, have answer) bool {
+		{"clients are redirected before a password is required", func(rq wanted, want, have answer) bool {
 			return rq.host == "old.example.com" && strings.HasPrefix(rq.path, "/admin") && want.status == 401 && have.status == 301
 		}},
 		{"a parameter without = counts as there", func(rq wanted, _, _ answer) bool { return strings.HasSuffix(rq.path, "?beta") }},
-		{"where HAProxy asks for each of its parts", func(rq wanted, _, _ answer) bool { return rq.header.Get("X-Version") == "1, 2" }},
+		{"where HAProxy compares each of its parts", func(rq wanted, _, _ answer) bool { return rq.header.Get("X-Version") == "1, 2" }},
 	})
 }

@@ -255,7 +255,7 @@ func TestCaddysJSONAnswersAsCaddyDoes(t *testing.T) {
 		got := importOf(t, "caddy", source)
 		start(t, "admin: {address: \"\"}\n"+strings.ReplaceAll(got.document, theirs, ours))
 		equivalent(t, theirs, ours, got, requests, []told{
-			{"Caddy takes any", func(rq wanted, _, _ answer) bool { return strings.HasPrefix(rq.path, "/API") }},
+			{"with Caddy, they are not", func(rq wanted, _, _ answer) bool { return strings.HasPrefix(rq.path, "/API") }},
 			{"without the slash matches too", func(rq wanted, _, _ answer) bool {
 				return rq.path == "/api" || rq.path == "/api/deep" || rq.path == "/kept"
 			}},

@@ -97,7 +97,7 @@ func TestAnImportOfTraefikAnswersAsTraefikDoes(t *testing.T) {
 	}
 	equivalent(t, theirs, ours, got, requests, []told{
 		{"without the slash matches too", func(rq wanted, _, _ answer) bool { return rq.path == "/api" }},
-		{"exact paths do not exist", func(rq wanted, _, _ answer) bool { return rq.path == "/exact/x" }},
+		{"there are no exact paths", func(rq wanted, _, _ answer) bool { return rq.path == "/exact/x" }},
 		{"headgate matches whole segments", func(rq wanted, _, _ answer) bool { return rq.path == "/lettersx" }},
 		{"all methods get its status", func(rq wanted, want, have answer) bool {
 			return have.status == 301 && (want.status == 308 && want.location == have.location || strings.HasSuffix(rq.host, ":8080"))
