@@ -78,7 +78,7 @@ func (w *walker) fileServer(h *value, c rules.Condition) {
 		}
 		if root == "" || strings.Contains(root, "{") || o.folder.unknown || o.rewrite.Len() > 0 {
 			o.answer(fixedStatus(404))
-			w.t.Check("%s:%d: the folder of file_server cannot be taken over; its requests get 404", h.File, h.Line)
+			w.t.Check("%s:%d: the folder of file_server cannot be translated; its requests get 404", h.File, h.Line)
 			return
 		}
 		files := importer.NewObject().Set("root", root).Merge(options)

@@ -215,7 +215,7 @@ func (w *walker) handler(h *value, c rules.Condition, view []change, depth int) 
 	case "map", "intercept", "invoke", "fs": // they answer nothing themselves
 		w.t.lost(h, "headgate has nothing like "+name.text)
 	default: // templates, php, plugins
-		w.noHandler(h, c, "headgate has no handler like "+name.text+": give it a server that does it, here it answers 404")
+		w.noHandler(h, c, "headgate has no handler like "+name.text+": use a server that does it; here it answers 404")
 	}
 	if name.text != "file_server" { // known when the routes are written
 		w.t.structure(name, "the handler; its fields have the verdict")
@@ -231,7 +231,7 @@ func (w *walker) handler(h *value, c rules.Condition, view []change, depth int) 
 func (w *walker) noHandler(h *value, c rules.Condition, why string) {
 	w.routable(h, c, func(o *result) { o.answer(fixedStatus(404)) })
 	w.t.sayValue(h, importer.Impossible, "%s", why)
-	w.t.Check("%s:%d: %s cannot be taken over; its requests get 404", h.File, h.Line, strings.TrimSuffix("the handler "+h.get("handler").text, " "))
+	w.t.Check("%s:%d: %s cannot be translated; its requests get 404", h.File, h.Line, strings.TrimSuffix("the handler "+h.get("handler").text, " "))
 }
 
 // errorRoutes are the routes for what handlers refuse.
