@@ -279,6 +279,19 @@ proxies:
 	for _, c := range bad {
 		served(c, c.fresh(), "lifted")
 	}
+
+	// An operator bans with either answer.
+	g.command("ban", "add", badAt)
+	for _, c := range bad {
+		if status, err := statusOf(c.fresh(), c.url); status != http.StatusForbidden || err != nil {
+			t.Errorf("%s: banned by an operator: %d, %v, want 403", c.name, status, err)
+		}
+	}
+	g.command("ban", "add", badAt, "--answer", "reject")
+	refusedEverywhere()
+	for _, c := range good {
+		served(c, c.fresh(), "good")
+	}
 }
 
 // tlsAnswer sends the beginning of a handshake and counts what comes back.

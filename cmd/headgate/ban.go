@@ -28,8 +28,8 @@ func newBanList() *cobra.Command {
 		Long: `list shows the active bans, the latest first: the address, the rule, the reason, the end, and
 the number of rejected requests.` + reachHelp,
 	}
-	return withList(cmd, "/banned", []string{"CLIENT", "RULE", "SINCE", "UNTIL", "REFUSED", "WHO", "WHY"}, func(b *bans.Shown) []string {
-		return []string{b.Network, orNone(b.Rule), ago(b.Since), b.Until.Local().Format(time.DateTime), strconv.Itoa(b.Refused), orNone(b.Who), orNone(b.Why)}
+	return withList(cmd, "/banned", []string{"CLIENT", "RULE", "SINCE", "UNTIL", "ANSWER", "REFUSED", "WHO", "WHY"}, func(b *bans.Shown) []string {
+		return []string{b.Network, orNone(b.Rule), ago(b.Since), b.Until.Local().Format(time.DateTime), string(b.Answer), strconv.Itoa(b.Refused), orNone(b.Who), orNone(b.Why)}
 	})
 }
 
@@ -37,14 +37,20 @@ func newBanAdd() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "add ADDRESS", Short: "Ban an address or a network",
 		Long: `add bans an address or a network at all proxies. An IPv6 address is banned with its /64. This
-machine, proxies in front and addresses that operators signed in from are never banned.` + reachHelp,
+machine, proxies in front and addresses that operators signed in from are never banned.
+
+A banned client gets 403 with the reason banned. With --answer reject its new connections are
+closed, before TLS; clients that signed in within 24 hours still get the 403.` + reachHelp,
 		Example: `  headgate ban add 203.0.113.9
-  headgate ban add 203.0.113.0/24 --for 7d --why 'scans for phpMyAdmin'`,
+  headgate ban add 203.0.113.0/24 --for 7d --why 'scans for phpMyAdmin'
+  headgate ban add 203.0.113.9 --answer reject`,
 		Args: oneAddress,
 	}
 	r, output := addReach(cmd), addOutput(cmd)
 	span := cmd.Flags().String("for", "24h", "`DURATION` of the ban, like 10m, 24h or 7d")
 	why := cmd.Flags().String("why", "", "`TEXT` that the log, events and the audit have")
+	answer := newChoice(string(bans.Deny), string(bans.Reject))
+	cmd.Flags().Var(answer, "answer", "what the client gets: deny answers with 403, reject closes new connections before TLS")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		d, err := longDuration(*span)
 		if err != nil || d <= 0 {
@@ -52,7 +58,7 @@ machine, proxies in front and addresses that operators signed in from are never 
 		}
 		return r.withRemote(func(ctx context.Context, to *remote) error {
 			var b bans.Shown
-			in := map[string]string{"address": args[0], "for": d.String(), "why": *why}
+			in := map[string]any{"address": args[0], "for": d.String(), "why": *why, "answer": answer.value}
 			if err := to.call(ctx, http.MethodPost, "/banned", in, &b); err != nil {
 				return err
 			}

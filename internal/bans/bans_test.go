@@ -204,7 +204,7 @@ func TestWhoIsNeverBanned(t *testing.T) {
 	if !p.banned("10.1.2.3") {
 		t.Error("with include_private a private address is not banned")
 	}
-	if _, err := p.engine.Add(netip.MustParsePrefix("198.51.100.0/24"), time.Now().Add(time.Hour), "anna", "", false); err == nil {
+	if _, err := p.engine.Add(Request{Network: netip.MustParsePrefix("198.51.100.0/24"), Until: time.Now().Add(time.Hour), Who: "anna", Why: ""}, false); err == nil {
 		t.Error("an operator bans a CDN")
 	}
 }
@@ -381,7 +381,7 @@ func TestBansSurviveARestartAndHoldOnAllNodes(t *testing.T) {
 	for range 3 {
 		one.filter(request{from: "203.0.113.9", path: "/.env", status: 404})
 	}
-	if _, err := one.engine.Add(netip.MustParsePrefix("198.51.100.0/24"), time.Now().Add(time.Hour), "anna", "a scan", false); err != nil {
+	if _, err := one.engine.Add(Request{Network: netip.MustParsePrefix("198.51.100.0/24"), Until: time.Now().Add(time.Hour), Who: "anna", Why: "a scan"}, false); err != nil {
 		t.Fatal(err)
 	}
 	testhouse.Eventually(t, "the other node has the bans", func() bool { return two.banned("203.0.113.9") && two.banned("198.51.100.200") })
@@ -484,7 +484,7 @@ func BenchmarkResponseThatCountsNothing(b *testing.B) {
 	}
 	for _, bans := range []int{0, 10_000} {
 		for i := range bans {
-			e.Add(netip.PrefixFrom(netip.AddrFrom4([4]byte{100, 0, byte(i >> 8), byte(i)}), 32), time.Now().Add(time.Hour), "", "", false)
+			e.Add(Request{Network: netip.PrefixFrom(netip.AddrFrom4([4]byte{100, 0, byte(i >> 8), byte(i)}), 32), Until: time.Now().Add(time.Hour), Who: "", Why: ""}, false)
 		}
 		f := r.Filter(Peer)
 		ex := &exchange.Exchange{}

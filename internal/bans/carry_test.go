@@ -12,7 +12,7 @@ func TestUnsavedBanGoesToAnotherProcess(t *testing.T) {
 	n := netip.MustParsePrefix("203.0.113.9/32")
 	old := New(Options{})
 	defer old.Close()
-	if _, err := old.Add(n, time.Now().Add(time.Hour), "anna", "scans", false); err != nil {
+	if _, err := old.Add(Request{Network: n, Until: time.Now().Add(time.Hour), Who: "anna", Why: "scans"}, false); err != nil {
 		t.Fatal(err)
 	}
 	unsaved := old.Unsaved()

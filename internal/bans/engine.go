@@ -314,9 +314,21 @@ const (
 	widest6 = 20
 )
 
-// Add bans a network everywhere until a moment, because an operator said so.
-func (e *Engine) Add(n netip.Prefix, until time.Time, who, why string, dry bool) (*Ban, error) {
-	n = n.Masked()
+// Request is a ban that an operator requests.
+type Request struct {
+	// Network is banned everywhere until Until.
+	Network netip.Prefix
+	Until   time.Time
+	// Who is the operator, and Why is what the operator said.
+	Who, Why string
+	// Answer of Reject closes new connections from the network, before TLS: see Engine.Rejects
+	// for those that are spared. "" is Deny.
+	Answer Response
+}
+
+// Add bans a network. dry only checks whether it can be banned.
+func (e *Engine) Add(r Request, dry bool) (*Ban, error) {
+	n := r.Network.Masked()
 	if n.Addr().Is6() && n.Bits() > 64 {
 		n = networkOf(n.Addr())
 	}
@@ -326,7 +338,7 @@ func (e *Engine) Add(n netip.Prefix, until time.Time, who, why string, dry bool)
 	if protected := e.protected.why(n, true); protected != "" {
 		return nil, fmt.Errorf("%s %w: it is %s", Display(n), ErrProtected, protected)
 	}
-	b := &Ban{Network: n, Source: Peer, Who: who, Why: why, Since: e.o.Clock(), Until: until, Times: 1}
+	b := &Ban{Network: n, Source: Peer, Who: r.Who, Why: r.Why, Since: e.o.Clock(), Until: r.Until, Times: 1, Rejects: r.Answer == Reject}
 	if dry {
 		return b, nil
 	}

@@ -122,15 +122,9 @@ func (f *filter) countAnswer(ex *exchange.Exchange, answer *exchange.Answer) {
 	ex.Reason, ex.Response.Status = reason, status
 }
 
-// Rejecting returns the engine if a rule rejects, else nil.
-func (r *Rules) Rejecting() *Engine {
-	for _, one := range r.rules {
-		if one.settings.Answer == Reject && one.settings.Mode == Enforce {
-			return r.engine
-		}
-	}
-	return nil
-}
+// Engine returns the engine, which knows whose connections are closed: also without a rule
+// that rejects, as operators and other nodes ban, too.
+func (r *Rules) Engine() *Engine { return r.engine }
 
 // Admit returns the filter of TCP and UDP proxies, whose clients are peers.
 func (r *Rules) Admit() exchange.StreamFilter {

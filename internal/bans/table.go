@@ -279,6 +279,9 @@ type Shown struct {
 	Times int `json:"times"`
 	// Refused is how many requests and connections it has refused on this node.
 	Refused int `json:"refused"`
+	// Answer is what the client gets: deny answers with 403, reject closes new connections
+	// before TLS.
+	Answer Response `json:"answer"`
 }
 
 // Shown returns the ban as it is shown.
@@ -287,5 +290,9 @@ func (b *Ban) Shown() Shown {
 	if b.Source != Peer {
 		source = "header"
 	}
-	return Shown{Display(b.Network), source, b.Rule, b.Who, b.Why, b.Since.UTC(), b.Until.UTC(), b.Times, int(b.Refused())}
+	answer := Deny
+	if b.Rejects {
+		answer = Reject
+	}
+	return Shown{Display(b.Network), source, b.Rule, b.Who, b.Why, b.Since.UTC(), b.Until.UTC(), b.Times, int(b.Refused()), answer}
 }

@@ -71,7 +71,7 @@ func (c *compiler) banOutside() {
 	banned := c.bans.Outside(sourceOf(settings), clientIP)
 	for _, port := range c.plan.ports {
 		port.banned = banned
-		port.bans = c.bans.Rejecting()
+		port.bans = c.bans.Engine()
 	}
 }
 

@@ -88,7 +88,7 @@ type Port struct {
 	// banned looks at what no route takes: it returns the answer that a request gets,
 	// given the one that it would get. Nil where there are no bans.
 	banned func(*exchange.Exchange, *exchange.Answer) *exchange.Answer
-	// bans knows whose connections are closed at once; nil where no rule rejects.
+	// bans knows whose connections are closed at once; nil without ban rules.
 	bans *bans.Engine
 	// locator says where clients are; nil without geo databases.
 	locator exchange.Locator

@@ -46,6 +46,10 @@ type banInput struct {
 	For string `json:"for" required:"true" max:"32"`
 	// Why is what it is for. The client gets it in no answer; the log and the audit have it.
 	Why string `json:"why,omitempty" max:"256"`
+	// Answer is what the client gets: `deny` answers with 403, `reject` closes new connections
+	// before TLS, except for trusted proxies and addresses from which a person signed in within
+	// 24 hours, which get the 403. Absent means deny.
+	Answer bans.Response `json:"answer,omitempty" enum:"deny,reject"`
 }
 
 // liftInput is a ban to lift.
@@ -144,7 +148,7 @@ func (a *API) addBan(c *call, in *banInput) (any, error) {
 	if len(cfg.Bans) == 0 {
 		return nil, refuse("not_enabled", "", "the configuration has no ban rules, so requests are not compared with bans", "add a rule under bans; one that observes is enough")
 	}
-	b, err := a.Control.Bans().Add(n, time.Now().Add(d), c.who.Name, in.Why, c.dryRun)
+	b, err := a.Control.Bans().Add(bans.Request{Network: n, Until: time.Now().Add(d), Who: c.who.Name, Why: in.Why, Answer: in.Answer}, c.dryRun)
 	if errors.Is(err, bans.ErrProtected) {
 		return nil, refuse("protected", "/address", err.Error(), "")
 	}

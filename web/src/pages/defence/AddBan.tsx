@@ -1,4 +1,4 @@
-import { Button, Select, TextInput } from '@mantine/core'
+import { Button, Checkbox, Select, TextInput } from '@mantine/core'
 import { useState, type FormEvent } from 'react'
 import { call } from '@/api/client'
 import { Dialog } from '@/ui/Dialog'
@@ -13,10 +13,11 @@ export function AddBan({ close }: { close: () => void }) {
   const [address, setAddress] = useState('')
   const [duration, setDuration] = useState('24h')
   const [why, setWhy] = useState('')
+  const [reject, setReject] = useState(false)
   const { act, busy, wrong } = useAct('banned', 'audit')
   async function submit(e: FormEvent) {
     e.preventDefault()
-    const done = await act('ban', () => call<Ban>('POST', '/banned', { body: { address, for: duration, why } }), words.done(address.trim()))
+    const done = await act('ban', () => call<Ban>('POST', '/banned', { body: { address, for: duration, why, answer: reject ? 'reject' : 'deny' } }), words.done(address.trim()))
     if (done) close()
   }
   return (
@@ -43,6 +44,7 @@ export function AddBan({ close }: { close: () => void }) {
           onChange={(v) => setDuration(v ?? '24h')}
         />
         <TextInput label={words.why} description={words.whyHelp} value={why} error={wrong.why} onChange={(e) => setWhy(e.currentTarget.value)} autoComplete="off" />
+        <Checkbox label={words.reject} description={words.rejectHelp} checked={reject} onChange={(e) => setReject(e.currentTarget.checked)} />
         <div className="ask">
           <Button type="submit" loading={busy === 'ban'}>
             {words.ban}

@@ -66,7 +66,7 @@ function Active({ list, may }: { list: Ban[]; may: boolean }) {
             <Link to="/log" search={{ client: b.network } as never} className="row-name clip">
               {b.network}
             </Link>
-            <span className="small clip">{[b.source === 'header' && words.header, words.times(b.times ?? 1)].filter(Boolean).join(', ')}</span>
+            <span className="small clip">{[b.source === 'header' && words.header, words.times(b.times ?? 1), b.answer === 'reject' && words.rejected].filter(Boolean).join(', ')}</span>
           </>
         ),
       },
