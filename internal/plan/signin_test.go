@@ -45,7 +45,7 @@ func TestExplainSignsNobodyIn(t *testing.T) {
 		t.Errorf("without a password: %+v, filters %v, want %v", e.Answer, e.Filters, want)
 	}
 	e = ask("/asked", [2]string{"Remote-User", "admin"})
-	if len(e.Servers) != 1 || strings.Contains(e.Servers[0].Head, "admin") || !slices.ContainsFunc(e.Notes, func(n string) bool { return strings.Contains(n, "would ask http://127.0.0.1:9/auth") }) {
+	if len(e.Servers) != 1 || strings.Contains(e.Servers[0].Head, "admin") || !slices.ContainsFunc(e.Notes, func(n string) bool { return strings.Contains(n, "would send a subrequest to http://127.0.0.1:9/auth") }) {
 		t.Errorf("with an auth server: %s", e.Text())
 	}
 	if e := ask("/open"); e.Answer == nil || e.Answer.Status != 204 || slices.Contains(e.Filters, "basic_auth") {
