@@ -148,8 +148,12 @@ func (s *Store) setState(state State, why error) {
 	s.mu.state, s.mu.why = state, why
 	if was != state {
 		s.mu.since = time.Now()
-		if state == Following {
+		switch state {
+		case Following:
 			s.mu.counts.Reconnects++
+		case Rewound:
+			s.mu.counts.Rewinds++
+			s.mu.counts.Rewind = why
 		}
 	}
 	s.mu.Unlock()

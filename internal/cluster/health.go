@@ -17,6 +17,10 @@ type Health struct {
 	// Revision is how far the copy has come, Head the newest revision of the engine that
 	// this machine knows.
 	Revision, Head store.Revision
+	// Rewinds is how often the engine was found to be set back to an older state, and Rewind
+	// what was found the last time. Unlike State, they remain after the decision.
+	Rewinds uint64
+	Rewind  error
 	// Reconnects is how often the engine was followed again after it was away.
 	Reconnects uint64
 	// Commits is how many changes were committed, and CommitTime how long they took in all.

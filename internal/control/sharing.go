@@ -88,18 +88,21 @@ const behindAfter = 30 * time.Second
 type nodesWatch struct {
 	c       *Control
 	store   cluster.State
+	rewinds uint64
 	running map[string]bool
 	behind  map[string]time.Time // since when; the zero time once it is reported
 }
 
 // check reports what has changed since the last call.
 func (w *nodesWatch) check(ctx context.Context) {
-	if h, ok := w.c.StoreHealth(); ok && h.State != w.store {
-		w.store = h.State
-		kind, report := map[cluster.State]NodeEventKind{cluster.Detached: StoreAway, cluster.Rewound: StoreRewound}[h.State]
-		if report {
-			w.c.watcher.Node(NodeEvent{Kind: kind, Node: w.c.options.Node, Why: fmt.Sprint(h.Why)})
+	if h, ok := w.c.StoreHealth(); ok {
+		if h.Rewinds > w.rewinds { // also if an operator has decided since
+			w.c.watcher.Node(NodeEvent{Kind: StoreRewound, Node: w.c.options.Node, Why: fmt.Sprint(h.Rewind)})
 		}
+		if h.State == cluster.Detached && w.store != h.State {
+			w.c.watcher.Node(NodeEvent{Kind: StoreAway, Node: w.c.options.Node, Why: fmt.Sprint(h.Why)})
+		}
+		w.store, w.rewinds = h.State, h.Rewinds
 	}
 	if w.store != cluster.Following {
 		return // what it knows of others is old

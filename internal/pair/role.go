@@ -382,7 +382,7 @@ func (s *Store) handOver(ctx context.Context) (*store.Position, error) {
 	s.mu.role = Waiting // streams go on: the other machine has to get the last change
 	s.mu.Unlock()
 	s.gate.Lock() // commits on their way are finished
-	s.gate.Unlock()
+	defer s.gate.Unlock()
 	at, err := s.o.Files.Position(ctx)
 	return &at, err
 }

@@ -9,12 +9,14 @@ import (
 	"headgate/internal/exchange"
 )
 
-// Challenges are the answers to what ACME authorities ask our ports for. Both are
-// called by many goroutines at once, and cost next to nothing while nothing is
-// asked.
+// Challenges are the answers to the requests of ACME authorities. The methods are called by
+// many goroutines at once, and cost next to nothing while there are no challenges.
 type Challenges interface {
 	// HTTP returns the answer to a token of http-01.
 	HTTP(token string) (answer string, ok bool)
+	// Elsewhere returns the answer to a token that HTTP does not know, if another machine has
+	// it. It can take seconds, and limits how many requests wait for it.
+	Elsewhere(token string) (answer string, ok bool)
 	// TLS returns the certificate that answers tls-alpn-01 for a name, or nil.
 	TLS(name string) *tls.Certificate
 	// Pending reports whether there is any answer to http-01 now.
@@ -39,7 +41,22 @@ func (p *Port) answerChallenge(ex *exchange.Exchange) *exchange.Answer {
 	if !ok {
 		return nil
 	}
-	return &exchange.Answer{Reason: exchange.ACMEChallenge, Status: 200, Body: []byte(answer), ContentType: "application/octet-stream"}
+	return challengeAnswer(answer)
+}
+
+func challengeAnswer(text string) *exchange.Answer {
+	return &exchange.Answer{Reason: exchange.ACMEChallenge, Status: 200, Body: []byte(text), ContentType: "application/octet-stream"}
+}
+
+// answerStrange returns the response to a token that is not known here: another machine of
+// the group may know it.
+func (p *Port) answerStrange(path string) *exchange.Answer {
+	if p.challenges != nil {
+		if answer, ok := p.challenges.Elsewhere(strings.TrimPrefix(path, challengePath)); ok {
+			return challengeAnswer(answer)
+		}
+	}
+	return strangeToken
 }
 
 // strangeToken is the response to an unknown token. It is the same for all of them, so that

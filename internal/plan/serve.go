@@ -22,6 +22,9 @@ func (p *Port) serve(ex *exchange.Exchange) {
 		}
 	}
 	r, answer := p.selectRoute(ex)
+	if answer == strangeToken {
+		answer = p.answerStrange(ex.Request.Path)
+	}
 	if answer != nil {
 		p.refuse(ex, answer)
 		return

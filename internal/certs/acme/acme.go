@@ -156,6 +156,9 @@ func New(o Options) *Manager {
 	m.mu.directories = map[string]knownDirectory{}
 	m.mu.running, m.mu.limited, m.mu.placed = map[string]int{}, map[string]time.Time{}, map[string][]time.Time{}
 	m.ctx, m.stop = context.WithCancel(context.Background())
+	if s, ok := o.Store.(Challenger); ok {
+		m.answers.elsewhere = s.Challenge
+	}
 	return m
 }
 

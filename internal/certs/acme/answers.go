@@ -17,6 +17,25 @@ type Answers struct {
 	mu   sync.Mutex // held to change one of them
 	http atomic.Pointer[map[string]string]
 	alpn atomic.Pointer[map[string]*tls.Certificate]
+	// elsewhere asks another machine for the answer to a token; nil where there is none.
+	elsewhere func(token string) (answer string, ok bool)
+}
+
+// Challenger is implemented by stores that can ask another machine for the answer to a
+// token of http-01: an authority may request it before it has come to this machine.
+type Challenger interface {
+	// Challenge returns the answer to a token. It limits its time and the number of
+	// requests, because any client can request a token.
+	Challenge(token string) (answer string, ok bool)
+}
+
+// Elsewhere returns the answer to a token that HTTP does not know, if another machine has
+// it. It can take seconds.
+func (a *Answers) Elsewhere(token string) (answer string, ok bool) {
+	if a.elsewhere == nil {
+		return "", false
+	}
+	return a.elsewhere(token)
 }
 
 // HTTP returns the answer to a token of http-01 (RFC 8555, section 8.3). A token that

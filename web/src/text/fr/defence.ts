@@ -48,7 +48,8 @@ export const defence: Pick<Text, 'lists' | 'bans'> = {
     why: 'Motif',
     whyHelp: 'Affiché ici, dans le journal et dans le journal d’audit, pas au client.',
     reject: 'Fermer les connexions',
-    rejectHelp: 'Les nouvelles connexions sont fermées avant TLS, sans la page qui donne la raison. Les clients qui se sont connectés à un compte dans les dernières 24 heures reçoivent toujours cette page.',
+    rejectHelp:
+      'Les nouvelles connexions sont fermées avant TLS, sans la page qui donne la raison. Les clients qui se sont connectés à un compte dans les dernières 24 heures reçoivent toujours cette page.',
     rejected: 'connexions fermées',
     ban: 'Bannir',
     done: (who) => `${who} est bannie.`,
