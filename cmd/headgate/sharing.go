@@ -16,6 +16,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"headgate/internal/certs/acme"
 	"headgate/internal/cluster"
 	"headgate/internal/control"
 	"headgate/internal/event"
@@ -33,6 +34,9 @@ const (
 	storeKeyVariable = "HEADGATE_STORE_KEY"
 	storeKeyFile     = "store.key"
 )
+
+// A pair asks its leader for tokens of http-01 that the follower does not know yet.
+var _ acme.Challenger = (*pair.Store)(nil)
 
 // addStore adds the flags of a shared store.
 func addStore(cmd *cobra.Command) (address, node *string) {
