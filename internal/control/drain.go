@@ -188,7 +188,8 @@ func (c *Control) DrainNode(ctx context.Context, name string, drain *store.NodeD
 		}
 		_, err = c.state.Commit(ctx, store.Change{If: []store.Condition{{Key: key, Revision: at}}, Put: []store.Entry{put}, Append: records, Why: "node"})
 		if errors.As(err, new(*store.Conflict)) {
-			continue // the machine has published something meanwhile
+			clock.Sleep(ctx, nodeRetry) // the machine has published something that the copy of this one lacks
+			continue
 		}
 		if err == nil && name == c.options.Node {
 			c.setDrained(drain)
@@ -199,7 +200,7 @@ func (c *Control) DrainNode(ctx context.Context, name string, drain *store.NodeD
 }
 
 // nodeAttempts is how often DrainNode reads the entry of a machine again that has changed.
-const nodeAttempts = 20
+const nodeAttempts = 100
 
 // RemoveNode removes a machine that does not run, so that nothing waits for it any more.
 func (c *Control) RemoveNode(ctx context.Context, name string, records ...store.Record) error {
