@@ -57,7 +57,7 @@ func wishesOf(h *header.List) (w wishes) {
 		for item := range strings.SplitSeq(f.Value, ",") {
 			name, params, _ := strings.Cut(item, ";")
 			name = strings.TrimSpace(name)
-			weight := weightOf(params)
+			weight := header.Weight(params)
 			switch c := codingOf(name); {
 			case name == "*":
 				others = weight
@@ -88,32 +88,4 @@ func (w *wishes) best(list []coding) coding {
 		}
 	}
 	return best
-}
-
-// weightOf parses a weight (RFC 9110, section 12.4.2) in thousandths. An invalid one is 0,
-// so that a client never gets a coding that it may not accept.
-func weightOf(params string) int {
-	params = strings.TrimSpace(params)
-	if params == "" {
-		return 1000
-	}
-	if len(params) < 3 || len(params) > 7 || params[0]|0x20 != 'q' || params[1] != '=' {
-		return 0
-	}
-	whole, rest, _ := strings.Cut(params[2:], ".")
-	if whole != "0" && whole != "1" {
-		return 0
-	}
-	n, unit := int(whole[0]-'0')*1000, 100
-	for i := range len(rest) {
-		if rest[i]-'0' >= 10 {
-			return 0
-		}
-		n += int(rest[i]-'0') * unit
-		unit /= 10
-	}
-	if n > 1000 {
-		return 0
-	}
-	return n
 }

@@ -15,7 +15,7 @@ import (
 // ok is false for a path that names no file that may be served: one with empty or dot
 // segments, with encoded slashes, with characters that are not part of names, or with a
 // hidden segment. The path is in its normal form, so that an invalid encoding cannot occur;
-// one is refused all the same.
+// one is rejected nevertheless.
 func nameOf(text *exchange.Text, rest string) (name string, slash, ok bool) {
 	if rest == "" {
 		return ".", false, true
