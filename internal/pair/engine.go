@@ -13,18 +13,17 @@ import (
 
 // engine is the leader as the engine of package cluster, which keeps the copy.
 type engine struct {
-	s       *Store
-	address func() string
-	stop    context.CancelFunc
-	acks    chan store.Position // the last one that the copy has
-	done    chan struct{}
+	s    *Store
+	stop context.CancelFunc
+	acks chan store.Position // the last one that the copy has
+	done chan struct{}
 }
 
 var _ store.Store = (*engine)(nil)
 
 func newEngine(s *Store) *engine {
 	ctx, stop := context.WithCancel(context.Background())
-	e := &engine{s: s, address: s.peerAddress, stop: stop, acks: make(chan store.Position, 1), done: make(chan struct{})}
+	e := &engine{s: s, stop: stop, acks: make(chan store.Position, 1), done: make(chan struct{})}
 	go e.acknowledge(ctx)
 	return e
 }
@@ -35,7 +34,7 @@ func (e *engine) acknowledge(ctx context.Context) {
 	for {
 		select {
 		case at := <-e.acks:
-			if err := e.s.peer.call(ctx, e.address(), pathAck, at, nil); err != nil && ctx.Err() == nil {
+			if err := e.s.peer.call(ctx, e.s.peerAddress(), pathAck, at, nil); err != nil && ctx.Err() == nil {
 				e.s.log.Debug("an acknowledgement was not sent", "error", err)
 			}
 		case <-ctx.Done():
@@ -60,7 +59,7 @@ func (e *engine) unavailable(err error) error {
 	if err == nil || errors.As(err, new(*remoteError)) || errors.As(err, new(*store.Conflict)) {
 		return err
 	}
-	return fmt.Errorf("%w: the leader at %s: %w", store.ErrUnavailable, e.address(), err)
+	return fmt.Errorf("%w: the leader at %s: %w", store.ErrUnavailable, e.s.peerAddress(), err)
 }
 
 // Snapshot returns the position of the leader: the copy is filled by List and Fetch.
@@ -81,14 +80,14 @@ func (e *engine) List(ctx context.Context, prefix, after string, n int) ([]store
 		return nil, errors.ErrUnsupported
 	}
 	var all []store.Meta
-	err := e.s.peer.call(ctx, e.address(), pathList, listRequest{after, n}, &all)
+	err := e.s.peer.call(ctx, e.s.peerAddress(), pathList, listRequest{after, n}, &all)
 	return all, e.unavailable(err)
 }
 
 // Fetch returns entries of the leader.
 func (e *engine) Fetch(ctx context.Context, keys []string) ([]store.Entry, error) {
 	var all []store.Entry
-	err := e.s.peer.call(ctx, e.address(), pathFetch, keys, &all)
+	err := e.s.peer.call(ctx, e.s.peerAddress(), pathFetch, keys, &all)
 	return all, e.unavailable(err)
 }
 
@@ -105,7 +104,7 @@ func (e *engine) Watch(ctx context.Context, _ string, after store.Position) iter
 			last[name] = n
 		}
 		left := errors.New("left")
-		err := e.s.peer.watch(ctx, e.address(), after, last, func(f *frame) error {
+		err := e.s.peer.watch(ctx, e.s.peerAddress(), after, last, func(f *frame) error {
 			switch {
 			case f.Beat != nil:
 				e.s.noteBeat(f.Beat)
@@ -140,7 +139,7 @@ func (e *engine) Commit(ctx context.Context, c store.Change) (store.Revision, er
 		return 0, err
 	}
 	var at store.Revision
-	err := e.s.peer.call(ctx, e.address(), pathCommit, &c, &at)
+	err := e.s.peer.call(ctx, e.s.peerAddress(), pathCommit, &c, &at)
 	return at, e.unavailable(err)
 }
 

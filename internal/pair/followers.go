@@ -23,7 +23,7 @@ type followers struct {
 func (f *followers) init() { f.mu.moved = make(chan struct{}) }
 
 // connect notes that a follower has a stream, from a revision on; the result ends it.
-func (f *followers) connect(name string, at store.Revision, _ string) (leave func()) {
+func (f *followers) connect(name string, at store.Revision) (leave func()) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.mu.name != name {

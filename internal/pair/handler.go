@@ -255,7 +255,7 @@ func (s *Store) serveWatch(w http.ResponseWriter, rq *http.Request, name string)
 		}
 	}()
 	turn := s.turn()
-	defer s.followers.connect(name, after.Revision, rq.RemoteAddr)()
+	defer s.followers.connect(name, after.Revision)()
 	w.Header().Set("Content-Type", "application/x-ndjson")
 	if err := out.beat(ctx); err != nil {
 		return nil

@@ -198,7 +198,11 @@ func (s *Store) admit(ctx context.Context, rq *joinRequest, from string) (*joinR
 	if err != nil {
 		return nil, err
 	}
-	return s.enrol(ctx, e, inv, rq, address, from)
+	rs, err := s.enrol(ctx, e, inv, rq, address, from)
+	if err == nil {
+		s.log.Info("machine joins the group", "node", rq.Name, "address", address, "from", from, "invited_by", inv.By, "members", len(members)+1)
+	}
+	return rs, err
 }
 
 // enrol commits a new member.
@@ -219,10 +223,6 @@ func (s *Store) enrol(ctx context.Context, e store.Entry, inv invitation, rq *jo
 	if err != nil {
 		return nil, err
 	}
-	members, err := s.Members(ctx)
-	if err != nil {
-		return nil, err
-	}
 	c := store.Change{
 		If:  []store.Condition{{Key: e.Key, Revision: e.Revision}, {Key: put.Key}},
 		Put: []store.Entry{put}, Delete: []string{e.Key}, Who: inv.By, Why: "machine " + rq.Name + " joins",
@@ -236,7 +236,6 @@ func (s *Store) enrol(ctx context.Context, e store.Entry, inv invitation, rq *jo
 	case err != nil:
 		return nil, err
 	}
-	s.log.Info("machine joins the group", "node", rq.Name, "address", address, "from", from, "invited_by", inv.By, "members", len(members)+1)
 	return &joinResponse{Authority: a.Certificate, Certificate: der, Leader: s.id.Name}, nil
 }
 

@@ -17,7 +17,8 @@
 //
 // identity.go is the authority and credentials; invite.go is tokens and joining; handler.go
 // answers the other machine and peer.go calls it; engine.go is the leader as seen from the
-// follower; role.go decides who leads; diverged.go keeps what a leader had that yields.
+// follower; role.go decides who leads, and promote.go changes it; state.go is what the
+// status shows; diverged.go keeps what a leader had that yields.
 package pair
 
 import (
