@@ -65,13 +65,20 @@ func (s *Store) serve(w http.ResponseWriter, rq *http.Request) error {
 			return s.admit(ctx, in, rq.RemoteAddr)
 		})
 	}
-	name, err := s.caller(rq)
+	name, announced, err := s.caller(rq)
 	if err != nil {
 		return err
 	}
 	switch rq.URL.Path {
 	case pathHello:
-		return answer(w, rq, func(ctx context.Context, in *hello) (*hello, error) { return s.greet(ctx, name, in) })
+		return answer(w, rq, func(ctx context.Context, in *hello) (*hello, error) {
+			if announced && s.Role() == Leader {
+				if err := s.noteCertificate(ctx, rq.TLS.PeerCertificates[0], in.Address, rq.RemoteAddr); err != nil {
+					return nil, err
+				}
+			}
+			return s.greet(ctx, name, in)
+		})
 	case pathYield:
 		return answer(w, rq, func(ctx context.Context, _ *struct{}) (*store.Position, error) { return s.handOver(ctx) })
 	}
@@ -122,21 +129,18 @@ func answer[In, Out any](w http.ResponseWriter, rq *http.Request, do func(contex
 	return nil
 }
 
-// caller returns the name of the member whose credential the connection has. The name comes
-// from the certificate, never from the request.
-func (s *Store) caller(rq *http.Request) (string, error) {
+// caller returns the name of the member whose credential the connection has, and whether
+// that is a new one that was announced. The name comes from the certificate, never from the
+// request.
+func (s *Store) caller(rq *http.Request) (name string, announced bool, err error) {
 	if len(rq.TLS.VerifiedChains) == 0 {
-		return "", fmt.Errorf("%w: there is none", ErrRemoved)
+		return "", false, fmt.Errorf("%w: there is none", ErrRemoved)
 	}
-	c := rq.TLS.PeerCertificates[0]
-	m, err := s.member(rq.Context(), c.Subject.CommonName)
-	if err != nil {
-		return "", err
+	name, announced, err = s.recognize(rq.Context(), rq.TLS.PeerCertificates[0])
+	if errors.Is(err, errStranger) {
+		err = ErrRemoved
 	}
-	if m == nil || m.Key != pinOf(c) {
-		return "", ErrRemoved
-	}
-	return m.Name, nil
+	return name, announced, err
 }
 
 // member returns the member with a name, nil if there is none.
@@ -273,7 +277,7 @@ func (s *Store) serveWatch(w http.ResponseWriter, rq *http.Request, name string)
 			err = out.beat(ctx)
 		case <-turn:
 			turn = s.turn()
-			switch _, gone := s.caller(rq); {
+			switch _, _, gone := s.caller(rq); {
 			case gone != nil:
 				err = gone
 			case s.Role() != Leader:

@@ -12,6 +12,7 @@ import (
 	"errors"
 	"fmt"
 	"math/big"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -43,6 +44,9 @@ type authority struct {
 	Group       string `json:"group"`
 	Certificate []byte `json:"certificate"` // DER
 	Key         []byte `json:"key"`         // seed
+	// Announce are the secrets with which a restored machine announces its certificate, the
+	// newest last.
+	Announce [][]byte `json:"announce,omitempty"`
 }
 
 func newAuthority() (*authority, error) {
@@ -52,7 +56,7 @@ func newAuthority() (*authority, error) {
 	if err != nil {
 		return nil, err
 	}
-	a := &authority{Group: hex.EncodeToString(group), Key: key.Seed()}
+	a := &authority{Group: hex.EncodeToString(group), Key: key.Seed(), Announce: [][]byte{newSecret()}}
 	template := &x509.Certificate{
 		SerialNumber: serial(), Subject: pkix.Name{CommonName: "headgate group " + a.Group},
 		NotBefore: time.Now().Add(-certificateBefore), NotAfter: time.Now().Add(certificateLife),
@@ -68,14 +72,15 @@ func serial() *big.Int {
 	return new(big.Int).SetBytes(b)
 }
 
-// issue returns the certificate of a member for its public key.
-func (a *authority) issue(name string, public ed25519.PublicKey) ([]byte, error) {
+// issue returns the certificate of a member for its public key. Announced is what announces
+// it, nil for a machine that joins.
+func (a *authority) issue(name string, public ed25519.PublicKey, announced []*url.URL) ([]byte, error) {
 	parent, err := x509.ParseCertificate(a.Certificate)
 	if err != nil {
 		return nil, err
 	}
 	return x509.CreateCertificate(rand.Reader, &x509.Certificate{
-		SerialNumber: serial(), Subject: pkix.Name{CommonName: name}, DNSNames: []string{a.Group + domain},
+		SerialNumber: serial(), Subject: pkix.Name{CommonName: name}, DNSNames: []string{a.Group + domain}, URIs: announced,
 		NotBefore: parent.NotBefore, NotAfter: parent.NotAfter, KeyUsage: x509.KeyUsageDigitalSignature,
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth, x509.ExtKeyUsageServerAuth},
 	}, parent, public, ed25519.NewKeyFromSeed(a.Key))
@@ -90,6 +95,9 @@ type Identity struct {
 	Authority   []byte `json:"authority"`
 	Certificate []byte `json:"certificate"`
 	Key         []byte `json:"key"`
+	// Peer is the pin of the machine that has answered when this one joined. It counts until
+	// this machine has a copy of the members.
+	Peer string `json:"peer,omitempty"`
 }
 
 // LoadIdentity reads the credential of the machine with a state directory. The error wraps
@@ -152,15 +160,16 @@ func (id *Identity) serverConfig() (*tls.Config, error) {
 	}, nil
 }
 
-// clientConfig is the TLS of connections to other machines.
-func (id *Identity) clientConfig() (*tls.Config, error) {
+// clientConfig is the TLS of connections to other machines. Verify decides about those that
+// have a certificate of the authority.
+func (id *Identity) clientConfig(verify func(tls.ConnectionState) error) (*tls.Config, error) {
 	roots, err := id.roots()
 	if err != nil {
 		return nil, err
 	}
 	return &tls.Config{
 		MinVersion: tls.VersionTLS13, NextProtos: []string{"http/1.1"}, Certificates: []tls.Certificate{id.pair()},
-		RootCAs: roots, ServerName: id.serverName(),
+		RootCAs: roots, ServerName: id.serverName(), VerifyConnection: verify,
 	}, nil
 }
 
@@ -170,15 +179,16 @@ func pinOf(c *x509.Certificate) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// pinnedConfig is the TLS of a machine that joins: it knows the pin of the authority only.
-func pinnedConfig(group, pin string) *tls.Config {
+// pinnedConfig is the TLS of a machine that joins: it knows the pins of the authority and of
+// the machine that has issued the token.
+func pinnedConfig(group, pin, leader string) *tls.Config {
 	return &tls.Config{
 		MinVersion: tls.VersionTLS13, NextProtos: []string{"http/1.1"}, ServerName: group + domain,
 		InsecureSkipVerify: true, // VerifyConnection does it: the authority is in no pool yet
 		VerifyConnection: func(s tls.ConnectionState) error {
 			chain := s.PeerCertificates
-			if len(chain) < 2 || pinOf(chain[1]) != pin {
-				return errors.New("the machine at this address does not have the authority of the group: another program answers, or the connection is intercepted")
+			if len(chain) < 2 || pinOf(chain[1]) != pin || pinOf(chain[0]) != leader {
+				return errors.New("the machine at this address is not the one that has issued the token: another program answers, or the connection is intercepted")
 			}
 			roots := x509.NewCertPool()
 			roots.AddCert(chain[1])

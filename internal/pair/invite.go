@@ -14,6 +14,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -35,7 +36,9 @@ type token struct {
 	Address string `json:"address"`
 	Group   string `json:"group"`
 	// Pin is the SHA-256 of the public key of the group's authority.
-	Pin    string `json:"pin"`
+	Pin string `json:"pin"`
+	// Leader is that of the machine that has issued the token.
+	Leader string `json:"leader"`
 	Secret []byte `json:"secret"`
 }
 
@@ -55,7 +58,7 @@ func readToken(text string) (*token, error) {
 	body, ok := strings.CutPrefix(strings.TrimSpace(text), tokenMark)
 	t := &token{}
 	data, err := base64.RawURLEncoding.DecodeString(body)
-	if !ok || err != nil || len(body) > maxToken || json.Unmarshal(data, t) != nil || len(t.Secret) < 16 || len(t.Pin) != 64 || t.Group == "" {
+	if !ok || err != nil || len(body) > maxToken || json.Unmarshal(data, t) != nil || len(t.Secret) < 16 || len(t.Pin) != 64 || len(t.Leader) != 64 || t.Group == "" {
 		return nil, errors.New("this is not a token that \"headgate node invite\" has printed")
 	}
 	if t.Address, err = CheckAddress(t.Address); err != nil {
@@ -95,7 +98,11 @@ func (s *Store) Invite(ctx context.Context, name, by string, record *store.Recor
 	if err != nil {
 		return nil, err
 	}
-	t := &token{Address: s.o.Settings.Address, Group: s.id.Group, Pin: pinOf(authority), Secret: make([]byte, 32)}
+	own, err := s.id.leaf()
+	if err != nil {
+		return nil, err
+	}
+	t := &token{Address: s.o.Settings.Address, Group: s.id.Group, Pin: pinOf(authority), Leader: pinOf(own), Secret: make([]byte, 32)}
 	rand.Read(t.Secret)
 	value, err := json.Marshal(invitation{Name: name, By: by})
 	if err != nil {
@@ -207,15 +214,11 @@ func (s *Store) admit(ctx context.Context, rq *joinRequest, from string) (*joinR
 
 // enrol commits a new member.
 func (s *Store) enrol(ctx context.Context, e store.Entry, inv invitation, rq *joinRequest, address, from string) (*joinResponse, error) {
-	kept, err := s.Get(ctx, store.KeyGroupAuthority)
+	a, _, err := s.authority(ctx)
 	if err != nil {
 		return nil, err
 	}
-	a := &authority{}
-	if err := json.Unmarshal(kept.Value, a); err != nil {
-		return nil, err
-	}
-	der, err := a.issue(rq.Name, rq.Key)
+	der, err := a.issue(rq.Name, rq.Key, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -265,7 +268,8 @@ func (s *Store) Members(ctx context.Context) ([]Member, error) {
 	return all, nil
 }
 
-// Remove revokes the credential of a machine. Its connections are closed. The error wraps
+// Remove revokes the credential of a machine. Its connections are closed, and the secret with
+// which restored machines announce themselves is replaced. The error wraps
 // store.ErrNotFound if there is none with the name.
 func (s *Store) Remove(ctx context.Context, name, by string, record *store.Record) error {
 	if name == s.id.Name {
@@ -276,7 +280,19 @@ func (s *Store) Remove(ctx context.Context, name, by string, record *store.Recor
 	if err != nil {
 		return err
 	}
-	c := store.Change{If: []store.Condition{{Key: key, Revision: e.Revision}}, Delete: []string{key, store.PrefixNode + name}, Who: by, Why: "machine " + name + " is removed"}
+	a, kept, err := s.authority(ctx)
+	if err != nil {
+		return err
+	}
+	a.revoke()
+	value, err := json.Marshal(a)
+	if err != nil {
+		return err
+	}
+	c := store.Change{
+		If:  []store.Condition{{Key: key, Revision: e.Revision}, {Key: kept.Key, Revision: kept.Revision}},
+		Put: []store.Entry{{Key: kept.Key, Value: value}}, Delete: []string{key, store.PrefixNode + name}, Who: by, Why: "machine " + name + " is removed",
+	}
 	if record != nil {
 		c.Append = []store.Record{*record}
 	}
@@ -289,7 +305,7 @@ func (s *Store) Remove(ctx context.Context, name, by string, record *store.Recor
 
 // Init makes a group whose only member is the machine with a state directory, which leads.
 // If the state has a group already, as after a restore, the machine gets a new credential of
-// it. No headgate must use the directory.
+// it, which is announced to the other machine. No headgate must use the directory.
 func Init(ctx context.Context, files *local.Store, name, address string) error {
 	if err := CheckName(name); err != nil {
 		return err
@@ -301,13 +317,13 @@ func Init(ctx context.Context, files *local.Store, name, address string) error {
 	if files.Mirrors() {
 		return errors.New("the state directory is the copy of another machine's; promote this machine instead")
 	}
-	a, number := &authority{}, uint64(0)
+	a, number, known := &authority{}, uint64(0), false
 	e, err := files.Get(ctx, store.KeyGroupAuthority)
 	switch {
 	case errors.Is(err, store.ErrNotFound):
 		a, err = newAuthority()
 	case err == nil:
-		err = json.Unmarshal(e.Value, a)
+		known, err = true, json.Unmarshal(e.Value, a)
 	}
 	if err != nil {
 		return err
@@ -323,7 +339,12 @@ func Init(ctx context.Context, files *local.Store, name, address string) error {
 	if err != nil {
 		return err
 	}
-	der, err := a.issue(name, public)
+	var announced []*url.URL
+	if known {
+		announced = a.announcements(name, public)
+		a.renew()
+	}
+	der, err := a.issue(name, public, announced)
 	if err != nil {
 		return err
 	}
@@ -385,8 +406,8 @@ func Join(ctx context.Context, dir, text, name, address string) (*Joined, error)
 	if err != nil {
 		return nil, err
 	}
-	id := &Identity{Group: t.Group, Name: name, Authority: rs.Authority, Certificate: rs.Certificate, Key: private.Seed()}
-	if _, err := id.clientConfig(); err != nil {
+	id := &Identity{Group: t.Group, Name: name, Authority: rs.Authority, Certificate: rs.Certificate, Key: private.Seed(), Peer: t.Leader}
+	if _, err := id.clientConfig(nil); err != nil {
 		return nil, fmt.Errorf("read the credential: %w", err)
 	}
 	backup, err := setAside(dir)
@@ -406,7 +427,7 @@ func requestJoin(ctx context.Context, t *token, rq *joinRequest) (*joinResponse,
 	if err != nil {
 		return nil, err
 	}
-	transport := &http.Transport{TLSClientConfig: pinnedConfig(t.Group, t.Pin), TLSHandshakeTimeout: callTimeout * 3, ResponseHeaderTimeout: callTimeout * 5}
+	transport := &http.Transport{TLSClientConfig: pinnedConfig(t.Group, t.Pin, t.Leader), TLSHandshakeTimeout: callTimeout * 3, ResponseHeaderTimeout: callTimeout * 5}
 	defer transport.CloseIdleConnections()
 	ctx, stop := context.WithTimeout(ctx, callTimeout*10)
 	defer stop()

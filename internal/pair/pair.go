@@ -15,10 +15,11 @@
 // election: two machines cannot tell a crash of the other from a cut between them, so an
 // operator decides.
 //
-// identity.go is the authority and credentials; invite.go is tokens and joining; handler.go
-// answers the other machine and peer.go calls it; engine.go is the leader as seen from the
-// follower; role.go decides who leads, and promote.go changes it; state.go is what the
-// status shows; diverged.go keeps what a leader had that yields.
+// identity.go is the authority and credentials, and trust.go which of them are accepted;
+// invite.go is tokens and joining; handler.go answers the other machine and peer.go calls
+// it; engine.go is the leader as seen from the follower; role.go decides who leads, and
+// promote.go changes it; state.go is what the status shows; diverged.go keeps what a leader
+// had that yields.
 package pair
 
 import (

@@ -35,6 +35,7 @@ type machine struct {
 	address string
 	at      atomic.Pointer[Store]
 	passed  atomic.Int64 // by which the clock of the state directory is ahead
+	server  *httptest.Server
 }
 
 // listen opens the management port of a machine, whose store may not exist yet.
@@ -59,7 +60,7 @@ func listen(t *testing.T) *machine {
 	}}
 	server.StartTLS()
 	t.Cleanup(server.Close)
-	m.address = server.URL
+	m.address, m.server = server.URL, server
 	return m
 }
 
@@ -103,6 +104,7 @@ func (m *machine) close(t *testing.T) {
 	if err := m.Store.Close(); err != nil {
 		t.Error(err)
 	}
+	m.server.CloseClientConnections() // as when the process ends
 	m.Store = nil
 }
 
@@ -232,7 +234,7 @@ func TestAJoinerRefusesAnotherAuthority(t *testing.T) {
 		t.Fatal(err)
 	}
 	authority.Group = real.Group
-	der, err := authority.issue("a", public)
+	der, err := authority.issue("a", public, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -260,7 +262,7 @@ func TestOnlyMembersAreAnswered(t *testing.T) {
 	a, b := newPair(t)
 	a.commit(t, store.PrefixUser+"ann", "secret")
 	call := func(id *Identity) error {
-		p, err := newPeer(id)
+		p, err := newPeer(id, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -280,14 +282,14 @@ func TestOnlyMembersAreAnswered(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	der, err := stranger.issue("b", public)
+	der, err := stranger.issue("b", public, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := call(&Identity{Group: a.id.Group, Name: "b", Authority: a.id.Authority, Certificate: der, Key: private.Seed()}); err == nil {
 		t.Error("a stranger's certificate was accepted")
 	}
-	none := &http.Transport{TLSClientConfig: pinnedConfig(a.id.Group, mustPin(t, a))}
+	none := &http.Transport{TLSClientConfig: pinnedConfig(a.id.Group, mustPin(t, a.id.Authority), mustPin(t, a.id.Certificate))}
 	defer none.CloseIdleConnections()
 	if err := post(t.Context(), none, a.address+pathFetch, strings.NewReader(`["user/ann"]`), nil); !errors.Is(err, ErrRemoved) {
 		t.Errorf("no certificate: got %v, want %v", err, ErrRemoved)
@@ -308,10 +310,10 @@ func TestOnlyMembersAreAnswered(t *testing.T) {
 	}
 }
 
-// mustPin returns the pin of a machine's authority.
-func mustPin(t *testing.T, m *machine) string {
+// mustPin returns the pin of a certificate.
+func mustPin(t *testing.T, der []byte) string {
 	t.Helper()
-	c, err := x509.ParseCertificate(m.id.Authority)
+	c, err := x509.ParseCertificate(der)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -507,7 +509,7 @@ func TestNoEpochIsBelievedThatIsNotSigned(t *testing.T) {
 func TestThereIsNoFollowerOfAFollower(t *testing.T) {
 	t.Parallel()
 	_, b := newPair(t)
-	p, err := newPeer(b.id)
+	p, err := newPeer(b.id, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -561,7 +563,7 @@ func TestSettings(t *testing.T) {
 }
 
 func FuzzToken(f *testing.F) {
-	good := token{Address: "https://192.0.2.7:9080", Group: "0011223344556677", Pin: strings.Repeat("a", 64), Secret: make([]byte, 32)}
+	good := token{Address: "https://192.0.2.7:9080", Group: "0011223344556677", Pin: strings.Repeat("a", 64), Leader: strings.Repeat("b", 64), Secret: make([]byte, 32)}
 	f.Add(good.text())
 	f.Add(tokenMark + base64.RawURLEncoding.EncodeToString([]byte(`{}`)))
 	f.Add("hg_other")

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -131,8 +132,9 @@ type peer struct {
 	transport *http.Transport
 }
 
-func newPeer(id *Identity) (*peer, error) {
-	config, err := id.clientConfig()
+// newPeer calls machines with a credential. Verify decides about their certificates.
+func newPeer(id *Identity, verify func(tls.ConnectionState) error) (*peer, error) {
+	config, err := id.clientConfig(verify)
 	if err != nil {
 		return nil, err
 	}

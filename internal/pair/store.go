@@ -90,7 +90,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	if s.server, err = s.id.serverConfig(); err != nil {
 		return nil, err
 	}
-	if s.peer, err = newPeer(s.id); err != nil {
+	if s.peer, err = newPeer(s.id, s.verifyPeer); err != nil {
 		return nil, err
 	}
 	epoch, err := s.epoch(ctx)
@@ -153,8 +153,11 @@ func (s *Store) turnAll() {
 	s.mu.turned = make(chan struct{})
 }
 
-// revoked has all streams check their credentials again.
-func (s *Store) revoked() { s.turnAll() }
+// revoked has all streams and connections check credentials again.
+func (s *Store) revoked() {
+	s.peer.close()
+	s.turnAll()
+}
 
 // Get returns one entry: see store.Store.
 func (s *Store) Get(ctx context.Context, key string) (store.Entry, error) {
