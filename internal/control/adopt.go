@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -156,8 +155,10 @@ func (c *Control) Reconsider() { c.changed() }
 type adopted struct {
 	revision history.Revision
 	docs     config.Documents
-	keep     map[string]bool // files that a person has edited, by name
-	gone     []string        // files that the revision has not
+	same     bool              // the files are those of the revision
+	seen     map[string][]byte // what the files had when this was decided
+	keep     map[string]bool   // files that a person has edited, by name
+	gone     []string          // files that the revision has not
 	warn     func(name, kept string)
 }
 
@@ -166,41 +167,60 @@ type adopted struct {
 // on.
 func (a *adopted) place() error {
 	for _, d := range a.docs.List {
-		if have, err := os.ReadFile(d.Name); err == nil && string(have) == string(d.Data) {
-			continue
-		}
-		if err := a.setAside(d.Name); err != nil {
-			return err
-		}
-		if err := file.Replace(d.Name, d.Data); err != nil {
+		if err := a.placeOne(d.Name, d.Data); err != nil {
 			return fmt.Errorf("write what was saved in the shared store: %w", err)
 		}
 	}
 	for _, name := range a.gone {
-		if err := a.setAside(name); err != nil {
-			return err
-		}
-		if err := os.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := a.placeOne(name, nil); err != nil {
 			return fmt.Errorf("remove what was removed in the shared store: %w", err)
 		}
 	}
 	return nil
 }
 
+// maxPlace is how often a document is placed that is edited at the same moment.
+const maxPlace = 5
+
+// placeOne writes or, if data is nil, removes a document. A file that had this content when
+// that was decided is left alone, so that an edit since then is found as an edit. One that
+// is edited just now is kept beside the document.
+func (a *adopted) placeOne(name string, data []byte) (err error) {
+	was, there := a.seen[name]
+	if there && data != nil && string(was) == string(data) {
+		return nil
+	}
+	keep := a.keep[name]
+	for range maxPlace {
+		digest := history.Absent
+		if there {
+			digest = history.DigestOf(was)
+		}
+		if there && keep {
+			if err := a.setAside(name, was); err != nil {
+				return err
+			}
+		}
+		err = history.Place(name, data, digest)
+		if !errors.As(err, new(*history.Conflict)) {
+			return err
+		}
+		edited, rerr := file.Read(name, maxEdited, "a document has less")
+		if rerr != nil && !errors.Is(rerr, fs.ErrNotExist) {
+			return rerr
+		}
+		was, there, keep = edited, rerr == nil, true
+	}
+	return err
+}
+
+// maxEdited limits a document that is kept beside the one of the store, in bytes.
+const maxEdited = 64 << 20
+
 // setAside keeps an edit by hand beside its file.
-func (a *adopted) setAside(name string) error {
-	if !a.keep[name] {
-		return nil
-	}
-	data, err := os.ReadFile(name)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
+func (a *adopted) setAside(name string, data []byte) error {
 	kept := name + ".edited"
-	if err == nil {
-		err = file.Replace(kept, data)
-	}
-	if err != nil {
+	if err := file.Replace(kept, data); err != nil {
 		return fmt.Errorf("keep the edit of %s beside it: %w", name, err)
 	}
 	a.warn(name, kept)
@@ -232,7 +252,7 @@ func (c *Control) reconcileLocked() bool {
 	if a == nil {
 		return false
 	}
-	if c.mu.revision == head.Name() && len(a.keep) == 0 && c.filesAre(a.docs) && len(a.gone) == 0 {
+	if c.mu.revision == head.Name() && a.same {
 		return c.current.Load() != nil // already active
 	}
 	if c.mu.tried == "adopt "+head.Name() && len(a.keep) == 0 {
@@ -254,16 +274,6 @@ func (c *Control) reconcileLocked() bool {
 	return true
 }
 
-// filesAre reports whether the files have just these contents.
-func (c *Control) filesAre(docs config.Documents) bool {
-	for _, d := range docs.List {
-		if have, err := os.ReadFile(d.Name); err != nil || string(have) != string(d.Data) {
-			return false
-		}
-	}
-	return true
-}
-
 // adoption decides between the files and the revision that was saved last. It returns nil
 // when a person has edited the files since this machine wrote that revision.
 func (c *Control) adoption(head history.Revision) (*adopted, error) {
@@ -273,11 +283,14 @@ func (c *Control) adoption(head history.Revision) (*adopted, error) {
 	}
 	now, unread := c.source.Read(nil)
 	if unread != nil {
-		now = config.Documents{} // there are none, or they cannot be read: the store has some
+		now = readable(docs) // there are none, or not all can be read: the store has some
 	}
-	a := &adopted{revision: head, keep: map[string]bool{}}
+	a := &adopted{revision: head, keep: map[string]bool{}, seen: map[string][]byte{}}
 	a.warn = func(name, kept string) {
 		c.log.Error("a document was edited here while another machine saved: the shared store wins, and the edit is kept beside it", "document", name, "kept", kept, "revision", head.Name())
+	}
+	for _, d := range now.List {
+		a.seen[d.Name] = d.Data
 	}
 	a.docs = docs
 	if err := c.fits(docs); err != nil {
@@ -305,11 +318,22 @@ func (c *Control) adoption(head history.Revision) (*adopted, error) {
 	}
 	switch {
 	case same:
+		a.same = true
 		return a, nil
 	case unread == nil && wrote.Revision == head.Number && (edited || len(now.List) != len(wrote.Documents)):
 		return nil, nil // the store has not changed since: it is an edit by hand
 	}
 	return a, nil
+}
+
+// readable returns the files of documents that can be read.
+func readable(docs config.Documents) (now config.Documents) {
+	for _, d := range docs.List {
+		if data, err := file.Read(d.Name, maxEdited, "a document has less"); err == nil {
+			now.List = append(now.List, config.Document{Name: d.Name, Data: data})
+		}
+	}
+	return now
 }
 
 // fits returns why this machine cannot serve documents: it serves one file, and they are

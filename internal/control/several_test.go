@@ -68,6 +68,67 @@ func TestFoldersOfMachinesHaveTheSameDocuments(t *testing.T) {
 	}
 }
 
+// An edit by hand in the moment between the decision about the files and their writing is not
+// lost: what was removed stays removed if nothing had to be written, and what was edited is
+// kept.
+func TestAnEditWhileTheFilesAreWrittenIsNotLost(t *testing.T) {
+	e := newEngine()
+	all := map[string]string{"a.yaml": policy("a", 1), "b.yaml": policy("b", 1), "c.yaml": policy("c", 1)}
+	a, b := newFolder(t, "a", e, all), newFolder(t, "b", e, nil)
+	b.has(all)
+	decide := func() *adopted {
+		t.Helper()
+		head, _ := b.c.history.Head()
+		ad, err := b.c.adoption(head)
+		if err != nil || ad == nil {
+			t.Fatalf("the decision about the files: %v, %v", ad, err)
+		}
+		return ad
+	}
+	b.c.mu.Lock() // the files are looked at again only afterwards
+	ad := decide()
+	b.put("c.yaml", "")
+	err := ad.place()
+	if _, serr := os.Stat(filepath.Join(b.file, "c.yaml")); err != nil || serr == nil {
+		t.Errorf("a file that was removed by hand has come back: %v", err)
+	}
+	b.c.mu.Unlock()
+	b.c.changed()
+	delete(all, "c.yaml")
+	a.has(all)
+
+	b.c.mu.Lock()
+	if _, err := a.c.Change(Edit{Cause: Cause{Via: ViaAPI}, Do: func(docs config.Documents, _ *config.Config) (config.Documents, error) {
+		docs.List = []config.Document{{Name: docs.List[0].Name, Data: []byte(policy("a", 2))}}
+		return docs, nil
+	}}); err != nil {
+		t.Fatal(err)
+	}
+	for end := time.Now().Add(30 * time.Second); ; testhouse.Pause() {
+		if err := b.c.history.Refresh(t.Context()); err != nil || time.Now().After(end) {
+			t.Fatalf("b has not got the change: %v", err)
+		}
+		if head, _ := b.c.history.Head(); head.Number == 3 {
+			break
+		}
+	}
+	ad = decide()
+	b.put("a.yaml", policy("a", 7))
+	b.put("b.yaml", policy("b", 7)) // the change removes it
+	err = ad.place()
+	b.c.mu.Unlock()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, n := range map[string]string{"a.yaml": policy("a", 7), "b.yaml": policy("b", 7)} {
+		if data, err := os.ReadFile(filepath.Join(b.file, name+".edited")); err != nil || string(data) != n {
+			t.Errorf("the edit of %s: %q, %v", name, data, err)
+		}
+	}
+	b.c.changed()
+	b.has(map[string]string{"a.yaml": policy("a", 2)})
+}
+
 // A revert on the machine with another folder writes there, and does not take the file for
 // edited.
 func TestARevertIsInTheFolderOfEachMachine(t *testing.T) {
