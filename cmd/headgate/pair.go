@@ -229,6 +229,9 @@ func notRunning(dir string) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
 	}
+	if there, err := os.ReadDir(dir); err != nil || len(there) == 0 {
+		return err // opening a new directory would put something into it
+	}
 	files, err := local.Open(local.Options{Dir: dir, Key: os.Getenv(keyVariable), Hold: true})
 	if used := (*local.InUse)(nil); errors.As(err, &used) {
 		return fmt.Errorf("a headgate uses %s: stop it first", dir)

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"headgate/internal/file"
+	"headgate/internal/pair"
 	"headgate/internal/store"
 	"headgate/internal/store/local"
 )
@@ -66,6 +67,9 @@ all private keys.`,
 			return err
 		}
 		defer files.Close()
+		if err := movable(files); err != nil {
+			return err
+		}
 		if *undo {
 			return files.Freeze(cmd.Context(), "")
 		}
@@ -77,6 +81,19 @@ all private keys.`,
 		return nil
 	}
 	return cmd
+}
+
+// movable returns why the state directory of a machine cannot be moved to a database.
+func movable(files *local.Store) error {
+	switch _, err := pair.LoadIdentity(files.Dir()); {
+	case err == nil:
+		return errors.New("this machine is one of a pair, whose state stays in its machines: on the leader, run \"headgate node revoke\" for the other machine, stop headgate, and remove node and node.yaml from the state directory; then move it")
+	case !errors.Is(err, fs.ErrNotExist):
+		return err
+	case files.Mirrors():
+		return errors.New("the state directory is a copy: move the machine that it is a copy of")
+	}
+	return nil
 }
 
 // moveState moves a state directory to the store at an address. It returns how many entries

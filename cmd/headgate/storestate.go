@@ -47,7 +47,7 @@ state. See "headgate store check" for the database itself.` + reachHelp,
 // text describes the state.
 func (s *storeAnswer) text() string {
 	if !s.Shared {
-		return "this machine does not share its store"
+		return "this machine shares no database with others; headgate status shows the other machine of a pair"
 	}
 	text := fmt.Sprintf("store     %s\nstate     %s since %s\nrevision  %d of %d", s.Engine, s.State, s.Since.Local().Format(time.DateTime), s.Revision, s.Head)
 	if s.Reason != "" {

@@ -38,7 +38,8 @@ closes them. --check only checks whether the new binary can take over: it report
 the configuration that the binary rejects, a newer state directory, and changes of the
 systemd unit, which need a restart. Signal SIGUSR2 does the same as this command.
 
-In a container, headgate is the first process and cannot be replaced: start a container
+The machines of a pair, and those that share a database, cannot be upgraded this way:
+restart them one after the other. In a container, headgate is the first process and cannot be replaced: start a container
 with the new version, and stop this one.` + reachHelp,
 		Example: `  headgate upgrade --check
   headgate upgrade`,
@@ -151,7 +152,7 @@ func (r *replacer) possible() error {
 	case r.program == "":
 		return errors.New("the path of the binary is unknown: restart headgate")
 	}
-	return nil
+	return r.control.Replaceable()
 }
 
 // unitProblems returns what only a restart applies of the systemd unit of a process: its

@@ -55,6 +55,8 @@ type Options struct {
 	// Name identifies the engine in the state directory, so that the copy of one is not
 	// taken for that of another.
 	Name string
+	// Subject is what the engine is in log lines; empty is "the shared store".
+	Subject string
 	// Log reports what happens to the engine. Nil discards it.
 	Log *slog.Logger
 	// Changed is called when the state has changed. It may be nil.
@@ -101,6 +103,9 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
 	}
+	if s.o.Subject == "" {
+		s.o.Subject = "the shared store"
+	}
 	if err := o.Copy.Mirror(ctx, o.Name); err != nil && !errors.Is(err, store.ErrUnavailable) {
 		return nil, err
 	}
@@ -120,7 +125,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	select {
 	case <-first:
 	case <-timer.C:
-		s.log.Error("the shared store does not answer: the copy of this machine is served, and changes are refused")
+		s.log.Error(s.o.Subject + " does not answer: the copy of this machine is served, and changes are refused")
 	case <-ctx.Done():
 		s.Close()
 		return nil, ctx.Err()
@@ -162,11 +167,11 @@ func (s *Store) setState(state State, why error) {
 	}
 	switch state {
 	case Detached:
-		s.log.Error("the shared store cannot be followed: the copy of this machine is served, and changes are refused", "error", why)
+		s.log.Error(s.o.Subject+" cannot be followed: the copy of this machine is served, and changes are refused", "error", why)
 	case Following:
-		s.log.Info("the shared store is followed", "revision", s.Position().Revision)
+		s.log.Info(s.o.Subject+" is followed", "revision", s.Position().Revision)
 	case Rewound:
-		s.log.Error("the shared store was set back to an older state: nothing is taken from it until you decide whose state is right", "error", why)
+		s.log.Error(s.o.Subject+" was set back to an older state: nothing is taken from it until you decide whose state is right", "error", why)
 	}
 	if s.o.Changed != nil {
 		s.o.Changed(state, why)
@@ -275,7 +280,7 @@ func (s *Store) catchUp(ctx context.Context) error {
 // replay takes commits of the log until the copy is where the engine was.
 func (s *Store) replay(ctx context.Context, at, head store.Position) error {
 	if at.Revision >= head.Revision {
-		return fmt.Errorf("the copy of this machine is at revision %d and the store at %d: %w", at.Revision, head.Revision, store.ErrRewound)
+		return fmt.Errorf("the copy of this machine is at revision %d and %s at %d: %w", at.Revision, s.o.Subject, head.Revision, store.ErrRewound)
 	}
 	for b, err := range s.o.Engine.Watch(ctx, "", at) {
 		if err != nil {

@@ -22,7 +22,15 @@ var ErrUpgrading = errors.New("headgate is being upgraded")
 
 // errShared refuses an upgrade where other machines have the state, too: the new process
 // would have to write to it before the old one has acknowledged that it serves.
-var errShared = errors.New("the state is shared with other machines: restart headgate, one machine after the other")
+var errShared = upgrade.Refuse("shared_state", "the state is shared with other machines, so the running process cannot be replaced", "restart headgate, one machine after the other: the others serve meanwhile")
+
+// Replaceable returns why this process cannot be replaced by a new one, nil if it can.
+func (c *Control) Replaceable() error {
+	if c.shared {
+		return errShared
+	}
+	return nil
+}
 
 // The parts of the state that go to a new process.
 const (

@@ -19,7 +19,7 @@ type sharedStore interface {
 }
 
 // ErrNotShared is the error of decisions about a shared store where nothing is shared.
-var ErrNotShared = errors.New("this machine does not share its store")
+var ErrNotShared = errors.New("this machine shares no database with others")
 
 // StoreHealth returns the state of the shared store; false if nothing is shared.
 func (c *Control) StoreHealth() (cluster.Health, bool) {

@@ -13,6 +13,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net/http"
 	"net/url"
 	"os"
@@ -314,8 +315,15 @@ func Init(ctx context.Context, files *local.Store, name, address string) error {
 	if err != nil {
 		return err
 	}
-	if files.Mirrors() {
-		return errors.New("the state directory is the copy of another machine's; promote this machine instead")
+	switch id, err := LoadIdentity(files.Dir()); {
+	case files.Mirrors() && id == nil:
+		return errors.New("the state directory is the copy of a database that machines share: they need no pair")
+	case files.Mirrors():
+		return errors.New("the state directory is the copy of another machine's: promote this machine instead")
+	case id != nil:
+		return fmt.Errorf("this machine is in a group already, as %s: to change its address, edit %s in the state directory", id.Name, SettingsName)
+	case !errors.Is(err, fs.ErrNotExist):
+		return err
 	}
 	a, number, known := &authority{}, uint64(0), false
 	e, err := files.Get(ctx, store.KeyGroupAuthority)

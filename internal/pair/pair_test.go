@@ -10,6 +10,7 @@ import (
 	"errors"
 	"io"
 	"log"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -23,6 +24,7 @@ import (
 
 	"headgate/internal/store"
 	"headgate/internal/store/local"
+	"headgate/internal/testhouse"
 )
 
 // patience is how long a test waits for what has to happen.
@@ -36,6 +38,7 @@ type machine struct {
 	at      atomic.Pointer[Store]
 	passed  atomic.Int64 // by which the clock of the state directory is ahead
 	server  *httptest.Server
+	log     testhouse.Log
 }
 
 // listen opens the management port of a machine, whose store may not exist yet.
@@ -85,7 +88,7 @@ func (m *machine) open(t *testing.T) {
 		t.Fatal(err)
 	}
 	files := m.files(t)
-	s, err := Open(t.Context(), Options{Files: files, Identity: id, Settings: settings})
+	s, err := Open(t.Context(), Options{Files: files, Identity: id, Settings: settings, Log: slog.New(slog.NewTextHandler(&m.log, nil))})
 	if err != nil {
 		files.Close()
 		t.Fatal(err)
@@ -385,6 +388,9 @@ func TestAFollowerHasWhatTheLeaderCommits(t *testing.T) {
 	a.open(t)
 	b.has(t, store.PrefixUser+"bob", "new")
 	b.has(t, store.PrefixUser+"ann", "")
+	if text := b.log.String(); !strings.Contains(text, "the leader is followed") || strings.Contains(text, "shared store") {
+		t.Errorf("the log of a follower does not call the leader so: %s", text)
+	}
 }
 
 // A leader that is set back to an older copy has another history: the follower takes it, and

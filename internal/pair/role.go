@@ -121,7 +121,7 @@ func (s *Store) setRole(r Role) {
 func (s *Store) startFollowing(ctx context.Context) error {
 	s.setRole(Follower)
 	f, err := cluster.Open(ctx, cluster.Options{
-		Copy: s.o.Files, Engine: newEngine(s), Name: s.group(), Log: s.log, Changed: func(cluster.State, error) { s.report() },
+		Copy: s.o.Files, Engine: newEngine(s), Name: s.group(), Subject: "the leader", Log: s.log, Changed: func(cluster.State, error) { s.report() },
 		Rewound: s.forget,
 	})
 	if err != nil {

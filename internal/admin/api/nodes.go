@@ -118,7 +118,7 @@ func (a *API) nodeOf(c *call) (nodeBody, error) {
 }
 
 func errNoNode() error {
-	return refuse(operator.CodeNotFound, "", "there is no such node", "GET /nodes lists them")
+	return refuse(operator.CodeNotFound, "", "there is no such node", "\"headgate node list\" lists them")
 }
 
 // nodeError returns the problem for an error of nodes.
@@ -233,5 +233,5 @@ func (a *API) decideStore(c *call, action string, in *nodeInput, decide func(con
 }
 
 func errNotRewound(err error) error {
-	return refuse("not_rewound", "", err.Error(), "there is nothing to decide; GET /store shows the state")
+	return refuse("not_rewound", "", err.Error(), "there is nothing to decide; \"headgate store status\" shows the state")
 }

@@ -1,0 +1,101 @@
+package interop
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// fails runs headgate, which must fail and print a text.
+func (m *machines) fails(code int, text string, args ...string) {
+	m.t.Helper()
+	if out := m.command(code, args...); !strings.Contains(out, text) {
+		m.t.Errorf("headgate %v: got %q, want %q", args, out, text)
+	}
+}
+
+// notReplaced holds that a process refuses to be replaced by another one, with a status and
+// a message that say why, and that it continues.
+func (m *machines) notReplaced(one *machine) {
+	m.t.Helper()
+	pid := one.cmd.Process.Pid
+	state := filepath.Join(one.dir, "state")
+	if out := one.manager().ask("POST", "/upgrade", `{}`, ""); out.status != 409 || !strings.Contains(fmt.Sprint(out.body["detail"]), "shared with other machines") {
+		m.t.Errorf("POST /upgrade on %s: %d %v", one.name, out.status, out.body)
+	}
+	m.fails(1, "restart headgate, one machine after the other", "upgrade", "--state", state)
+	m.fails(1, "the state is shared with other machines", "upgrade", "--check", "--state", state)
+	if one.cmd.Process.Pid != pid || one.number() < 0 {
+		m.t.Errorf("%s does not serve after it refused an upgrade", one.name)
+	}
+	if strings.Contains(one.log.String(), "upgrade started") {
+		m.t.Errorf("%s has started another process", one.name)
+	}
+}
+
+// TestPairRefusesCommandsOfASingleMachine runs the commands that a machine of a pair must
+// refuse: those that replace the process or the store.
+func TestPairRefusesCommandsOfASingleMachine(t *testing.T) {
+	t.Parallel()
+	p := newPair(t)
+	p.b.is("follower", true)
+	if backups, _ := filepath.Glob(filepath.Join(p.b.state(), "before-join-*")); len(backups) > 0 {
+		t.Errorf("a machine without a state set it aside: %v", backups)
+	}
+	for _, one := range []*twin{p.a, p.b} {
+		p.notReplaced(one.machine)
+		p.fails(1, "shares no database", "store", "adopt", "--state", one.state())
+		p.fails(1, "shares no database", "store", "push", "--state", one.state())
+		if out := p.command(0, "store", "status", "--state", one.state()); !strings.Contains(out, "headgate status shows the other machine") {
+			t.Errorf("store status: %s", out)
+		}
+		p.fails(1, "in use", "node", "init", "--state", one.state(), "--name", one.name, "--address", "https://127.0.0.1:1")
+	}
+	p.fails(1, "a headgate uses", "node", "join", "--state", p.b.state(), "--token-file", filepath.Join(p.b.dir, "token"), "--address", "https://127.0.0.1:1")
+	for _, verb := range []string{"drain", "undrain", "remove"} {
+		p.fails(1, `"headgate node list" lists them`, "node", verb, "web9", "--state", p.b.state())
+	}
+	p.fails(1, "make the change at https://"+p.a.cable.address, "node", "drain", "a", "--state", p.b.state())
+	p.fails(1, "make the change at https://"+p.a.cable.address, "node", "invite", "--state", p.b.state())
+	p.fails(1, "make the change at https://"+p.a.cable.address, "node", "revoke", "a", "--state", p.b.state())
+
+	p.a.crash()
+	p.b.crash()
+	database := "postgres://tester@127.0.0.1:1/x?sslmode=disable"
+	for _, one := range []*twin{p.a, p.b} {
+		for _, args := range [][]string{{"--store", database}, {"--undo"}} {
+			p.fails(1, "one of a pair", append([]string{"store", "move", "--state", one.state()}, args...)...)
+		}
+		if _, err := os.Stat(filepath.Join(one.state(), "store.key")); err == nil {
+			t.Errorf("%s has a key of a shared store", one.name)
+		}
+		p.fails(2, "cannot have a database, too", "run", "--config", one.file, "--state", one.state(), "--store", database)
+	}
+	p.fails(1, "in a group already, as a", "node", "init", "--state", p.a.state(), "--name", "a", "--address", "https://127.0.0.1:1")
+	p.fails(1, "promote this machine instead", "node", "init", "--state", p.b.state(), "--name", "b", "--address", "https://127.0.0.1:1")
+	p.a.again()
+	p.b.again()
+	p.b.is("follower", true)
+	p.must(p.a, 1)
+	p.serves(p.b, 1)
+}
+
+// TestMachinesRefuseCommandsOfASingleMachine is the same for machines that share a database.
+func TestMachinesRefuseCommandsOfASingleMachine(t *testing.T) {
+	t.Parallel()
+	m := &machines{t: t}
+	m.open()
+	b := m.all[1]
+	state := filepath.Join(b.dir, "state")
+	m.notReplaced(b)
+	m.fails(1, "there is nothing to decide", "store", "adopt", "--state", state)
+	m.fails(1, "there is nothing to decide", "store", "push", "--state", state)
+	m.fails(1, "no group of two machines", "node", "invite", "--state", state)
+	m.fails(1, "no group of two machines", "promote", "--state", state)
+	b.kill()
+	m.fails(1, "the state directory is a copy", "store", "move", "--state", state, "--store", m.url)
+	m.fails(1, "they need no pair", "node", "init", "--state", state, "--name", "b", "--address", "https://127.0.0.1:1")
+	m.fails(1, fmt.Sprintf("%s holds", state), "run", "--config", b.file, "--state", state)
+}
