@@ -79,6 +79,15 @@ func (p *Proxy) gateOf(r *Route) *Gate {
 	return g
 }
 
+// FramedGate reports whether browsers send the sessions of the proxy's hosts from frames of other
+// sites, too: its routes share the cookie, so one gate with same_site: none decides for all.
+func (p *Proxy) FramedGate() bool {
+	return slices.ContainsFunc(p.Routes, func(r *Route) bool {
+		g := p.gateOf(r)
+		return g != nil && g.Framed()
+	})
+}
+
 // GateBypasses returns the requests that pass a gate of the proxy without a sign-in, in
 // words: those of bypass, addresses in from, and routes on which the gate is off.
 func (p *Proxy) GateBypasses() []string {

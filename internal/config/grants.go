@@ -118,6 +118,9 @@ func widened(before, after *Gate) (out []string) {
 	if after.SharedCache && !before.SharedCache {
 		out = append(out, "would let caches share responses")
 	}
+	if after.Framed() && !before.Framed() {
+		out = append(out, "would send the session from frames of other sites")
+	}
 	return out
 }
 

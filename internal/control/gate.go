@@ -1,8 +1,12 @@
 package control
 
 import (
+	"time"
+
+	"headgate/internal/cluster"
 	"headgate/internal/exchange"
 	"headgate/internal/gate"
+	"headgate/internal/pair"
 )
 
 // signIn gives the engine of the gates what the configuration says about signing in.
@@ -32,6 +36,22 @@ func (*signingIn) Cancel() {}
 
 // endSession aborts what runs in a session, or with a token, that has ended.
 func (c *Control) endSession(s exchange.SignIn) { c.tunnels.EndSession(s) }
+
+// detached returns for how long this machine has not known what others write to the store that
+// it shares, 0 if it does.
+func (c *Control) detached() time.Duration {
+	switch s := c.state.(type) {
+	case sharedStore:
+		if h := s.Health(); h.State != cluster.Following {
+			return time.Since(h.Since)
+		}
+	case *pair.Store:
+		if st := s.State(); st.Role == pair.Follower && !st.Connected {
+			return time.Since(st.LastContact)
+		}
+	}
+	return 0
+}
 
 // Gate knows who has signed in.
 func (c *Control) Gate() *gate.Engine { return c.gate }

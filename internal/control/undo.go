@@ -33,7 +33,7 @@ var restoredWhole = []string{store.PrefixUser, store.PrefixToken, store.PrefixPe
 // replaced.
 var sessionsOf = map[string][]string{
 	store.PrefixUser:   {store.PrefixSession},
-	store.PrefixPerson: {store.PrefixGateSession, store.PrefixGateCode},
+	store.PrefixPerson: {store.PrefixGateSession, store.PrefixGateRefresh, store.PrefixGateCode},
 }
 
 // errTooManyUsers is the error of a restore that would have to keep more than fits.

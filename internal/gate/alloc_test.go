@@ -32,7 +32,7 @@ func (e *Engine) signed(host string) string {
 		Issuer: "https://id.example.com", Address: "192.0.2.1", Agent: "Mozilla/5.0", Created: now, Expires: now.Add(time.Hour), key: digestOf(credential.NewSecret()),
 	}
 	s.setPerson((&Person{ID: "company/42", Provider: "company", User: "ann@example.com", Email: "ann@example.com", Groups: []string{"company/staff"}}).ready())
-	s.clocks(now)
+	s.clocks(now, now)
 	e.sessions.add(s)
 	secret := credential.NewSecret()
 	e.sessions.addHost(s, digestOf(secret), host)

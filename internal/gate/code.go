@@ -113,9 +113,17 @@ const (
 	SignOutPath = Reserve + "/sign-out"
 )
 
-// HostCookie returns the value of Set-Cookie for the secret of an application's host.
-func (e *Engine) HostCookie(secret string) string {
-	return SetCookie(CookieGate, secret, e.use.Load().age)
+// HostCookie returns the value of Set-Cookie for the secret of an application's host. Framed is
+// whether browsers send it from frames of other sites, too.
+//
+// Such a cookie is not Partitioned: people sign in in a window of their own, and a partitioned
+// cookie that is set there would not be sent from a frame, which has another partition.
+func (e *Engine) HostCookie(secret string, framed bool) string {
+	age := e.use.Load().age
+	if framed {
+		return setCookie(CookieGate, secret, age) + "None"
+	}
+	return SetCookie(CookieGate, secret, age)
 }
 
 // SignInCookie returns the value of Set-Cookie for the secret of a session at the sign-in

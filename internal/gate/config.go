@@ -1,6 +1,8 @@
 package gate
 
 import (
+	"time"
+
 	"headgate/internal/gate/people"
 	"headgate/internal/gate/provider"
 	"headgate/internal/proto/header"
@@ -32,7 +34,21 @@ type Lifetime struct {
 	IdleTimeout unit.Duration `json:"idle_timeout" default:"12h" min:"1m" max:"8760h"`
 	// MaxAge is how long a session lasts at most.
 	MaxAge unit.Duration `json:"max_age" default:"168h" min:"1m" max:"8760h"`
+	// Recheck is how often headgate checks with the provider whether a person may stay signed in,
+	// and which groups the person has now. If the provider rejects the refresh token, the session
+	// ends at once. Some providers issue a refresh token only with the scope `offline_access`:
+	// sessions without one, and sessions of people kept by headgate, are not checked.
+	//
+	// A machine that cannot reach the shared store for longer than this accepts no session that
+	// was confirmed earlier, because another machine may have ended it. 0 switches both off.
+	Recheck unit.Duration `json:"recheck" default:"1h" max:"8760h"`
+	// RecheckGrace is how long a session continues while its provider cannot be reached. It
+	// starts when the provider last confirmed the session.
+	RecheckGrace unit.Duration `json:"recheck_grace" default:"24h" max:"8760h"`
 }
+
+// minRecheck is the shortest time between two checks of a session.
+const minRecheck = unit.Duration(time.Minute)
 
 // Headers are the fields that tell servers who signed in. What clients send under these
 // names, or under names that a server may read as the same, is removed on every route of a
@@ -76,6 +92,12 @@ func (c *Config) Check(at schema.Place) {
 	}
 	if c.Session.IdleTimeout > c.Session.MaxAge {
 		at.Field("session").Field("idle_timeout").Problem("idle_timeout is longer than max_age", "write a shorter idle_timeout or a longer max_age")
+	}
+	if r := c.Session.Recheck; r > 0 && r < minRecheck {
+		at.Field("session").Field("recheck").Problemf("write 1m or more, or 0 to switch it off", "%s is too short", r)
+	}
+	if s := &c.Session; s.Recheck > 0 && s.RecheckGrace < s.Recheck {
+		at.Field("session").Field("recheck_grace").Problem("recheck_grace is shorter than recheck, so sessions would end before they are checked", "write a longer recheck_grace")
 	}
 	c.Headers.check(at.Field("headers"))
 }

@@ -65,11 +65,15 @@ func parseDigest(text string) (d digest, ok bool) {
 
 // SetCookie returns the value of a Set-Cookie field; a value of "" removes the cookie.
 func SetCookie(name, value string, age time.Duration) string {
+	return setCookie(name, value, age) + "Lax"
+}
+
+func setCookie(name, value string, age time.Duration) string {
 	seconds := int64(age / time.Second)
 	if value == "" {
 		seconds = 0
 	}
-	return name + "=" + value + "; Path=/; Max-Age=" + strconv.FormatInt(seconds, 10) + "; Secure; HttpOnly; SameSite=Lax"
+	return name + "=" + value + "; Path=/; Max-Age=" + strconv.FormatInt(seconds, 10) + "; Secure; HttpOnly; SameSite="
 }
 
 // Cookies are those of headgate in a request.

@@ -15,6 +15,7 @@ import (
 	"crypto/x509"
 	"errors"
 	"log/slog"
+	"math"
 	"net/netip"
 	"net/url"
 	"sync"
@@ -43,6 +44,9 @@ type Options struct {
 	Own func(person string, from netip.Addr) people.By
 	// Cut ends tunnels and exchanges of a session or token that has ended. It may be nil.
 	Cut func(exchange.SignIn)
+	// Detached returns for how long this node has not known what others write to the store, 0 if
+	// it does. It may be nil.
+	Detached func() time.Duration
 }
 
 // EventKind is what happened.
@@ -110,6 +114,7 @@ type Engine struct {
 	sealer   sealer
 	people   *people.People
 	openings openings
+	oldest   atomic.Int64 // sessions that were confirmed earlier do not count on this node now; by the clock of requests
 
 	failures     bucket.Table
 	failurePace  bucket.Policy
@@ -131,6 +136,9 @@ type inUse struct {
 	host      string // of the sign-in page
 	ports     map[string]int
 	idle, age time.Duration
+	// recheck is how often sessions are checked with their provider, grace how long they continue
+	// without an answer.
+	recheck, grace time.Duration
 }
 
 // The limits of signing in.
@@ -154,6 +162,7 @@ func New(o Options) *Engine {
 	e.sessions.init()
 	e.tokens.init()
 	e.links.init()
+	e.oldest.Store(math.MinInt64)
 	e.use.Store(&inUse{config: &Config{}})
 	e.people = people.New(people.Options{Store: o.Store, Log: o.Log, Own: o.Own})
 	ctx, stop := context.WithCancel(context.Background())
@@ -161,6 +170,7 @@ func New(o Options) *Engine {
 	after := e.restore(ctx)
 	e.people.Start(e.personChanged)
 	e.running.Go(func() { e.keep(ctx) })
+	e.running.Go(func() { e.recheckLoop(ctx) })
 	e.running.Go(func() { e.follow(ctx, after) })
 	return e
 }
@@ -179,7 +189,8 @@ func (e *Engine) Close() {
 // or is another one now, do not count while that is so.
 func (e *Engine) Use(c *Config, sites Sites) {
 	before := e.use.Load()
-	next := &inUse{config: c, sites: sites, people: e.people, idle: c.Session.IdleTimeout.D(), age: c.Session.MaxAge.D()}
+	next := &inUse{config: c, sites: sites, people: e.people, idle: c.Session.IdleTimeout.D(), age: c.Session.MaxAge.D(),
+		recheck: c.Session.Recheck.D(), grace: c.Session.RecheckGrace.D()}
 	if sites != nil {
 		next.host, next.ports = sites.SignInHost()
 	}
@@ -350,7 +361,7 @@ func (e *Engine) Finish(name, base string, c *Client, response url.Values, old s
 		e.failed(Event{Provider: name, Address: c.Address}, err)
 		return "", nil, w.Return, used, ErrRefused
 	}
-	secret, s, err = e.createSession(newPerson(p.Name(), id), p.Issuer(), c, old) // name is a view of the request
+	secret, s, err = e.createSession(newPerson(p.Name(), id), p.Issuer(), id.Grant, c, old) // name is a view of the request
 	if err != nil {
 		return "", nil, w.Return, used, err
 	}

@@ -10,6 +10,7 @@ import (
 
 	"headgate/internal/credential"
 	"headgate/internal/gate/people"
+	"headgate/internal/gate/provider"
 )
 
 // People are those kept by headgate.
@@ -123,7 +124,7 @@ func (e *Engine) entered(c *Client, in *people.SignedIn, known known, old string
 	if in.Person == nil {
 		return nil, ErrExpired // removed at the same moment
 	}
-	secret, s, err := e.createSession(localPerson(in.Person), localIssuer(in.Person), c, old)
+	secret, s, err := e.createSession(localPerson(in.Person), localIssuer(in.Person), provider.Grant{}, c, old)
 	if err != nil {
 		return nil, err
 	}

@@ -64,7 +64,7 @@ var ann = &Person{ID: "company/42", Provider: "company", User: "ann@example.com"
 // when the first one ends them.
 func TestNodesShareSessionsAndTokens(t *testing.T) {
 	a, b, cut := nodes(t)
-	secret, s, err := a.createSession(ann.ready(), "https://id.example.com", &Client{}, "")
+	secret, s, err := a.createSession(ann.ready(), "https://id.example.com", provider.Grant{}, &Client{}, "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -102,7 +102,7 @@ func TestNodesShareSessionsAndTokens(t *testing.T) {
 // A code is redeemed once, whichever node is asked, and however many at once.
 func TestACodeIsRedeemedOnceOnAllNodes(t *testing.T) {
 	a, b, _ := nodes(t)
-	_, s, err := a.createSession(ann.ready(), "https://id.example.com", &Client{}, "")
+	_, s, err := a.createSession(ann.ready(), "https://id.example.com", provider.Grant{}, &Client{}, "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -140,7 +140,7 @@ func TestACodeIsRedeemedOnceOnAllNodes(t *testing.T) {
 // While the store is away, sessions and tokens go on, and nothing new is made.
 func TestTheStoreIsAway(t *testing.T) {
 	a, _, _ := nodes(t)
-	_, s, err := a.createSession(ann.ready(), "https://id.example.com", &Client{}, "")
+	_, s, err := a.createSession(ann.ready(), "https://id.example.com", provider.Grant{}, &Client{}, "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -159,7 +159,7 @@ func TestTheStoreIsAway(t *testing.T) {
 	if a.Host(host, "wiki.example.com", clock.Now()) == nil || a.Token(d, clock.Now(), netip.Addr{}) == nil {
 		t.Error("what runs has ended")
 	}
-	if _, _, err := a.createSession(ann.ready(), "https://id.example.com", &Client{}, ""); !errors.Is(err, ErrUnavailable) {
+	if _, _, err := a.createSession(ann.ready(), "https://id.example.com", provider.Grant{}, &Client{}, ""); !errors.Is(err, ErrUnavailable) {
 		t.Errorf("a sign-in: %v", err)
 	}
 	if _, _, err := a.CreateToken(NewToken{Name: "other"}, false); !errors.Is(err, ErrUnavailable) {

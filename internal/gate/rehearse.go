@@ -20,6 +20,9 @@ type Rehearsed struct {
 	Decided, In bool
 	// Rule is the entry, bypass or opening that lets the request pass, or why none does.
 	Rule string
+	// Session describes the session of a person: its cookie, and when it is checked again. It is
+	// "" for a token, and where no session is needed.
+	Session string
 }
 
 // Decide writes the decision of a gate.

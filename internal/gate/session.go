@@ -15,6 +15,7 @@ import (
 	"headgate/internal/clock"
 	"headgate/internal/credential"
 	"headgate/internal/gate/people"
+	"headgate/internal/gate/provider"
 	"headgate/internal/store"
 )
 
@@ -39,6 +40,10 @@ type Session struct {
 	ended    atomic.Bool
 	revision atomic.Uint64 // of the entry in the store
 	foreign  atomic.Bool   // the provider in use is not the one that it came through
+
+	confirmed  atomic.Int64 // when the provider confirmed it last, by the clock of requests
+	refreshes  atomic.Bool  // it is checked again: the store has a refresh token
+	refreshFor atomic.Int32 // how long the refresh token can be used, in seconds; 0 is not known
 
 	mu    sync.Mutex
 	hosts []hostKey // those of applications; a session has few
@@ -264,7 +269,7 @@ const writesOfIdle = 12
 // touch notes that a session is used, if it counts.
 func (e *Engine) touch(s *Session, now int64) *Session {
 	idle := e.use.Load().idle
-	if !s.live(now, idle) {
+	if !s.live(now, idle) || s.confirmed.Load() < e.oldest.Load() {
 		return nil
 	}
 	if now > s.seen.Load() {
@@ -295,17 +300,30 @@ type keptSession struct {
 	Created time.Time `json:"created"`
 	Seen    time.Time `json:"seen,omitzero"`
 	Expires time.Time `json:"expires,omitzero"`
+	// Confirmed is when the provider confirmed the session last; the zero time is that of
+	// Created. Refreshes is whether it is checked again, RefreshFor the lifetime of the refresh
+	// token in seconds.
+	Confirmed  time.Time `json:"confirmed,omitzero"`
+	Refreshes  bool      `json:"refreshes,omitempty"`
+	RefreshFor int32     `json:"refresh_for,omitempty"`
 }
 
 func keyOf(d digest) string { return store.PrefixGateSession + d.String() }
 
 // createSession makes a session, and ends the one that the browser had.
-func (e *Engine) createSession(p *Person, issuer string, c *Client, old string) (string, *Session, error) {
+func (e *Engine) createSession(p *Person, issuer string, g provider.Grant, c *Client, old string) (string, *Session, error) {
 	secret, at, u := credential.NewSecret(), time.Now().UTC().Truncate(time.Second), e.use.Load()
 	s := &Session{Issuer: issuer, Address: c.Address.String(), Agent: agentOf(c.Agent), Created: at, Expires: at.Add(u.age), key: digestOf(secret)}
 	s.setPerson(p)
-	s.clocks(at)
-	revision, err := e.commit(store.Change{Put: []store.Entry{s.entry(u.idle)}, Who: "headgate", Why: "signed in"})
+	s.clocks(at, at)
+	put := []store.Entry{{}}
+	if g.Token != "" {
+		s.refreshes.Store(true)
+		s.refreshFor.Store(int32(g.Lifetime / time.Second))
+		put = append(put, s.grantEntry(keptGrant{Grant: g}))
+	}
+	put[0] = s.entry(u.idle)
+	revision, err := e.commit(store.Change{Put: put, Who: "headgate", Why: "signed in"})
 	if err != nil {
 		return "", nil, err
 	}
@@ -332,18 +350,20 @@ func agentOf(text string) string {
 }
 
 // clocks sets what the clock of requests has to know.
-func (s *Session) clocks(seen time.Time) {
+func (s *Session) clocks(seen, confirmed time.Time) {
 	now, wall := clock.Now(), time.Now()
 	s.expires = now + int64(s.Expires.Sub(wall))
 	at := now - int64(wall.Sub(seen))
 	s.seen.Store(at)
 	s.kept.Store(at)
+	s.confirmed.Store(now - int64(wall.Sub(confirmed)))
 }
 
 // entry returns the session as the store has it. The store forgets it when it has not been
 // used for the idle time, with what may not have been written.
 func (s *Session) entry(idle time.Duration) store.Entry {
-	value, err := json.Marshal(keptSession{Person: s.Person(), Issuer: s.Issuer, Address: s.Address, Agent: s.Agent, Created: s.Created, Seen: s.Seen().UTC(), Expires: s.Expires})
+	value, err := json.Marshal(keptSession{Person: s.Person(), Issuer: s.Issuer, Address: s.Address, Agent: s.Agent, Created: s.Created, Seen: s.Seen().UTC(), Expires: s.Expires,
+		Confirmed: clock.At(s.confirmed.Load()).UTC(), Refreshes: s.refreshes.Load(), RefreshFor: s.refreshFor.Load()})
 	if err != nil {
 		panic(err) // there is nothing in it that cannot be written
 	}
@@ -426,6 +446,9 @@ func (e *Engine) SignOut(s *Session, who string) error {
 // end ends a session in the store, then in memory, and aborts what is under way.
 func (e *Engine) end(s *Session, who string) error {
 	keys := []string{keyOf(s.key)}
+	if s.refreshes.Load() {
+		keys = append(keys, grantKey(s.key))
+	}
 	s.mu.Lock()
 	for _, h := range s.hosts {
 		keys = append(keys, keyOf(h.key))

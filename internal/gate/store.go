@@ -182,6 +182,10 @@ func (e *Engine) accept(entry *store.Entry, children bool) {
 		if k.Person != nil && k.Person.ID == known.Person().ID && k.Person.Provider != people.Provider {
 			known.setPerson(k.Person.ready()) // another node has learned more
 		}
+		if at := clock.Now() - int64(time.Since(k.confirmed())); at > known.confirmed.Load() {
+			known.confirmed.Store(at) // another node has checked it
+			known.refreshFor.Store(k.RefreshFor)
+		}
 		if at := clock.Now() - int64(time.Since(k.Seen)); at > known.seen.Load() {
 			known.seen.Store(at) // another node has served it
 			known.kept.Store(at)
@@ -196,10 +200,20 @@ func (e *Engine) accept(entry *store.Entry, children bool) {
 	if l := e.people.Listed(strings.TrimPrefix(k.Person.ID, people.Provider+"/")); l != nil && k.Person.Provider == people.Provider {
 		s.setPerson(localPerson(l)) // what is known now
 	}
-	s.clocks(k.Seen)
+	s.clocks(k.Seen, k.confirmed())
+	s.refreshes.Store(k.Refreshes)
+	s.refreshFor.Store(k.RefreshFor)
 	s.revision.Store(uint64(entry.Revision))
 	s.foreign.Store(e.use.Load().foreign(s))
 	e.sessions.add(s)
+}
+
+// confirmed returns when the provider confirmed a session last.
+func (k *keptSession) confirmed() time.Time {
+	if k.Confirmed.IsZero() {
+		return k.Created // written by an earlier version
+	}
+	return k.Confirmed
 }
 
 // follow takes what other nodes write, and what an operator does by the command line.

@@ -304,7 +304,7 @@ func (s *Store) Append(ctx context.Context, stream string, records [][]byte) (st
 var housekeeping = []string{
 	store.PrefixNode, store.PrefixSession, store.PrefixWebhook, store.PrefixNotice, store.PrefixBan,
 	store.PrefixAccount, store.PrefixOrder, store.PrefixChallenge, store.PrefixAcknowledged, store.PrefixCDN,
-	store.PrefixGateSession, store.PrefixGateCode, store.PrefixGateVisit, store.KeyTickets, store.KeyQUIC, store.KeyPurge,
+	store.PrefixGateSession, store.PrefixGateRefresh, store.PrefixGateCode, store.PrefixGateVisit, store.KeyTickets, store.KeyQUIC, store.KeyPurge,
 	"group/", store.PrefixDiverged, store.PrefixSetup,
 }
 
@@ -342,7 +342,7 @@ func hasPrefix(key string, list []string) bool {
 // caused is what traffic and sign-ins on a follower write.
 var caused = []string{
 	store.PrefixSession, store.PrefixBan, store.PrefixAcknowledged,
-	store.PrefixGateSession, store.PrefixGateCode, store.PrefixGateVisit, store.PrefixGateLink,
+	store.PrefixGateSession, store.PrefixGateRefresh, store.PrefixGateCode, store.PrefixGateVisit, store.PrefixGateLink,
 }
 
 // relayed reports whether the leader accepts a change from the follower with a name: what

@@ -97,6 +97,9 @@ type GateDecision struct {
 	// In is whether the request passes, Rule the entry that lets it pass, or why it does not.
 	In   bool   `json:"in" required:"true"`
 	Rule string `json:"rule" required:"true"`
+	// Session describes the session that a person has: its cookie, and when it is checked again
+	// with the provider.
+	Session string `json:"session,omitempty"`
 }
 
 // Candidate is a server that may get the request.
@@ -212,7 +215,7 @@ func (p *Plan) explain(q Question) Explanation {
 	}
 	r.explain(ex, &e)
 	if q.As != nil {
-		e.Gate = &GateDecision{As: q.As.Name(), In: q.As.In, Rule: q.As.Rule}
+		e.Gate = &GateDecision{As: q.As.Name(), In: q.As.In, Rule: q.As.Rule, Session: q.As.Session}
 		if !q.As.Decided {
 			*e.Gate = GateDecision{As: q.As.Name(), In: r.allow == nil, Rule: "no gate has decided: the route has none, or another filter answers first"}
 		}

@@ -40,8 +40,9 @@ func (c *compiler) peopleGate(b *body, f *config.Features) error {
 	}
 	b.allow = allow
 	own := f.Gate == b.settings.Gate
-	filter, err := c.once(memoKey{"gate", [2]any{f.Gate, strings.Join(b.proxy.Ports, "\n")}}, func() (exchange.Filter, error) {
-		return gatefeature.Compile(f.Gate, &c.config.SignIn.Headers, c.house.Gate, c.envFor(b, own))
+	framed := b.proxy.FramedGate()
+	filter, err := c.once(memoKey{"gate", [3]any{f.Gate, strings.Join(b.proxy.Ports, "\n"), framed}}, func() (exchange.Filter, error) {
+		return gatefeature.Compile(f.Gate, &c.config.SignIn.Headers, c.house.Gate, framed, c.envFor(b, own))
 	})
 	if err == nil {
 		c.shared.lists.share(filter)

@@ -246,7 +246,7 @@ func (c *compiler) body(b *body) error {
 		return err
 	}
 	if b.reserved {
-		b.source = gatefeature.Entry(c.house.Gate, c.envFor(b, false))
+		b.source = gatefeature.Entry(c.house.Gate, b.proxy.FramedGate(), c.envFor(b, false))
 	} else if b.settings.SignIn != nil {
 		b.source = signin.Compile(b.settings.SignIn, c.house.Gate)
 	} else if b.settings.Unserved {

@@ -48,6 +48,9 @@ func (e *Explanation) Text() string {
 			verb = "lets in "
 		}
 		line("gate", verb+g.As+": "+g.Rule)
+		if g.Session != "" {
+			line("session", g.Session)
+		}
 	}
 	if e.Answer != nil {
 		line("answer", e.Answer.text())

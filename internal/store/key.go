@@ -87,6 +87,9 @@ const (
 	// PrefixGateSession is followed by the SHA-256 of the secret of a session at the
 	// sign-in host, or at an application's host, in hexadecimal digits.
 	PrefixGateSession = "gate/session/"
+	// PrefixGateRefresh is followed by the SHA-256 of the secret of a session at the sign-in
+	// host. The value is the refresh token of the provider, with which the session is checked.
+	PrefixGateRefresh = "gate/refresh/"
 	// PrefixGateCode is followed by the SHA-256 of a code that leads from the sign-in host
 	// to an application's host once.
 	PrefixGateCode = "gate/code/"

@@ -323,6 +323,10 @@ type personSession struct {
 	Created time.Time `json:"created"`
 	Seen    time.Time `json:"seen"`
 	Expires time.Time `json:"expires"`
+	// Confirmed is when the provider confirmed the session last, Rechecked whether it is checked
+	// again: the provider has issued a refresh token.
+	Confirmed time.Time `json:"confirmed"`
+	Rechecked bool      `json:"rechecked"`
 	// Hosts are the hosts of applications that it has been used at.
 	Hosts []string `json:"hosts"`
 }
@@ -333,7 +337,9 @@ func showPersonSession(s *gate.Session) personSession {
 	if hosts == nil {
 		hosts = []string{}
 	}
+	confirmed, again := s.Confirmed()
 	return personSession{
+		Confirmed: confirmed.UTC().Truncate(time.Second), Rechecked: again,
 		ID: s.ID(), Person: p.ID, Title: p.Title(), Provider: p.Provider, Address: s.Address, Agent: s.Agent,
 		Created: s.Created, Seen: s.Seen().UTC().Truncate(time.Second), Expires: s.Expires, Hosts: hosts,
 	}

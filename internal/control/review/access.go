@@ -125,6 +125,9 @@ func compareGates(out []finding, before, after *config.Gate) []finding {
 		if after.SharedCache && !before.SharedCache {
 			add(Danger, "access_opened", "lets caches share what only people who have signed in may read")
 		}
+		if after.Framed() && !before.Framed() {
+			add(Warning, "access_loosened", "can be shown in frames of other sites, with the session of the person")
+		}
 	}
 	return out
 }

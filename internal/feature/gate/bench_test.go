@@ -60,7 +60,7 @@ func BenchmarkRequest(b *testing.B) {
 	const host = "wiki.example.com"
 	engine, secret := signedIn(b, host)
 	guard := Guard(headers())
-	gated, err := Compile(&Config{Enabled: true, Allow: []string{"group:company/staff"}}, headers(), engine, exchange.Env{})
+	gated, err := Compile(&Config{Enabled: true, Allow: []string{"group:company/staff"}}, headers(), engine, false, exchange.Env{})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -34,7 +34,19 @@ type Config struct {
 	// SharedCache is whether responses that a server marks as public are stored and shared
 	// as without a gate: everybody who can reach such a cache can read them.
 	SharedCache bool `json:"shared_cache" default:"false"`
+	// SameSite is the SameSite attribute of the cookie with which browsers come back. With `lax`,
+	// pages of other sites cannot show the application in a frame, and their forms arrive without
+	// the session. `none` allows both; then only WebSockets and requests that change something
+	// from pages of the application's own origin are let in. It applies to all routes of the
+	// proxy as soon as one of them has it, because they share the cookie.
+	SameSite string `json:"same_site" default:"lax" enum:"lax,none"`
 }
+
+// sameSiteNone is the value of SameSite for applications in frames of other sites.
+const sameSiteNone = "none"
+
+// Framed reports whether the cookie is sent from frames of other sites.
+func (c *Config) Framed() bool { return c.SameSite == sameSiteNone }
 
 // Off reports whether everyone is let in.
 func (c *Config) Off() bool { return !c.Enabled }

@@ -11,13 +11,15 @@ import (
 	"headgate/internal/proto/header"
 )
 
-// Entry returns what answers below /.headgate/ on the hosts of applications.
-func Entry(engine *gate.Engine, env exchange.Env) exchange.Source {
-	return &entry{engine, env.SecurePorts}
+// Entry returns what answers below /.headgate/ on the hosts of applications. Framed is whether
+// browsers send the session from frames of other sites, too.
+func Entry(engine *gate.Engine, framed bool, env exchange.Env) exchange.Source {
+	return &entry{engine, framed, env.SecurePorts}
 }
 
 type entry struct {
 	engine *gate.Engine
+	framed bool
 	ports  map[string]int
 }
 
@@ -58,7 +60,7 @@ func (e *entry) enter(ex *exchange.Exchange) *exchange.Answer {
 	if err != nil {
 		return e.failed(ex, err)
 	}
-	return page.Redirect(to, page.Plain("Set-Cookie", e.engine.HostCookie(secret)), page.Plain("Set-Cookie", gate.SetCookie(gate.CookieNonce, "", 0)))
+	return page.Redirect(to, page.Plain("Set-Cookie", e.engine.HostCookie(secret, e.framed)), page.Plain("Set-Cookie", gate.SetCookie(gate.CookieNonce, "", 0)))
 }
 
 func (e *entry) failed(ex *exchange.Exchange, err error) *exchange.Answer {

@@ -17,13 +17,14 @@ import (
 // Name is the name of the filters.
 const Name = "gate"
 
-// Compile returns the gate. Settings that were checked give no error.
-func Compile(c *Config, headers *gate.Headers, engine *gate.Engine, env exchange.Env) (exchange.Filter, error) {
+// Compile returns the gate. Framed is whether browsers send the session from frames of other
+// sites, too: a gate of the proxy has same_site: none. Settings that were checked give no error.
+func Compile(c *Config, headers *gate.Headers, engine *gate.Engine, framed bool, env exchange.Env) (exchange.Filter, error) {
 	allow, err := gate.ParseAllow(c.Allow)
 	if err != nil {
 		return exchange.Filter{}, err
 	}
-	f := &filter{engine: engine, allow: allow, headers: *headers, shared: c.SharedCache, basic: c.BasicTokens, ports: env.SecurePorts}
+	f := &filter{engine: engine, allow: allow, headers: *headers, shared: c.SharedCache, basic: c.BasicTokens, framed: framed, ports: env.SecurePorts}
 	if f.bypasses, err = compileBypasses(c.Bypass); err != nil {
 		return exchange.Filter{}, err
 	}
@@ -44,6 +45,7 @@ type filter struct {
 	shared   bool
 	bypasses []bypass
 	basic    bool           // tokens are accepted as passwords
+	framed   bool           // browsers send the session from frames of other sites
 	ports    map[string]int // https ports by the names of http ports
 }
 
@@ -86,6 +88,9 @@ func (f *filter) request(ex *exchange.Exchange) *exchange.Answer {
 	if s == nil {
 		return f.visitOrSignIn(ex, cookies)
 	}
+	if f.framed && fromOtherSite(ex) {
+		return f.otherSite(ex)
+	}
 	if !f.allow.Has(s.Person()) {
 		if len(cookies.Links) > 0 && f.visiting(ex, cookies) {
 			return nil
@@ -94,6 +99,22 @@ func (f *filter) request(ex *exchange.Exchange) *exchange.Answer {
 	}
 	f.admit(ex, s)
 	return nil
+}
+
+// fromOtherSite reports whether a request that a browser sent with the session may be the doing
+// of another site: one that changes something or opens a WebSocket, and that no page of the
+// application's own origin has sent.
+func fromOtherSite(ex *exchange.Exchange) bool {
+	rq := &ex.Request
+	reads := (rq.Method == "GET" || rq.Method == "HEAD") && rq.Upgrade == "" && !rq.Extended
+	return !reads && !gate.SameOrigin(ex)
+}
+
+// otherSite answers such a request.
+func (f *filter) otherSite(ex *exchange.Exchange) *exchange.Answer {
+	a := problem(ex, exchange.GateDenied, "The request does not come from a page of this application.", "")
+	a.Cause = "gate: with same_site: none, WebSockets and requests that change something need the application's own Origin"
+	return a
 }
 
 // visitOrSignIn lets in a browser that has opened a share link, and sends others to sign in.

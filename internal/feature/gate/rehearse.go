@@ -5,6 +5,8 @@ import (
 
 	"headgate/internal/exchange"
 	"headgate/internal/gate"
+	"headgate/internal/gate/people"
+	"headgate/internal/setting/unit"
 )
 
 // rehearse decides for the person or token of an explanation, as for one whose session or
@@ -23,6 +25,11 @@ func (f *filter) rehearse(ex *exchange.Exchange, as *gate.Rehearsed) *exchange.A
 		as.Decide(false, "the person is disabled, or sign_in.local is off")
 		return f.deny(ex, p)
 	}
+	as.Session = f.session(p)
+	if f.framed && fromOtherSite(ex) {
+		as.Decide(false, "same_site is none, and the request has no Origin field of the application")
+		return f.otherSite(ex)
+	}
 	rule := f.allow.Rule(p)
 	if rule == "" {
 		as.Decide(false, "no entry of allow is for the person"+groupsOf(p))
@@ -32,6 +39,26 @@ func (f *filter) rehearse(ex *exchange.Exchange, as *gate.Rehearsed) *exchange.A
 	ex.User = p.User
 	f.identify(ex, p)
 	return nil
+}
+
+// session describes how the session of a person ends and which cookie it has.
+func (f *filter) session(p *gate.Person) string {
+	text := "the cookie has SameSite=Lax"
+	if f.framed {
+		text = "the cookie has SameSite=None, because a gate of the proxy has same_site: none"
+	}
+	if f.engine == nil {
+		return text
+	}
+	switch every, grace := f.engine.RecheckOf(p); {
+	case p.Provider == people.Provider:
+		return text + "; disabling or removing the person ends the session"
+	case every == 0:
+		return text + "; the session is not checked again with provider " + p.Provider
+	default:
+		return text + "; if there is a refresh token, the session is checked with provider " + p.Provider + " every " + unit.Duration(every).String() +
+			", and continues for " + unit.Duration(grace).String() + " while the provider cannot be reached"
+	}
 }
 
 // rehearseToken decides for a token that is sent as Authorization: Bearer.

@@ -58,6 +58,9 @@ type Provider struct {
 // found is what the provider's configuration document says.
 type found struct {
 	provider *oidc.Provider
+	// oauth is used for all sign-ins: it remembers how the provider authenticates clients, so
+	// that no request has to be sent in two ways.
+	oauth *oauth2.Config
 	// SendsIssuer is whether responses have the parameter iss (RFC 9207, section 3).
 	SendsIssuer bool `json:"authorization_response_iss_parameter_supported"`
 }
@@ -105,6 +108,11 @@ type Identity struct {
 	User string
 	// Groups are the person's groups at the provider.
 	Groups []string
+	// Grant is what Refresh needs.
+	Grant Grant
+	// EmailUnknown and GroupsUnknown are set by Refresh if the provider reports nothing about
+	// them.
+	EmailUnknown, GroupsUnknown bool
 }
 
 // ErrUnavailable is wrapped by errors of a provider that cannot be reached or does not
@@ -128,13 +136,16 @@ func (p *Provider) discover(ctx context.Context) (*found, error) {
 	if err := provider.Claims(f); err != nil {
 		return nil, fmt.Errorf("%w: read its configuration: %v", ErrUnavailable, err)
 	}
+	f.oauth = p.oauth(provider.Endpoint())
 	p.mu.Lock()
-	p.mu.found = f
-	p.mu.Unlock()
-	return f, nil
+	defer p.mu.Unlock()
+	if p.mu.found == nil {
+		p.mu.found = f
+	}
+	return p.mu.found, nil
 }
 
-func (p *Provider) oauth(f *found, redirect string) *oauth2.Config {
+func (p *Provider) oauth(endpoint oauth2.Endpoint) *oauth2.Config {
 	scopes := p.config.Scopes
 	if len(scopes) == 0 {
 		scopes = []string{"profile", "email"}
@@ -142,10 +153,12 @@ func (p *Provider) oauth(f *found, redirect string) *oauth2.Config {
 	if !slices.Contains(scopes, oidc.ScopeOpenID) {
 		scopes = append([]string{oidc.ScopeOpenID}, scopes...)
 	}
-	return &oauth2.Config{
-		ClientID: p.config.ClientID, ClientSecret: p.config.ClientSecret, RedirectURL: redirect,
-		Endpoint: f.provider.Endpoint(), Scopes: scopes,
-	}
+	return &oauth2.Config{ClientID: p.config.ClientID, ClientSecret: p.config.ClientSecret, Endpoint: endpoint, Scopes: scopes}
+}
+
+// to is the option with the address that the provider sends browsers back to.
+func to(redirect string) oauth2.AuthCodeOption {
+	return oauth2.SetAuthURLParam("redirect_uri", redirect)
 }
 
 // Start returns the page of the provider that a browser is sent to, and what is needed to
@@ -156,7 +169,7 @@ func (p *Provider) Start(ctx context.Context, redirect string) (string, Pending,
 		return "", Pending{}, err
 	}
 	s := Pending{State: credential.NewSecret(), Nonce: credential.NewSecret(), Verifier: oauth2.GenerateVerifier()}
-	return p.oauth(f, redirect).AuthCodeURL(s.State, oidc.Nonce(s.Nonce), oauth2.S256ChallengeOption(s.Verifier)), s, nil
+	return f.oauth.AuthCodeURL(s.State, to(redirect), oidc.Nonce(s.Nonce), oauth2.S256ChallengeOption(s.Verifier)), s, nil
 }
 
 // Finish exchanges the code in the provider's response for what it says about the person.
@@ -173,7 +186,7 @@ func (p *Provider) Finish(ctx context.Context, redirect string, s Pending, respo
 	if err != nil {
 		return Identity{}, err
 	}
-	token, err := p.oauth(f, redirect).Exchange(ctx, code, oauth2.VerifierOption(s.Verifier))
+	token, err := f.oauth.Exchange(ctx, code, to(redirect), oauth2.VerifierOption(s.Verifier))
 	if err != nil {
 		if rejected := (*oauth2.RetrieveError)(nil); errors.As(err, &rejected) && rejected.Response != nil && rejected.Response.StatusCode < 500 {
 			return Identity{}, fmt.Errorf("exchange the code: %v", err)
@@ -184,7 +197,9 @@ func (p *Provider) Finish(ctx context.Context, redirect string, s Pending, respo
 	if err != nil {
 		return Identity{}, err
 	}
-	return p.identity(claims)
+	id, err := p.identity(claims)
+	id.Grant = grantOf(token, s.Nonce)
+	return id, err
 }
 
 // checkResponse returns the code of a response that belongs to a sign-in.
@@ -214,35 +229,48 @@ func (p *Provider) checkResponse(f *found, s Pending, response url.Values) (stri
 	return response.Get("code"), nil
 }
 
-// claims returns what the ID token says, and for what it does not say the user info
-// endpoint: some providers have addresses and groups only there.
+// claims returns the claims of the ID token of a sign-in, completed with those of the user info
+// endpoint.
 func (p *Provider) claims(ctx context.Context, f *found, token *oauth2.Token, s Pending) (map[string]any, error) {
-	raw, ok := token.Extra("id_token").(string)
-	if !ok {
-		return nil, errors.New("exchange the code: the answer has no id_token")
-	}
-	id, err := f.provider.Verifier(&oidc.Config{ClientID: p.config.ClientID, SupportedSigningAlgs: algorithms}).Verify(ctx, raw)
+	id, claims, err := p.verify(ctx, f, token)
 	if err != nil {
-		return nil, fmt.Errorf("check the id_token: %v", err)
+		return nil, err
 	}
 	if s.Nonce == "" || !credential.SameSecret(id.Nonce, s.Nonce) {
 		return nil, errors.New("check the id_token: it was made for another sign-in")
 	}
+	return claims, p.complete(ctx, f, token, id.Subject, claims)
+}
+
+// verify checks the ID token of a token response and returns its claims.
+func (p *Provider) verify(ctx context.Context, f *found, token *oauth2.Token) (*oidc.IDToken, map[string]any, error) {
+	raw, ok := token.Extra("id_token").(string)
+	if !ok {
+		return nil, nil, errors.New("exchange the code: the response has no id_token")
+	}
+	id, err := f.provider.Verifier(&oidc.Config{ClientID: p.config.ClientID, SupportedSigningAlgs: algorithms}).Verify(ctx, raw)
+	if err != nil {
+		return nil, nil, fmt.Errorf("check the id_token: %v", err)
+	}
 	claims := map[string]any{}
 	if err := id.Claims(&claims); err != nil {
-		return nil, fmt.Errorf("read the id_token: %v", err)
+		return nil, nil, fmt.Errorf("read the id_token: %v", err)
 	}
 	// OpenID Connect Core, section 3.1.3.7, steps 4 and 5.
 	if azp, has := claims["azp"]; has && azp != p.config.ClientID || !has && len(id.Audience) > 1 {
-		return nil, errors.New("check the id_token: it was issued to another client")
+		return nil, nil, errors.New("check the id_token: it was issued to another client")
 	}
+	return id, claims, nil
+}
+
+// complete adds the claims of the user info endpoint that are missing: some providers report
+// addresses and groups only there.
+func (p *Provider) complete(ctx context.Context, f *found, token *oauth2.Token, subject string, claims map[string]any) error {
 	_, email := claims["email"]
-	if f.provider.UserInfoEndpoint() != "" && (!email || find(claims, p.config.GroupsClaim) == nil) {
-		if err := p.addUserInfo(ctx, f, token, id.Subject, claims); err != nil {
-			return nil, err
-		}
+	if f.provider.UserInfoEndpoint() == "" || email && find(claims, p.config.GroupsClaim) != nil {
+		return nil
 	}
-	return claims, nil
+	return p.addUserInfo(ctx, f, token, subject, claims)
 }
 
 // addUserInfo adds the claims of the user info endpoint that the ID token does not have.
