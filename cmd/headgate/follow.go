@@ -91,7 +91,7 @@ continues with new requests. With -o json it prints one request per line.` + rea
 	for _, f := range [][2]string{
 		{"host", "`HOST`; *.example.com matches all its subdomains"}, {"proxy", "`NAME` of the proxy"}, {"server", "`SERVER` that sent the response"},
 		{"status", "`STATUS`, a class like 5xx, or a range like 400-499"}, {"reason", "`REASON` of the response; any matches every request that has a reason"},
-		{"client", "`ADDRESS` or network of the client"}, {"method", "`METHOD`"}, {"path", "prefix of the `PATH`"},
+		{"client", "`ADDRESS` or network of the client"}, {"country", "`COUNTRY` of the client, such as DE"}, {"asn", "`NUMBER` of the client's network"}, {"method", "`METHOD`"}, {"path", "prefix of the `PATH`"},
 		{"slower-than", "minimum `DURATION`, such as 250ms"}, {"request-id", "request `ID`"}, {"text", "`TEXT` in host, path, query, server, user, agent, referer or cause"},
 	} {
 		filters[f[0]] = cmd.Flags().String(f[0], "", f[1])
@@ -153,7 +153,11 @@ func showRequest(cmd *cobra.Command, output *choice, raw []byte) error {
 			line += fmt.Sprintf(" %d %s %s://%s%s", q.Status, q.Method, q.Scheme, q.Host, q.Path)
 		}
 		line += fmt.Sprintf(" %.1fms proxy=%s", q.Duration, orNone(q.Proxy))
-		for _, f := range [][2]string{{"server", q.Server}, {"reason", q.Reason}, {"cause", q.Cause}} {
+		network := ""
+		if q.ASN > 0 {
+			network = fmt.Sprint(q.ASN)
+		}
+		for _, f := range [][2]string{{"country", q.Country}, {"asn", network}, {"server", q.Server}, {"reason", q.Reason}, {"cause", q.Cause}} {
 			if f[1] != "" {
 				line += " " + f[0] + "=" + f[1]
 			}

@@ -38,6 +38,9 @@ func (r *Registry) Collect(out chan<- prometheus.Metric) {
 	if dropped != nil {
 		out <- prometheus.MustNewConstMetric(f.dropped.desc(), prometheus.CounterValue, float64(dropped()))
 	}
+	for values, n := range r.countries.counts() {
+		out <- prometheus.MustNewConstMetric(f.countries.desc(), prometheus.CounterValue, float64(n), values[:]...)
+	}
 	r.collectSpans(out, &f)
 	r.collectCertificates(out, &f)
 	r.collectProviders(out, &f)

@@ -49,6 +49,8 @@ type Registry struct {
 	// points to is not changed.
 	inherited atomic.Pointer[map[string]*dto.MetricFamily]
 
+	countries countries
+
 	touched struct {
 		sync.Mutex
 		touches

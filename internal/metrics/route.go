@@ -85,6 +85,9 @@ func (h *Route) Done(ex *exchange.Exchange) {
 	}
 	n.received += uint64(ex.Received)
 	n.sent += uint64(ex.Sent)
+	if ex.Locator != nil {
+		h.owner().countries.done(ex, status)
+	}
 	if ex.Response.Status != 101 {
 		if slot, over := n.duration.add(length(&ex.Times)); over > 0 {
 			n.rarely().far.add(slot, over)

@@ -32,6 +32,7 @@ type families struct {
 	cached, cacheBytes, cacheLimit, cacheEntries, cacheEvicted family
 
 	requests, responses, observed, duration, received, sent family
+	countries                                               family
 	connections, accepted, refused, floods                  family
 	atLimit, yielded, memory, datagrams                     family
 	attempts, errors, firstByte                             family
@@ -57,6 +58,8 @@ func table() families {
 			"Finished requests. reason is empty for responses of servers, and the word of the access log for our own."},
 		responses: family{"headgate_responses_total", counter, append(route[:3:3], "method", "status"),
 			"Finished requests by method and status, as the access log has it. Unknown methods are `other`, statuses without a name a class such as `2xx`."},
+		countries: family{"headgate_requests_by_country_total", counter, []string{"country", "status_class"},
+			"Finished requests by the country of the client, with a `geo.country` database: two letters, or `unknown` for public addresses that it does not contain. Private addresses are not counted. Networks (ASN) have too many values for a label: see the field `asn` of the access log."},
 		observed: family{"headgate_rate_limit_observed_total", counter, route,
 			"Requests that a rate_limit with `mode: observe` would have refused."},
 		duration: family{"headgate_request_duration_seconds", histo, route,
@@ -178,7 +181,7 @@ func table() families {
 func (f *families) all() []*family {
 	return []*family{
 		&f.cached, &f.cacheBytes, &f.cacheLimit, &f.cacheEntries, &f.cacheEvicted,
-		&f.requests, &f.responses, &f.observed, &f.duration, &f.received, &f.sent, &f.connections, &f.accepted, &f.refused, &f.atLimit, &f.yielded, &f.memory, &f.datagrams, &f.streamOpen, &f.streamAccepted, &f.streamReceived, &f.streamSent, &f.streamErrors,
+		&f.requests, &f.responses, &f.countries, &f.observed, &f.duration, &f.received, &f.sent, &f.connections, &f.accepted, &f.refused, &f.atLimit, &f.yielded, &f.memory, &f.datagrams, &f.streamOpen, &f.streamAccepted, &f.streamReceived, &f.streamSent, &f.streamErrors,
 		&f.floods, &f.attempts, &f.errors, &f.firstByte,
 		&f.retries, &f.retriesRefused, &f.mirrored,
 		&f.state, &f.active, &f.ejections, &f.checks, &f.open, &f.opened, &f.waiting,

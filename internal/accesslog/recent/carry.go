@@ -10,7 +10,7 @@ import (
 // layout is the version of the records that Export writes: their fixed part, the texts in
 // it, and the numbers of reasons and protocols. A process does not read those of another
 // version.
-const layout = 1
+const layout = 2
 
 // Export returns the newest records for another process, up to limit bytes, in the order in
 // which they ended, and a reader of those that come from then on. Moments in them are

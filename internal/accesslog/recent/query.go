@@ -27,6 +27,10 @@ type Query struct {
 	Reason string
 	// Client is an address or a network; the zero Prefix wants all.
 	Client netip.Prefix
+	// Country is the country of the client, as Request has it, without regard to case.
+	Country string
+	// ASN is the number of the client's network.
+	ASN uint32
 	// Method is the method.
 	Method string
 	// Path is a prefix of the path.
@@ -180,6 +184,8 @@ func (m *matcher) matches(v view) bool {
 	case q.Reason == "any" && v.reason() == "", q.Reason != "" && q.Reason != "any" && v.reason() != q.Reason:
 		return false
 	case q.Client.IsValid() && !q.Client.Contains(v.client()):
+		return false
+	case q.ASN != 0 && v.asn() != q.ASN, q.Country != "" && !strings.EqualFold(string(v.text(textCountry)), q.Country):
 		return false
 	case !is(v, textProxy, q.Proxy), !is(v, textServer, q.Server), !is(v, textMethod, q.Method):
 		return false

@@ -35,6 +35,39 @@ func finished(serial uint64, path string, status int, took time.Duration) *excha
 	return ex
 }
 
+// atlas says that every address is in Germany, in network 64500.
+type atlas struct{}
+
+func (atlas) Country(netip.Addr) string { return "DE" }
+func (atlas) ASN(netip.Addr) uint32     { return 64500 }
+func (atlas) Serial() uint64            { return 1 }
+
+// TestRequestsAreFoundByCountryAndNetwork checks that a record has where its client is, also
+// in another process, and that both are filters.
+func TestRequestsAreFoundByCountryAndNetwork(t *testing.T) {
+	r := New(Config{})
+	r.Record(finished(1, "/nowhere", 200, time.Millisecond))
+	located := finished(2, "/here", 200, time.Millisecond)
+	located.Locator = atlas{}
+	r.Record(located)
+	other := New(Config{})
+	data, _ := r.Export(1 << 20)
+	other.Import(data)
+	for _, ring := range []*Ring{r, other} {
+		for _, q := range []Query{{Country: "de"}, {ASN: 64500}} {
+			got := ring.Find(q, Cursor{}, 10).Requests
+			if len(got) != 1 || got[0].Path != "/here" || got[0].Country != "DE" || got[0].ASN != 64500 {
+				t.Errorf("%+v finds %+v", q, got)
+			}
+		}
+		for _, q := range []Query{{Country: "FR"}, {ASN: 1}} {
+			if got := ring.Find(q, Cursor{}, 10).Requests; len(got) != 0 {
+				t.Errorf("%+v finds %+v", q, got)
+			}
+		}
+	}
+}
+
 func TestFindTellsWhatWasRecorded(t *testing.T) {
 	r := New(Config{})
 	ex := finished(3, "/api/cart", 502, 250*time.Millisecond)

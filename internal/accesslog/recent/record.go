@@ -18,6 +18,8 @@ const (
 	maxRefer = 160
 	maxCause = 300
 	maxRoute = 300
+	// maxCountry is enough for "unknown".
+	maxCountry = 8
 )
 
 // The places of a record's fixed part. All numbers are little endian.
@@ -36,7 +38,8 @@ const (
 	atHead     = 52 // uint32, microseconds from the try to the response head
 	atSent     = 56 // int64
 	atReceived = 64 // int64
-	atTexts    = 72 // uint16 for each text
+	atASN      = 72 // uint32, the number of the client's network; 0 if it is not known
+	atTexts    = 76 // uint16 for each text
 	fixed      = atTexts + 2*texts
 )
 
@@ -55,12 +58,13 @@ const (
 	textAgent
 	textReferer
 	textCause
+	textCountry
 	textID // that of a trusted peer; empty for one that the number makes
 	texts
 )
 
 // maxRecord is the length of the longest record.
-const maxRecord = fixed + 7*maxShort + maxPath + maxQuery + maxRoute + maxAgent + maxRefer + maxCause + exchange.MaxID
+const maxRecord = fixed + 7*maxShort + maxPath + maxQuery + maxRoute + maxAgent + maxRefer + maxCause + maxCountry + exchange.MaxID
 
 // Protocols beside those of exchanges.
 const (
@@ -76,7 +80,7 @@ const (
 
 // limits are the bounds of the texts.
 var limits = [texts]int{
-	maxShort, maxShort, maxPath, maxQuery, maxShort, maxShort, maxRoute, maxShort, maxShort, maxShort, maxAgent, maxRefer, maxCause, exchange.MaxID,
+	maxShort, maxShort, maxPath, maxQuery, maxShort, maxShort, maxRoute, maxShort, maxShort, maxShort, maxAgent, maxRefer, maxCause, maxCountry, exchange.MaxID,
 }
 
 // appendExchange appends a record. There is space for the longest.
@@ -113,6 +117,7 @@ func appendExchange(b []byte, ex *exchange.Exchange, status int, end int64) []by
 	le.PutUint32(f[atHead:], head)
 	le.PutUint64(f[atSent:], uint64(ex.Sent))
 	le.PutUint64(f[atReceived:], uint64(ex.Received))
+	le.PutUint32(f[atASN:], ex.ASN())
 
 	b = put(b, f, textMethod, rq.Method)
 	b = put(b, f, textHost, rq.Host)
@@ -131,6 +136,7 @@ func appendExchange(b []byte, ex *exchange.Exchange, status int, end int64) []by
 	b = put(b, f, textAgent, rq.Header.Get(header.UserAgent))
 	b = put(b, f, textReferer, rq.Header.Get(header.Referer))
 	b = put(b, f, textCause, ex.Cause)
+	b = put(b, f, textCountry, ex.Country())
 	b = put(b, f, textID, ex.AdoptedID())
 	le.PutUint16(f[atLength:], uint16(len(b)-at))
 	return b
@@ -198,6 +204,7 @@ func (v view) end() int64        { return int64(binary.LittleEndian.Uint64(v[atE
 func (v view) start() int64      { return int64(binary.LittleEndian.Uint64(v[atStart:])) }
 func (v view) number() uint64    { return binary.LittleEndian.Uint64(v[atNumber:]) }
 func (v view) status() int       { return int(binary.LittleEndian.Uint16(v[atStatus:])) }
+func (v view) asn() uint32       { return binary.LittleEndian.Uint32(v[atASN:]) }
 func (v view) reason() string    { return exchange.Reason(v[atReason]).String() }
 func (v view) is(flag byte) bool { return v[atFlags]&flag != 0 }
 
@@ -243,6 +250,11 @@ type Request struct {
 	Protocol string `json:"proto"`
 	// Client is the client's address.
 	Client string `json:"client_ip,omitempty"`
+	// Country is the country of the client, unknown if the database does not have it; absent
+	// without a database, and for connections and sessions.
+	Country string `json:"country,omitempty"`
+	// ASN is the number of the network of the client; absent if it is not known.
+	ASN int `json:"asn,omitempty"`
 	// Method is that of the request.
 	Method string `json:"method,omitempty"`
 	// Scheme is http or https.
@@ -299,7 +311,7 @@ func (v view) read(wall int64) Request {
 		Status: v.status(), Reason: v.reason(), Cause: text(textCause),
 		Port: text(textPort), Proxy: text(textProxy), Route: text(textRoute), Server: text(textServer),
 		Attempts: int(v[atAttempts]), Cache: text(textCache), User: text(textUser),
-		UserAgent: text(textAgent), Referer: text(textReferer),
+		UserAgent: text(textAgent), Referer: text(textReferer), Country: text(textCountry), ASN: int(v.asn()),
 		Sent: int64(le.Uint64(v[atSent:])), Received: int64(le.Uint64(v[atReceived:])),
 		Duration: float64(max(0, v.end()-v.start())/1000) / 1000,
 		Connect:  float64(le.Uint32(v[atConnect:])) / 1000,

@@ -23,6 +23,8 @@ func logQuery(paged bool) []parameter {
 		{name: "status", about: "A status, a class as `5xx`, or a range as `400-499`."},
 		{name: "reason", about: "The reason keyword; `any` matches every request that has one."},
 		{name: "client", about: "The client's address, or a network."},
+		{name: "country", about: "The country of the client, such as `DE`, or `unknown`."},
+		{name: "asn", about: "The number of the client's network, such as `64500` or `AS64500`."},
 		{name: "method", about: "The method."},
 		{name: "path", about: "What the path begins with."},
 		{name: "slower_than", about: "The least duration, as `250ms`."},
@@ -43,7 +45,7 @@ func logQuery(paged bool) []parameter {
 func (c *call) requestQuery() (recent.Query, error) {
 	q := recent.Query{
 		Host: c.text("host"), Proxy: c.text("proxy"), Server: c.text("server"), Reason: c.text("reason"), Method: c.text("method"),
-		Path: c.text("path"), ID: c.text("request_id"), Text: c.text("text"),
+		Path: c.text("path"), ID: c.text("request_id"), Text: c.text("text"), Country: c.text("country"),
 	}
 	var err error
 	if q.StatusFrom, q.StatusTo, err = statusRange(c.text("status")); err != nil {
@@ -52,6 +54,11 @@ func (c *call) requestQuery() (recent.Query, error) {
 	if text := c.text("client"); text != "" {
 		if q.Client, err = network(text); err != nil {
 			return q, refuseParameter("invalid", "client", "the address cannot be read", "write an address, or a network as 192.0.2.0/24")
+		}
+	}
+	if text := c.text("asn"); text != "" {
+		if q.ASN, err = networkNumber(text); err != nil {
+			return q, refuseParameter("invalid", "asn", "the number of the network cannot be read", "write it as 64500 or AS64500")
 		}
 	}
 	if text := c.text("slower_than"); text != "" {
@@ -88,6 +95,15 @@ func statusRange(text string) (from, to int, err error) {
 		return 0, 0, bad
 	}
 	return from, to, nil
+}
+
+// networkNumber reads "64500" or "AS64500".
+func networkNumber(text string) (uint32, error) {
+	if len(text) > 2 && strings.EqualFold(text[:2], "AS") {
+		text = text[2:]
+	}
+	n, err := strconv.ParseUint(text, 10, 32)
+	return uint32(n), err
 }
 
 func network(text string) (netip.Prefix, error) {

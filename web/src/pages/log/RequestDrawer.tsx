@@ -14,6 +14,8 @@ import { stagesOf } from './summary'
 const order = [
   'time',
   'client_ip',
+  'country',
+  'asn',
   'method',
   'address',
   'proto',
@@ -62,6 +64,8 @@ export function RequestDrawer({ request: r, close, only }: { request?: Request; 
                 ['host', r.host],
                 ['proxy', r.proxy],
                 ['client', r.client_ip],
+                ['country', r.country],
+                ['asn', r.asn ? `AS${r.asn}` : ''],
                 ['server', r.server],
               ] as const
             ).map(
@@ -146,6 +150,8 @@ function shown(r: Request, name: string, address: string): ReactNode {
           r.proxy
         ))
       )
+    case 'asn':
+      return value ? `AS${value}` : ''
     case 'duration_ms':
       return took(r.duration_ms)
     case 'connect_ms':

@@ -101,7 +101,7 @@ export function addressOf(r: Request, ports: { name?: string; address?: unknown 
 }
 
 /** The filters of the API that the page has, in the order in which it shows them. */
-export const filterNames = ['text', 'status', 'host', 'proxy', 'client', 'path', 'method', 'slower_than', 'reason', 'server', 'request_id'] as const
+export const filterNames = ['text', 'status', 'host', 'proxy', 'client', 'country', 'asn', 'path', 'method', 'slower_than', 'reason', 'server', 'request_id'] as const
 export type Filters = Partial<Record<(typeof filterNames)[number], string>>
 
 export function filtersOf(search: Record<string, unknown>): Filters {

@@ -6,7 +6,22 @@ const rows: Row[] = [
   { key: 1, request: { time: '2026-11-26T10:00:00Z', proto: 'HTTP/1.1', host: 'a.test', path: '/x', status: 200, bytes_sent: 1, bytes_received: 0, duration_ms: 3 } },
   { key: 2, missed: 4 },
   { key: 3, request: { time: '2026-11-26T10:00:01Z', proto: 'HTTP/1.1', host: 'a.test', path: '=cmd,"', reason: 'no_route', status: 404, bytes_sent: 1, bytes_received: 0, duration_ms: 3 } },
-  { key: 4, request: { time: '2026-11-26T10:00:02Z', proto: 'HTTP/1.1', host: 'b.test', path: '/x', status: 200, bytes_sent: 1, bytes_received: 0, duration_ms: 3 } },
+  {
+    key: 4,
+    request: {
+      time: '2026-11-26T10:00:02Z',
+      proto: 'HTTP/1.1',
+      client_ip: '192.0.2.1',
+      country: 'DE',
+      asn: 64500,
+      host: 'b.test',
+      path: '/x',
+      status: 200,
+      bytes_sent: 1,
+      bytes_received: 0,
+      duration_ms: 3,
+    },
+  },
 ]
 
 it('counts what is most frequent', () => {
@@ -14,6 +29,8 @@ it('counts what is most frequent', () => {
     ['a.test', 2],
     ['b.test', 1],
   ])
+  expect(topOf(rows, 'country')).toEqual([['DE', 1]])
+  expect(topOf(rows, 'asn')).toEqual([['AS64500', 1]])
   expect(topOf(rows, 'reason')).toEqual([['no_route', 1]])
 })
 it('splits the time of a request', () => {

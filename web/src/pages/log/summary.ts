@@ -1,9 +1,16 @@
 import type { Request, Row } from './livelog'
 
-export const tops = ['host', 'client', 'path', 'reason'] as const
+export const tops = ['host', 'client', 'country', 'asn', 'path', 'reason'] as const
 export type Top = (typeof tops)[number]
 
-const valueOf: Record<Top, (r: Request) => string | undefined> = { host: (r) => r.host, client: (r) => r.client_ip, path: (r) => r.path, reason: (r) => r.reason }
+const valueOf: Record<Top, (r: Request) => string | undefined> = {
+  host: (r) => r.host,
+  client: (r) => r.client_ip,
+  country: (r) => r.country,
+  asn: (r) => (r.asn ? `AS${r.asn}` : undefined),
+  path: (r) => r.path,
+  reason: (r) => r.reason,
+}
 
 /** How often the most frequent values come, of the rows that are there. */
 export function topOf(rows: Row[], top: Top, limit = 6): [string, number][] {
@@ -44,6 +51,8 @@ const columns = [
   'route',
   'server',
   'client_ip',
+  'country',
+  'asn',
   'user',
   'duration_ms',
   'connect_ms',
