@@ -26,17 +26,20 @@ type serversOf struct {
 }
 
 // TestMemoryGoesToTheNewProcess holds that a new process has what the old one had in memory
-// only: who is over a rate limit, which server is unhealthy and since when, the recent
-// requests and the counters. What ends in the old process later comes as well.
+// only: who is over a rate limit, how often a ban rule has counted a client, which server is
+// unhealthy and since when, the recent requests and the counters. What ends in the old process later comes as well.
 func TestMemoryGoesToTheNewProcess(t *testing.T) {
 	plain, dead := free(t), free(t)
 	r := startReplaced(t, prepare(t), fmt.Sprintf(`
 version: 1
 admin: {address: ""}
 ports: {plain: {address: %q, protocol: http}}
+bans: {scanners: {when: [{path: [/.env], count: 3}], mode: enforce}}
 proxies:
   all:
+    client_ip: {trusted: [127.0.0.1]}
     routes:
+      - {path: /.env, fixed_response: {status: 404}}
       - {servers: [{url: %q}, {url: "http://%s"}], health_check: {path: /, interval: 1s, unhealthy_interval: 1s, status: 200-499}}
       - {path: /limited, rate_limit: {requests: 3, period: 1h}, fixed_response: {status: 204}}
       - {path: /ws, servers: [{url: %q}]}
@@ -50,6 +53,25 @@ proxies:
 		}
 		rs.Body.Close()
 		return rs.StatusCode
+	}
+	scan := func() int {
+		t.Helper()
+		rq, err := http.NewRequest(http.MethodGet, "http://"+plain+"/.env", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		rq.Header.Set("X-Forwarded-For", "203.0.113.9") // those of this machine are never banned
+		rs, err := client.Do(rq)
+		if err != nil {
+			t.Fatal(err)
+		}
+		rs.Body.Close()
+		return rs.StatusCode
+	}
+	for range 2 {
+		if got := scan(); got != 404 {
+			t.Fatalf("a scan gets %d", got)
+		}
 	}
 	for i, want := range []int{204, 204, 204, 429} {
 		if got := status("/limited/before"); got != want {
@@ -84,6 +106,12 @@ proxies:
 	}
 	if got := status("/limited/after"); got != 429 {
 		t.Errorf("the client that is over the limit gets %d", got)
+	}
+	if got := scan(); got != 404 {
+		t.Errorf("the third scan gets %d, it is the one that bans", got)
+	}
+	if got := scan(); got != 403 {
+		t.Errorf("after two scans before the upgrade and one after it, the client gets %d", got)
 	}
 	paths := func() (all []string) {
 		var page struct {

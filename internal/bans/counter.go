@@ -1,8 +1,11 @@
 package bans
 
 import (
-	"hash/maphash"
 	"sync"
+	"time"
+
+	"headgate/internal/bucket"
+	"headgate/internal/exchange"
 )
 
 // The shape of the table of counters: at most 131 072 of them, 5 MiB. A shard begins with
@@ -24,7 +27,11 @@ const slots = 8
 // has the least is given up, of those the one that was used longest ago: a flood of
 // new addresses pushes out itself, and those who were counted most often stay.
 type counters struct {
-	seed   maphash.Seed
+	// constant
+	seed bucket.Seed
+	// epoch is added to moments before they are cut into pieces, so that the numbers of the
+	// pieces mean the same in another process.
+	epoch  int64
 	shards [counterShards]counterShard
 }
 
@@ -43,7 +50,21 @@ type counter struct {
 	n    [slots]uint16
 }
 
-func newCounters() *counters { return &counters{seed: maphash.MakeSeed()} }
+func newCounters() *counters { return &counters{seed: bucket.NewSeed()} }
+
+// openCounters returns counters for moments of exchange.Now, which another process can
+// continue.
+func openCounters() *counters {
+	c := newCounters()
+	c.epoch = wallClock()
+	return c
+}
+
+// wallClock returns the Unix time, in nanoseconds, of moment 0.
+func wallClock() int64 { return time.Now().UnixNano() - exchange.Now() }
+
+// slotOf returns the number of the piece of time that a moment is in.
+func (c *counters) slotOf(moment, piece int64) int64 { return (moment + c.epoch) / piece }
 
 // Retire is for exchange.Keep: counters hold nothing but memory.
 func (c *counters) Retire() {}
@@ -58,7 +79,7 @@ type counted struct {
 
 // add counts one event at a moment, in a piece of time with this number.
 func (c *counters) add(id *condition, k hostKey, slot int64) counted {
-	key := maphash.Comparable(c.seed, counterKey{id.number, k}) | 1
+	key := c.keyOf(id, k)
 	s := &c.shards[key>>58]
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -74,15 +95,14 @@ func (c *counters) add(id *condition, k hostKey, slot int64) counted {
 	return e.total()
 }
 
-// counterKey is what a counter is for.
-type counterKey struct {
-	condition uint64
-	client    hostKey
+// keyOf returns the key of the counter of a client by a condition, which is not 0.
+func (c *counters) keyOf(id *condition, k hostKey) uint64 {
+	return c.seed.Words(id.number, k.high, k.low, uint64(k.source)) | 1
 }
 
 // forget takes the counter of a client off the table: it was banned, and starts anew.
 func (c *counters) forget(id *condition, k hostKey) {
-	key := maphash.Comparable(c.seed, counterKey{id.number, k}) | 1
+	key := c.keyOf(id, k)
 	s := &c.shards[key>>58]
 	s.mu.Lock()
 	defer s.mu.Unlock()

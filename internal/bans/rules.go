@@ -107,7 +107,7 @@ func Compile(settings map[string]*Config, engine *Engine, env exchange.Env) (*Ru
 		return nil, nil
 	}
 	r := &Rules{engine: engine, exact: map[string]struct{}{}, locator: env.Addresses.Locator}
-	r.counters = exchange.Keep(env, "counters of bans", nil, newCounters)
+	r.counters = exchange.Keep(env, "counters of bans", nil, openCounters)
 	for _, name := range slices.Sorted(maps.Keys(settings)) {
 		one, err := r.compile(name, settings[name], env)
 		if err != nil {
@@ -284,7 +284,7 @@ func (r *Rules) counted(in *counters, one *rule, c *condition, ex *exchange.Exch
 	if one.exempt.Has(ex) || r.engine.protected.why(networkOf(a), one.settings.IncludePrivate) != "" || r.engine.pardoned(a) {
 		return ""
 	}
-	n := in.add(c, k, moment/one.piece)
+	n := in.add(c, k, in.slotOf(moment, one.piece))
 	if n.total < c.count {
 		return ""
 	}

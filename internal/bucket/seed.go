@@ -64,6 +64,28 @@ func (s Seed) String(text string) uint64 {
 	return h.end()
 }
 
+// Words returns the key of a few numbers.
+func (s Seed) Words(words ...uint64) uint64 {
+	h := s.newSip()
+	for _, w := range words {
+		h.add(w)
+	}
+	h.add(uint64(8*len(words)) << 56)
+	return h.end()
+}
+
+// Append appends the bytes of the seed, for SeedOf.
+func (s Seed) Append(b []byte) []byte { return s.append(b) }
+
+// SeedOf returns the seed whose bytes b starts with, and what follows it. It reports false
+// if b is too short.
+func SeedOf(b []byte) (s Seed, rest []byte, ok bool) {
+	if len(b) < seedSize {
+		return Seed{}, b, false
+	}
+	return seedOf(b), b[seedSize:], true
+}
+
 // word returns the key of up to 8 bytes: of fewer, w has their number in its highest byte.
 func (s Seed) word(w uint64, length int) uint64 {
 	h := s.newSip()

@@ -40,6 +40,7 @@ const (
 	partPlan     = "plan"
 	partRecent   = "recent"
 	partBans     = "bans"
+	partSignedIn = "signed_in"
 	partMetrics  = "metrics"
 )
 
@@ -151,6 +152,7 @@ func (c *Control) handedState() (parts []upgrade.Part) {
 	unsaved := c.bans.Unsaved()
 	c.late.bansSince(unsaved)
 	add(partBans, unsaved)
+	parts = append(parts, upgrade.Part{Name: partSignedIn, Data: c.bans.SignedInLately()})
 	return append(parts, c.counters()...)
 }
 
@@ -396,7 +398,7 @@ func carried(in *upgrade.Inheritance) (all plan.Carried) {
 const maxRecent = 8 << 20
 
 // inheritMemory restores what the process before had in memory beside its plan: the
-// recent requests, and the bans that it had not saved.
+// recent requests, the bans that it had not saved, and the clients that signed in lately.
 func (c *Control) inheritMemory() {
 	in := c.options.Inherited
 	if r := c.Recent(); r != nil {
@@ -409,6 +411,7 @@ func (c *Control) inheritMemory() {
 	if in.Part(partBans, &unsaved) {
 		c.bans.Restore(unsaved, true)
 	}
+	c.bans.RestoreSignedIn(in.Bytes(partSignedIn))
 }
 
 // ticketKeys returns the keys of session tickets of the process before, by name.
