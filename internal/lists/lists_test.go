@@ -428,3 +428,57 @@ func FuzzParse(f *testing.F) {
 		}
 	})
 }
+
+// TestEngineThatIsAwayAtTheStart checks each on_failure without a saved copy: `keep` and
+// `pass` list no address, `deny` all public ones. When the engine answers, its decisions are
+// used, and after it goes away again `keep` has the last ones.
+func TestEngineThatIsAwayAtTheStart(t *testing.T) {
+	for _, c := range []struct {
+		mode                OnFailure
+		atStart, afterwards bool // whether an address that nothing was decided about is listed
+		decided             bool // whether one that was is listed while the engine is away again
+	}{{Keep, false, false, true}, {Pass, false, false, false}, {Deny, true, true, true}} {
+		t.Run(string(c.mode), func(t *testing.T) {
+			var answers atomic.Bool
+			s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				if !answers.Load() {
+					panic(http.ErrAbortHandler)
+				}
+				fmt.Fprintf(w, `{"new": [{"id": 1, "type": "ban", "scope": "Ip", "value": %q}], "deleted": null}`, office)
+			}))
+			s.Config.ErrorLog = nil
+			defer s.Close()
+			m := manager(t, Options{Dir: t.TempDir()})
+			l := commit(m, "crowdsec", &Config{CrowdSec: &CrowdSec{URL: s.URL, Key: "k", Interval: unit.Duration(time.Millisecond), OnFailure: c.mode}})
+			away := func() bool { _, open := issueOf(l, "list_unavailable"); return open }
+			testhouse.Eventually(t, "the issue is open", away)
+			if got := l.Contains(other); got != c.atStart {
+				t.Errorf("at the start an address is listed: %v", got)
+			}
+			if l.Contains(netip.MustParseAddr("10.0.0.1")) {
+				t.Error("a private address is listed")
+			}
+			answers.Store(true)
+			testhouse.Eventually(t, "decisions are used", func() bool { return l.Contains(office) && !l.Contains(other) && !away() })
+			answers.Store(false)
+			testhouse.Eventually(t, "the issue is open again", away)
+			if a, d := l.Contains(other), l.Contains(office); a != c.afterwards || d != c.decided {
+				t.Errorf("without the engine: others listed %v, the decided one %v", a, d)
+			}
+		})
+	}
+}
+
+func BenchmarkList(b *testing.B) {
+	var entries []string
+	for i := range 100_000 {
+		entries = append(entries, fmt.Sprintf("%d.%d.%d.0/24", 1+i>>16, i>>8&255, i&255))
+	}
+	m := New(Options{})
+	defer m.Close()
+	l := commit(m, "drop", &Config{Entries: entries})
+	b.ReportAllocs()
+	for b.Loop() {
+		l.Contains(other)
+	}
+}
