@@ -93,3 +93,36 @@ func BenchmarkRequestThatCounts(b *testing.B) {
 		f.Response(ex)
 	}
 }
+
+// TestProxyThatTheDefaultsDoNotTrustIsNotCounted checks requests without a route behind a proxy
+// that another client_ip trusts: all of them seem to come from that proxy, so none is counted,
+// and an issue reports it. Those of another address are counted.
+func TestProxyThatTheDefaultsDoNotTrustIsNotCounted(t *testing.T) {
+	p := open(t, Options{}, scanners())
+	p.use(scanners(), "192.0.2.1/32")
+	own := exchange.Filter{Request: func(ex *exchange.Exchange) *exchange.Answer { // client_ip that trusts no proxy
+		ex.ClientIP = ex.Conn.Remote.Addr()
+		return nil
+	}}
+	outside := p.rules.Outside(Peer, own)
+	ask := func(peer string) *exchange.Answer {
+		ex := &exchange.Exchange{}
+		ex.Reset(&exchange.Conn{Remote: netip.MustParseAddrPort(peer + ":1")}, nil)
+		ex.Request.Method, ex.Request.Path = "GET", "/nowhere"
+		return outside(ex, exchange.Fail(exchange.NoRoute, ""))
+	}
+	for range 40 {
+		if got := ask("192.0.2.1"); got.Reason != exchange.NoRoute {
+			t.Fatalf("the proxy gets %v", got.Reason)
+		}
+	}
+	if issues := p.engine.Issues(); len(issues) != 1 || issues[0].Code != "unknown_client" {
+		t.Errorf("issues %+v", issues)
+	}
+	for range 20 {
+		ask("203.0.113.9")
+	}
+	if got := ask("203.0.113.9"); got.Reason != exchange.Banned {
+		t.Errorf("after 20 requests without a route a client gets %v", got.Reason)
+	}
+}
