@@ -86,6 +86,8 @@ type Cookies struct {
 	Links []Cookie
 	// Repeated is whether a name is in the request twice: one of the two is not headgate's.
 	Repeated bool
+
+	seen uint8 // names that have come, one bit each
 }
 
 // Cookie is a name and a value.
@@ -134,37 +136,81 @@ func Reserved(name string) bool {
 	return len(name) >= len(CookiePrefix) && header.EqualFold(name[:len(CookiePrefix)], CookiePrefix)
 }
 
-// strip returns a Cookie field without headgate's. The others stay as they are written.
+// strip returns a Cookie field without headgate's. The others stay as they are written. Where what
+// stays is in one piece, it is a part of the field; otherwise it is copied.
 func (c *Cookies) strip(ex *exchange.Exchange, value string) string {
-	b := ex.Text.Buffer()
-	first := true
-	for part := range strings.SplitSeq(value, ";") {
-		name, text, _ := strings.Cut(strings.Trim(part, " \t"), "=")
-		if name = strings.TrimRight(name, " \t"); Reserved(name) {
-			c.note(name, strings.TrimLeft(text, " \t"))
-			continue
+	kept := ""        // what stays, while it is in one piece
+	var joined []byte // what stays in several pieces; nil while it is in one
+	from := -1        // where the piece starts that ends at the current cookie; -1 for none
+	flush := func(to int) {
+		if from < 0 {
+			return
 		}
-		if first {
-			part = strings.TrimLeft(part, " \t")
-		} else {
-			b = append(b, ';')
+		piece := trimOWS(value[from:to])
+		from = -1
+		switch {
+		case piece == "":
+		case kept == "" && joined == nil:
+			kept = piece
+		case joined == nil:
+			joined = append(append(append(ex.Text.Buffer(), kept...), "; "...), piece...)
+		default:
+			joined = append(append(joined, "; "...), piece...)
 		}
-		b, first = append(b, part...), false
 	}
-	return ex.Text.End(b)
+	for at := 0; at <= len(value); {
+		end := len(value)
+		if i := strings.IndexByte(value[at:], ';'); i >= 0 {
+			end = at + i
+		}
+		if name, text := splitCookie(value[at:end]); Reserved(name) {
+			flush(at - 1) // without the semicolon
+			c.note(name, text)
+		} else if from < 0 {
+			from = at
+		}
+		at = end + 1
+	}
+	flush(len(value))
+	if joined == nil {
+		return kept
+	}
+	return ex.Text.End(joined)
 }
 
+// splitCookie returns the name and the value of one cookie.
+func splitCookie(part string) (name, value string) {
+	i := strings.IndexByte(part, '=')
+	if i < 0 {
+		return trimOWS(part), ""
+	}
+	return trimOWS(part[:i]), trimOWS(part[i+1:])
+}
+
+// trimOWS removes optional whitespace (RFC 9110, section 5.6.3).
+func trimOWS(s string) string {
+	for s != "" && (s[0] == ' ' || s[0] == '\t') {
+		s = s[1:]
+	}
+	for s != "" && (s[len(s)-1] == ' ' || s[len(s)-1] == '\t') {
+		s = s[:len(s)-1]
+	}
+	return s
+}
+
+// note keeps the value of one of headgate's cookies.
 func (c *Cookies) note(name, value string) {
 	var at *string
+	var bit uint8
 	switch name {
 	case CookieGate:
-		at = &c.Gate
+		at, bit = &c.Gate, 1
 	case CookieNonce:
-		at = &c.Nonce
+		at, bit = &c.Nonce, 2
 	case CookieSignIn:
-		at = &c.SignIn
+		at, bit = &c.SignIn, 4
 	case CookieKnown:
-		at = &c.Known
+		at, bit = &c.Known, 8
 	default:
 		if strings.HasPrefix(name, CookieLink) && len(c.Links) < maxPending {
 			c.Links = append(c.Links, Cookie{name, value})
@@ -174,9 +220,10 @@ func (c *Cookies) note(name, value string) {
 		}
 		return
 	}
-	if *at != "" {
-		c.Repeated = true
+	if c.seen&bit != 0 {
+		c.Repeated = true // also if one of them is empty
 	}
+	c.seen |= bit
 	*at = value
 }
 

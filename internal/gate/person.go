@@ -2,7 +2,6 @@ package gate
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"headgate/internal/gate/people"
@@ -68,7 +67,54 @@ func (p *Person) GroupsField() string { return p.groups }
 
 // Allow is the compiled list of people who may enter. It is immutable.
 type Allow struct {
-	people, groups, domains, tokens map[string]bool
+	people, groups, domains, tokens names
+}
+
+// names is a set of names. Most lists have a handful: comparing those is faster than hashing.
+type names struct {
+	all  []string
+	many map[string]bool // all of them, nil for a short list
+}
+
+// maxCompared is the longest list whose names are compared one after the other.
+const maxCompared = 8
+
+func (n *names) add(name string) {
+	n.all = append(n.all, name)
+	switch {
+	case n.many != nil:
+		n.many[name] = true
+	case len(n.all) > maxCompared:
+		n.many = make(map[string]bool, len(n.all))
+		for _, name := range n.all {
+			n.many[name] = true
+		}
+	}
+}
+
+func (n *names) has(name string) bool {
+	if n.many != nil {
+		return n.many[name]
+	}
+	for _, one := range n.all {
+		if one == name {
+			return true
+		}
+	}
+	return false
+}
+
+// first returns the index of the first of some names that is in the set, -1 for none.
+func (n *names) first(of []string) int {
+	if len(n.all) == 0 {
+		return -1
+	}
+	for i, name := range of {
+		if n.has(name) {
+			return i
+		}
+	}
+	return -1
 }
 
 // The kinds of entries in a list of people.
@@ -137,7 +183,7 @@ func ParseEntry(text string) (Entry, error) {
 
 // ParseAllow compiles a list of people.
 func ParseAllow(entries []string) (*Allow, error) {
-	a := &Allow{people: map[string]bool{}, groups: map[string]bool{}, domains: map[string]bool{}, tokens: map[string]bool{}}
+	a := &Allow{}
 	for _, text := range entries {
 		e, err := ParseEntry(text)
 		if err != nil {
@@ -145,13 +191,13 @@ func ParseAllow(entries []string) (*Allow, error) {
 		}
 		switch e.Kind + ":" {
 		case kindPerson:
-			a.people[e.Name] = true
+			a.people.add(e.Name)
 		case kindGroup:
-			a.groups[e.Name] = true
+			a.groups.add(e.Name)
 		case kindDomain:
-			a.domains[e.Name] = true
+			a.domains.add(e.Name)
 		case kindToken:
-			a.tokens[e.Name] = true
+			a.tokens.add(e.Name)
 		}
 	}
 	return a, nil
@@ -159,13 +205,10 @@ func ParseAllow(entries []string) (*Allow, error) {
 
 // Has reports whether a person may enter.
 func (a *Allow) Has(p *Person) bool {
-	if a.people[p.ID] || p.Email != "" && (a.people[p.Email] || a.domains[p.domain]) {
-		return true
-	}
-	return len(a.groups) > 0 && slices.ContainsFunc(p.Groups, func(g string) bool { return a.groups[g] })
+	return a.people.has(p.ID) || p.Email != "" && (a.people.has(p.Email) || a.domains.has(p.domain)) || a.groups.first(p.Groups) >= 0
 }
 
 // HasToken reports whether a token is in the list, by its name or for its person.
 func (a *Allow) HasToken(t *Token) bool {
-	return a.tokens[t.Name] || t.Person != nil && a.Has(t.Person)
+	return a.tokens.has(t.Name) || t.Person != nil && a.Has(t.Person)
 }

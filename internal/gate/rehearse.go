@@ -1,7 +1,6 @@
 package gate
 
 import (
-	"slices"
 	"strings"
 
 	"headgate/internal/exchange"
@@ -86,12 +85,12 @@ func (e *Engine) Disabled(p *Person) bool {
 
 // Rule returns the entry that lets a person enter, "" if none does.
 func (a *Allow) Rule(p *Person) string {
-	switch i := slices.IndexFunc(p.Groups, func(g string) bool { return a.groups[g] }); {
-	case a.people[p.ID]:
+	switch i := a.groups.first(p.Groups); {
+	case a.people.has(p.ID):
 		return kindPerson + p.ID
-	case p.Email != "" && a.people[p.Email]:
+	case p.Email != "" && a.people.has(p.Email):
 		return kindPerson + p.Email
-	case p.Email != "" && a.domains[p.domain]:
+	case p.Email != "" && a.domains.has(p.domain):
 		return kindDomain + p.domain
 	case i >= 0:
 		return kindGroup + p.Groups[i]
@@ -102,7 +101,7 @@ func (a *Allow) Rule(p *Person) string {
 // TokenRule returns the entry that lets a token enter, "" if none does.
 func (a *Allow) TokenRule(t *Token) string {
 	switch {
-	case a.tokens[t.Name]:
+	case a.tokens.has(t.Name):
 		return kindToken + t.Name
 	case t.Person != nil:
 		return a.Rule(t.Person)

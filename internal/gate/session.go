@@ -92,8 +92,38 @@ type sessions struct {
 	shards [64]shard
 
 	mu     sync.Mutex
-	number int            // of sessions
-	of     map[string]int // how many, by the person's id
+	number int                 // of sessions
+	of     map[string]*sharing // by the person's id
+	texts  texts
+}
+
+// sharing is what the sessions of one person have in common, so that it is in memory once.
+type sharing struct {
+	number int // of sessions
+	person *Person
+}
+
+// texts keeps texts that many sessions have in memory once, such as hosts and browsers.
+type texts struct {
+	mu  sync.Mutex
+	all map[string]string
+}
+
+// maxTexts is how many texts are kept; beyond, all are forgotten and collected anew.
+const maxTexts = 10_000
+
+// shared returns a text that was seen before, if it is the same.
+func (t *texts) shared(text string) string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if known, ok := t.all[text]; ok {
+		return known
+	}
+	if t.all == nil || len(t.all) >= maxTexts {
+		t.all = map[string]string{}
+	}
+	t.all[text] = text
+	return text
 }
 
 type shard struct {
@@ -108,7 +138,7 @@ type held struct {
 }
 
 func (t *sessions) init() {
-	t.of = map[string]int{}
+	t.of = map[string]*sharing{}
 	for i := range t.shards {
 		t.shards[i].all = map[digest]held{}
 	}
@@ -161,13 +191,41 @@ func (t *sessions) add(s *Session) *Session {
 		return known
 	}
 	t.number++
-	t.of[s.Person().ID]++
+	id := s.Person().ID
+	own := t.of[id]
+	if own == nil {
+		own = &sharing{}
+		t.of[id] = own
+	}
+	own.number++
+	if p := s.Person(); own.person != nil && samePerson(own.person, p) {
+		s.setPerson(own.person)
+	} else {
+		own.person = t.sharedPerson(p)
+		s.setPerson(own.person)
+	}
+	s.Issuer, s.Agent = t.texts.shared(s.Issuer), t.texts.shared(s.Agent)
 	t.put(s.key, held{s, ""})
 	return s
 }
 
+// sharedPerson returns a person whose groups and provider are in memory once for all people.
+func (t *sessions) sharedPerson(p *Person) *Person {
+	next := *p
+	next.Provider, next.groups, next.domain = t.texts.shared(p.Provider), t.texts.shared(p.groups), t.texts.shared(p.domain)
+	next.Groups = make([]string, len(p.Groups))
+	for i, g := range p.Groups {
+		next.Groups[i] = t.texts.shared(g)
+	}
+	if p.User == p.Email {
+		next.User = p.Email
+	}
+	return &next
+}
+
 // addHost adds the cookie of an application's host to a session.
 func (t *sessions) addHost(s *Session, key digest, host string) {
+	host = t.texts.shared(host)
 	s.mu.Lock()
 	// What this node has written comes from the store, too.
 	if !slices.ContainsFunc(s.hosts, func(h hostKey) bool { return h.key == key }) {
@@ -187,8 +245,11 @@ func (t *sessions) remove(key digest) *Session {
 	if s != nil {
 		t.drop(key)
 		t.number--
-		if t.of[s.Person().ID]--; t.of[s.Person().ID] <= 0 {
-			delete(t.of, s.Person().ID)
+		id := s.Person().ID
+		if own := t.of[id]; own != nil {
+			if own.number--; own.number <= 0 {
+				delete(t.of, id)
+			}
 		}
 	}
 	t.mu.Unlock()
@@ -375,16 +436,17 @@ func (s *Session) entry(idle time.Duration) store.Entry {
 // bound ends the oldest sessions of a person who has too many.
 func (e *Engine) bound(person string) {
 	e.sessions.mu.Lock()
-	many := e.sessions.of[person] > maxOfOne
+	own := e.sessions.of[person]
+	many := own != nil && own.number > maxOfOne
 	e.sessions.mu.Unlock()
 	if !many {
 		return
 	}
-	own := slices.DeleteFunc(e.sessions.all(), func(s *Session) bool { return s.Person().ID != person })
-	slices.SortFunc(own, func(a, b *Session) int { return cmp.Compare(a.seen.Load(), b.seen.Load()) })
-	for len(own) > maxOfOne {
-		e.endLogged(own[0])
-		own = own[1:]
+	all := slices.DeleteFunc(e.sessions.all(), func(s *Session) bool { return s.Person().ID != person })
+	slices.SortFunc(all, func(a, b *Session) int { return cmp.Compare(a.seen.Load(), b.seen.Load()) })
+	for len(all) > maxOfOne {
+		e.endLogged(all[0])
+		all = all[1:]
 	}
 }
 

@@ -135,10 +135,16 @@ func (f *filter) admit(ex *exchange.Exchange, s *gate.Session) {
 // identify adds the fields from which the server learns who a person is.
 func (f *filter) identify(ex *exchange.Exchange, p *gate.Person) {
 	list := &ex.Request.Header
-	for _, field := range [...][2]string{{f.headers.User, p.User}, {f.headers.Email, p.Email}, {f.headers.Name, p.Name}, {f.headers.Groups, p.GroupsField()}} {
-		if field[0] != "" && field[1] != "" {
-			list.AddKnown(header.Other, field[0], field[1])
-		}
+	addText(list, f.headers.User, p.User)
+	addText(list, f.headers.Email, p.Email)
+	addText(list, f.headers.Name, p.Name)
+	addText(list, f.headers.Groups, p.GroupsField())
+}
+
+// addText adds a field unless it has no name or no value.
+func addText(list *header.List, name, value string) {
+	if name != "" && value != "" {
+		list.AddKnown(header.Other, name, value)
 	}
 }
 

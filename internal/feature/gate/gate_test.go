@@ -21,6 +21,13 @@ func TestTheGuardRemovesWhatNamesPeople(t *testing.T) {
 		{[]string{"Cookie: a=1; __Host-headgate-gate=x; b=2"}, []string{"Cookie: a=1; b=2"}},
 		{[]string{"Cookie: __host-HEADGATE-gate=x"}, nil},
 		{[]string{"Cookie: __Host-headgate-gate =x", "Cookie: b=2"}, []string{"Cookie: b=2"}},
+		{[]string{"Cookie: __Host-headgate-gate=x; a=1;  b=2"}, []string{"Cookie: a=1;  b=2"}},
+		{[]string{"Cookie: a=1; b=2; __Host-headgate-gate=x"}, []string{"Cookie: a=1; b=2"}},
+		{[]string{"Cookie: a=1;__Host-headgate-gate=x;b=2;__Host-headgate-nonce=y;c"}, []string{"Cookie: a=1; b=2; c"}},
+		{[]string{"Cookie: __Host-headgate-gate=x;"}, nil},
+		{[]string{"Cookie: ; __Host-headgate-gate"}, nil},
+		{[]string{"Cookie: __Host-headgate-"}, nil},
+		{[]string{"Cookie: a=1; __Host-headgate-gate=x; "}, []string{"Cookie: a=1"}},
 		{[]string{"Cookie: a=__Host-headgate-gate"}, []string{"Cookie: a=__Host-headgate-gate"}},
 	} {
 		ex := exchangetest.New(t, exchangetest.Head("GET", "/", c.in...))
