@@ -218,6 +218,30 @@ func (p *pairOfMachines) refused(on *twin, code, names string) {
 	}
 }
 
+// metrics waits until the metrics of a machine have lines that begin with these.
+func (p *pairOfMachines) metrics(of *twin, lines ...string) {
+	p.t.Helper()
+	link := filepath.Join(shortDir(p.t), "state")
+	if err := os.Symlink(of.state(), link); err != nil {
+		p.t.Fatal(err)
+	}
+	client := &http.Client{Timeout: patience, Transport: &http.Transport{DisableKeepAlives: true,
+		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return new(net.Dialer).DialContext(ctx, "unix", filepath.Join(link, "admin.sock"))
+		}}}
+	for _, line := range lines {
+		eventually(p.t, fmt.Sprintf("the metrics of %s have %s", of.name, line), func() bool {
+			rs, err := client.Get("http://headgate/metrics")
+			if err != nil {
+				return false
+			}
+			defer rs.Body.Close()
+			text, err := io.ReadAll(rs.Body)
+			return err == nil && strings.Contains(string(text), "\n"+line)
+		})
+	}
+}
+
 // TestPair goes through the life of a pair under load: changes arrive at the follower, the
 // leader is killed, the follower is promoted, the old leader comes back and follows, and the
 // pair is turned around without a loss. No request to a machine that runs fails.
@@ -245,8 +269,11 @@ func TestPair(t *testing.T) {
 	t.Logf("%d changes, from the leader's acknowledgement to acting on the follower: p50 %v, p99 %v", n, percentile(p.delays, 50), percentile(p.delays, 99))
 	p.refused(p.b, "not_leader", "https://"+p.a.cable.address)
 
+	p.metrics(p.a, "headgate_pair_leads 1", "headgate_pair_connected 1", "headgate_pair_lag_revisions 0", "headgate_pair_reconnects_total 1", "headgate_pair_last_contact_timestamp_seconds ")
+	p.metrics(p.b, "headgate_pair_leads 0", "headgate_pair_connected 1", "headgate_pair_lag_revisions 0", "headgate_pair_reconnects_total 1", "headgate_pair_last_contact_timestamp_seconds ")
 	p.a.crash()
 	p.b.is("follower", false)
+	p.metrics(p.b, "headgate_pair_connected 0")
 	p.serves(p.b, n)
 	p.refused(p.b, "not_leader", "https://"+p.a.cable.address)
 	p.b.up.Store(false)

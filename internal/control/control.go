@@ -251,6 +251,7 @@ func New(o Options) (*Control, error) {
 	c.metrics.Defence(c.defenceMetrics)
 	c.metrics.Gate(c.gate.Counts)
 	c.metrics.Store(c.storeMetrics)
+	c.metrics.Pair(c.pairMetrics)
 	return c, nil
 }
 

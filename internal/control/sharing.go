@@ -9,6 +9,7 @@ import (
 
 	"headgate/internal/cluster"
 	"headgate/internal/metrics"
+	"headgate/internal/pair"
 )
 
 // sharedStore is a store of several machines: a *cluster.Store.
@@ -54,6 +55,19 @@ func (c *Control) storeMetrics() (s metrics.Store, ok bool) {
 		Following: h.State == cluster.Following, Lag: uint64(h.Head - h.Revision), Reconnects: h.Reconnects,
 		Commits: h.Commits, CommitTime: h.CommitTime, Waits: h.Waits, WatchTime: h.WatchTime,
 	}, ok
+}
+
+// paired is the store of a machine of a pair: a *pair.Store.
+type paired interface{ State() pair.State }
+
+// pairMetrics returns the state of the pair for the metrics; false if there is none.
+func (c *Control) pairMetrics() (metrics.Pair, bool) {
+	p, ok := c.state.(paired)
+	if !ok {
+		return metrics.Pair{}, false
+	}
+	s := p.State()
+	return metrics.Pair{Leads: s.Role == pair.Leader, Connected: s.Connected, Lag: s.Lag, Reconnects: s.Reconnects, LastContact: s.LastContact}, true
 }
 
 // NodeEvent is something that happened to a machine or to the shared store.

@@ -47,6 +47,7 @@ func (r *Registry) Collect(out chan<- prometheus.Metric) {
 	r.collectDefence(out, &f)
 	r.collectGate(out, &f)
 	r.collectStore(out, &f)
+	r.collectPair(out, &f)
 	r.collectConfig(out, &f)
 	out <- prometheus.MustNewConstMetric(f.me.desc(), prometheus.GaugeValue, 1,
 		labels(r.build.Version, r.build.Revision, runtime.Version())...)
@@ -141,6 +142,36 @@ func (r *Registry) collectStore(out chan<- prometheus.Metric, f *families) {
 		out <- prometheus.MustNewConstMetric(f.storeOperations.desc(), prometheus.CounterValue, float64(of.n), labels(word)...)
 		out <- prometheus.MustNewConstMetric(f.storeSeconds.desc(), prometheus.CounterValue, of.took.Seconds(), labels(word)...)
 	}
+}
+
+func (r *Registry) collectPair(out chan<- prometheus.Metric, f *families) {
+	r.mu.Lock()
+	now := r.mu.pair
+	r.mu.Unlock()
+	if now == nil {
+		return
+	}
+	p, paired := now()
+	if !paired {
+		return
+	}
+	gauge := func(of *family, value float64) {
+		out <- prometheus.MustNewConstMetric(of.desc(), prometheus.GaugeValue, value)
+	}
+	gauge(&f.pairLeads, oneIf(p.Leads))
+	gauge(&f.pairConnected, oneIf(p.Connected))
+	gauge(&f.pairLag, float64(p.Lag))
+	out <- prometheus.MustNewConstMetric(f.pairReconnects.desc(), prometheus.CounterValue, float64(p.Reconnects))
+	if !p.LastContact.IsZero() {
+		gauge(&f.pairContact, float64(p.LastContact.UnixMilli())/1000)
+	}
+}
+
+func oneIf(is bool) float64 {
+	if is {
+		return 1
+	}
+	return 0
 }
 
 func (r *Registry) collectCertificates(out chan<- prometheus.Metric, f *families) {

@@ -74,6 +74,7 @@ type Registry struct {
 		defence      func() Defence
 		gate         func() (sessions int, signIns, failed uint64)
 		store        func() (Store, bool)
+		pair         func() (Pair, bool)
 		floods       map[string]uint64
 	}
 }
@@ -244,6 +245,26 @@ func (r *Registry) Store(now func() (Store, bool)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.mu.store = now
+}
+
+// Pair is the state of a machine in its pair.
+type Pair struct {
+	// Leads reports whether the machine leads, Connected whether the follower has a stream
+	// from the leader.
+	Leads, Connected bool
+	// Lag is by how many revisions the follower is behind.
+	Lag uint64
+	// Reconnects is how often the follower has opened a stream.
+	Reconnects uint64
+	// LastContact is when the other machine was heard from last, the zero time if it was not.
+	LastContact time.Time
+}
+
+// Pair sets what returns the state of the pair; false if there is none.
+func (r *Registry) Pair(now func() (Pair, bool)) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.mu.pair = now
 }
 
 // Route returns the handle for exchanges of a place. A place without a proxy

@@ -45,6 +45,8 @@ type families struct {
 	gateSessions, gateSignIns                               family
 	storeDetached, storeLag, storeReconnects                family
 	storeOperations, storeSeconds                           family
+	pairLeads, pairConnected, pairLag                       family
+	pairReconnects, pairContact                             family
 	bansActive, bansMade, bansRefused                       family
 	applies, appliedTime, applied, dropped, me              family
 	spans                                                   family
@@ -156,6 +158,16 @@ func table() families {
 			"Changes that this machine has committed to the shared store (commit) and read back from it (watch)."},
 		storeSeconds: family{"headgate_store_operation_seconds_total", counter, []string{"operation"},
 			"Seconds that these operations took in all. Divide by the number of operations for the mean latency."},
+		pairLeads: family{"headgate_pair_leads", gauge, nil,
+			"1 while this machine leads its pair, 0 while it follows or waits for the other machine. Absent outside a pair."},
+		pairConnected: family{"headgate_pair_connected", gauge, nil,
+			"1 while the follower of a pair has a stream from the leader, 0 while it has none."},
+		pairLag: family{"headgate_pair_lag_revisions", gauge, nil,
+			"Revisions of the state that the follower of a pair does not have yet, as far as this machine knows."},
+		pairReconnects: family{"headgate_pair_reconnects_total", counter, nil,
+			"How often the follower of a pair has opened a stream from the leader since the start of this machine, the first time included."},
+		pairContact: family{"headgate_pair_last_contact_timestamp_seconds", gauge, nil,
+			"When the other machine of a pair was heard from last, in seconds since 1970. Absent if it was not since the start."},
 		bansActive: family{"headgate_bans", gauge, nil,
 			"Bans in force."},
 		bansMade: family{"headgate_bans_total", counter, nil,
@@ -188,6 +200,7 @@ func (f *families) all() []*family {
 		&f.certificate, &f.notAfter, &f.providerUp, &f.providerIssues,
 		&f.listEntries, &f.listUp, &f.gateSessions, &f.gateSignIns, &f.bansActive, &f.bansMade, &f.bansRefused,
 		&f.storeDetached, &f.storeLag, &f.storeReconnects, &f.storeOperations, &f.storeSeconds,
+		&f.pairLeads, &f.pairConnected, &f.pairLag, &f.pairReconnects, &f.pairContact,
 		&f.applies, &f.appliedTime, &f.applied, &f.dropped, &f.spans, &f.me,
 	}
 }

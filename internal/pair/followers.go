@@ -14,6 +14,7 @@ type followers struct {
 		sync.Mutex
 		name      string
 		connected int // streams: a new one may come before the old has ended
+		opened    uint64
 		acked     store.Revision
 		heard     time.Time
 		moved     chan struct{} // closed at the next acknowledgement or end
@@ -30,6 +31,7 @@ func (f *followers) connect(name string, at store.Revision) (leave func()) {
 		f.mu.name, f.mu.acked = name, 0
 	}
 	f.mu.connected++
+	f.mu.opened++
 	f.mu.acked, f.mu.heard = at, time.Now()
 	f.wakeLocked()
 	return func() {
@@ -62,6 +64,13 @@ func (f *followers) state() (name string, connected bool, acked store.Revision, 
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.mu.name, f.mu.connected > 0, f.mu.acked, f.mu.heard
+}
+
+// streams returns how many streams were opened.
+func (f *followers) streams() uint64 {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.mu.opened
 }
 
 // await waits until the follower has a revision. It reports whether it has.

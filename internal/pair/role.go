@@ -121,7 +121,7 @@ func (s *Store) setRole(r Role) {
 func (s *Store) startFollowing(ctx context.Context) error {
 	s.setRole(Follower)
 	f, err := cluster.Open(ctx, cluster.Options{
-		Copy: s.o.Files, Engine: newEngine(s), Name: s.group(), Subject: "the leader", Log: s.log, Changed: func(cluster.State, error) { s.report() },
+		Copy: s.o.Files, Engine: newEngine(s), Name: s.group(), Subject: "the leader", Log: s.log, Changed: s.followed,
 		Rewound: s.forget,
 	})
 	if err != nil {
@@ -131,6 +131,16 @@ func (s *Store) startFollowing(ctx context.Context) error {
 	s.mu.follow = f
 	s.mu.Unlock()
 	return nil
+}
+
+// followed is called when the stream of the leader is opened or has ended.
+func (s *Store) followed(state cluster.State, _ error) {
+	if state == cluster.Following {
+		s.mu.Lock()
+		s.mu.streams++
+		s.mu.Unlock()
+	}
+	s.report()
 }
 
 // group identifies the group as what a state directory is a copy of.

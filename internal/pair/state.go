@@ -34,6 +34,8 @@ type State struct {
 	Lag uint64 `json:"lag"`
 	// LastContact is when the other machine was heard from last.
 	LastContact time.Time `json:"last_contact,omitzero"`
+	// Reconnects is how often the follower has opened a stream since this machine was started.
+	Reconnects uint64 `json:"-"`
 	// Sync is whether this machine acknowledges changes only when the follower has them.
 	Sync bool `json:"sync"`
 	// Problem is why the other machine cannot be reached or followed.
@@ -51,10 +53,11 @@ func (s *Store) State() State {
 	name, address := s.otherIn(ctx)  // none is shown
 	leaderAddress := s.addressOf(epoch.Node, name, address)
 	_, connected, acked, heard := s.followers.state()
+	streams := s.followers.streams()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	st := State{Role: s.mu.role, Name: s.id.Name, Leader: epoch.Node, LeaderAddress: leaderAddress, Epoch: epoch.String(), Peer: name, PeerAddress: address,
-		Revision: at.Revision, LastContact: s.mu.contact, Sync: s.o.Settings.Sync, Diverged: s.mu.divergent}
+		Revision: at.Revision, LastContact: s.mu.contact, Sync: s.o.Settings.Sync, Diverged: s.mu.divergent, Reconnects: s.mu.streams + streams}
 	if epoch.Node == "" {
 		st.Epoch, st.Leader = "", s.mu.known.Name
 	}

@@ -71,6 +71,7 @@ type Store struct {
 		turned    chan struct{} // closed when roles or members change
 		last      State         // that was reported
 		divergent *Divergence
+		streams   uint64 // that this machine has opened
 	}
 }
 
