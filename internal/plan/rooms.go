@@ -263,6 +263,9 @@ func (c *compiler) envFor(b *body, own bool) exchange.Env {
 // routeOf is what a room may know of a route.
 func routeOf(b *body) exchange.Route {
 	out := exchange.Route{Prefix: b.prefix, Strip: b.settings.StripPrefix}
+	if b.servers == nil {
+		return out // a fixed response or files
+	}
 	host := b.servers.Host()
 	for _, s := range b.servers.List() {
 		side := exchange.RouteServer{URL: s.URL, Base: s.Base, Authority: host.Fixed}

@@ -48,3 +48,19 @@ func TestEveryFeatureIsARowOfTheTable(t *testing.T) {
 		}
 	}
 }
+
+// A feature that knows of its route's servers is compiled for a route without any.
+func TestFeaturesOfRoutesWithoutServers(t *testing.T) {
+	p := compiled(t, `
+version: 1
+ports: {web: {address: "127.0.0.1:8080", protocol: http}}
+proxies:
+  shop:
+    rewrite: {add_prefix: /x}
+    routes:
+      - {path: /gone, fixed_response: {status: 410}}
+      - {path: /own, fixed_response: {status: 410}, rewrite: {regex: "^/a", replacement: /b}}
+      - {path: /files, files: {root: /srv}}
+`, nil)
+	p.Retire(nil)
+}
