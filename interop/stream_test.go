@@ -1,6 +1,7 @@
 package interop
 
 import (
+	"bufio"
 	"context"
 	"crypto/tls"
 	"encoding/pem"
@@ -138,6 +139,82 @@ tcp_proxies:
 	ask("", "PUBLISH", "news", "hello")
 	eventually(t, "the subscriber hears", func() bool { return strings.Contains(messages.String(), "hello") })
 	eventually(t, "the access log tells of it", func() bool { return strings.Contains(g.out.String(), `"proto":"tcp"`) })
+}
+
+// TestTerminatedTLS holds that programs with TLS of their own reach servers without: Redis,
+// and openssl with a protocol by which another proxy of the address is chosen.
+func TestTerminatedTLS(t *testing.T) {
+	t.Parallel()
+	server, cli, openssl := needed(t, "redis-server", "redis-server"), needed(t, "redis-cli", "redis-tools"), needed(t, "openssl", "openssl")
+	at, through := free(t), free(t)
+	cache := newIdentity(t, "cache.example.com")
+	background(t, server, "--port", port(at), "--bind", "127.0.0.1", "--save", "", "--dir", t.TempDir())
+	eventually(t, "redis listens", func() bool {
+		c, err := net.Dial("tcp", at)
+		if err == nil {
+			c.Close()
+		}
+		return err == nil
+	})
+	echo := speaksBack(t)
+	g := prepare(t)
+	g.put("cert.pem", cache.cert)
+	g.put("key.pem", cache.key)
+	g.start(fmt.Sprintf(`
+version: 1
+admin: {address: ""}
+certificates: {cache: {cert_file: cert.pem, key_file: key.pem}}
+tcp_proxies:
+  redis: {address: %q, sni: [cache.example.com], tls: {}, servers: [{address: %q}]}
+  other: {address: %q, sni: [cache.example.com], alpn: [other], tls: {min_version: "1.3"}, servers: [{address: %q}]}
+`, through, at, through, echo))
+	ca := filepath.Join(t.TempDir(), "ca.pem")
+	if err := os.WriteFile(ca, []byte(cache.cert), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	ask := func(input string, args ...string) string {
+		return command(t, input, cli, append([]string{"-h", "127.0.0.1", "-p", port(through), "--tls", "--sni", "cache.example.com", "--cacert", ca}, args...)...)
+	}
+	if got := ask("", "PING"); got != "PONG\n" {
+		t.Errorf("got %q", got)
+	}
+	large := strings.Repeat("0123456789", 500_000)
+	if got := ask(large, "-x", "SET", "large"); got != "OK\n" {
+		t.Errorf("5 MB there: got %q", got)
+	}
+	if got := ask("", "GET", "large"); got != large+"\n" {
+		t.Errorf("5 MB back: got %d bytes", len(got))
+	}
+	got := command(t, "hello\n", openssl, "s_client", "-connect", through, "-servername", "cache.example.com", "-alpn", "other", "-CAfile", ca, "-verify_return_error", "-ign_eof", "-brief")
+	if !strings.Contains(got, "back: hello") || !strings.Contains(got, "TLSv1.3") {
+		t.Errorf("openssl got %s", got)
+	}
+	eventually(t, "the access log has the version of TLS", func() bool { return strings.Contains(g.out.String(), `"tls_version":"TLS 1.3"`) })
+}
+
+// speaksBack runs a server that responds to one line and closes the connection.
+func speaksBack(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	go func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			go func() {
+				defer c.Close()
+				c.SetDeadline(time.Now().Add(patience))
+				line, _ := bufio.NewReader(c).ReadString('\n')
+				fmt.Fprintf(c, "back: %s", line)
+			}()
+		}
+	}()
+	return l.Addr().String()
 }
 
 // TestOpenSSLThroughByName holds that a TLS client gets the certificate of the

@@ -218,9 +218,9 @@ func (s *statusPage) printStreams(w io.Writer, all bool) {
 	fmt.Fprint(w, "\nSTREAM\tPROTOCOL\tFROM\tSTATE\tHEALTHY\tCONNECTIONS\tORIGIN\tNOTE\n")
 	for i := range streams {
 		p := &streams[i]
-		from := p.Address
-		if from == "" {
-			from = fmt.Sprintf("%s: %s", p.Port, hosts(p.SNI))
+		from := p.Address + p.Port
+		if names := slices.Concat(p.SNI, p.ALPN); len(names) > 0 {
+			from += ": " + hosts(names)
 		}
 		var notes []string
 		for j := range p.Servers {

@@ -1,6 +1,7 @@
 package accesslog
 
 import (
+	"crypto/tls"
 	"net/netip"
 	"strconv"
 	"strings"
@@ -21,6 +22,10 @@ func appendSession(b []byte, p *exchange.Session, c *clock) []byte {
 	b = append(appendAddr(b, p.Peer), '"')
 	b = appendText(append(b, `,"proto":`...), p.Protocol, maxMethod)
 	b = appendOptional(b, `,"server_name":`, p.Name, maxHost)
+	if p.TLSVersion != 0 {
+		b = appendText(append(b, `,"tls_version":`...), tls.VersionName(p.TLSVersion), maxName)
+	}
+	b = appendOptional(b, `,"client_cert_subject":`, p.ClientSubject, maxName)
 	b = appendOptional(b, `,"reason":`, p.Reason.String(), maxName)
 	b = appendOptional(b, `,"cause":`, p.Cause, maxCause)
 	b = appendOptional(b, `,"proxy":`, p.Proxy, maxName)

@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"iter"
 	"maps"
 	"path/filepath"
 	"slices"
@@ -35,23 +36,29 @@ func (ch *checker) acme(e *ACME, at schema.Place) {
 // checkACME reports a proxy that names an entry which does not exist, or which cannot issue
 // a certificate for it.
 func checkACME(c *Config, p *Proxy, at schema.Place) {
-	if p.ACME == "" || p.ACME == acme.None {
-		return
-	}
-	if c.ACME[p.ACME] == nil {
-		remedy := "add it under acme, such as acme: {main: {email: you@example.com}}"
-		if near := schema.Nearest(p.ACME, sortedNames(c.ACME)); near != "" {
-			remedy = fmt.Sprintf("did you mean %q?", near)
-		}
-		at.Problemf(remedy, "there is no acme entry %q", p.ACME)
-		return
-	}
-	if len(ACMEHosts(p)) == 0 {
+	if name := p.ACME; name != "" && name != acme.None && c.ACME[name] != nil && len(ACMEHosts(p)) == 0 {
 		at.Problem("the proxy has no virtual host that a certificate can be for", "name its hosts under virtual_hosts; expressions get no certificates")
 	}
-	for _, name := range ACMEHosts(p) {
+	checkIssued(c, p.ACME, ACMEHosts(p), at)
+}
+
+// checkIssued reports a reference to an ACME entry that does not exist, or that cannot issue
+// a certificate for one of the hosts. "" and none are no reference.
+func checkIssued(c *Config, entry string, hosts []string, at schema.Place) {
+	if entry == "" || entry == acme.None {
+		return
+	}
+	if c.ACME[entry] == nil {
+		remedy := "add it under acme, such as acme: {main: {email: you@example.com}}"
+		if near := schema.Nearest(entry, sortedNames(c.ACME)); near != "" {
+			remedy = fmt.Sprintf("did you mean %q?", near)
+		}
+		at.Problemf(remedy, "there is no acme entry %q", entry)
+		return
+	}
+	for _, name := range hosts {
 		what, remedy := acme.CheckName(name)
-		if what == "" && strings.HasPrefix(name, "*.") && c.ACME[p.ACME].DNS == nil {
+		if what == "" && strings.HasPrefix(name, "*.") && c.ACME[entry].DNS == nil {
 			what, remedy = "a wildcard needs dns-01, and the entry has no dns", "add dns: {provider: …} to the entry"
 		}
 		if what != "" {
@@ -60,13 +67,33 @@ func checkACME(c *Config, p *Proxy, at schema.Place) {
 	}
 }
 
+// checkStreamACME reports a TCP proxy that names an entry which does not exist, or which
+// cannot issue a certificate for it.
+func checkStreamACME(c *Config, p *TCPProxy, at schema.Place) {
+	if name := p.TLS.ACME; name != "" && name != acme.None && len(p.SNI) == 0 {
+		at.Problem("the proxy has no server name that a certificate can be for", "name them under sni, or under domains of the ACME entry")
+	} else {
+		checkIssued(c, name, p.acmeHosts(), at)
+	}
+}
+
 // ACMEEntry returns the entry of a proxy, nil if it has none.
 func (c *Config) ACMEEntry(p *Proxy) *ACME {
-	switch {
-	case p.ACME == acme.None || len(p.VirtualHosts) == 0:
+	if len(p.VirtualHosts) == 0 {
 		return nil
-	case p.ACME != "":
-		return c.ACME[p.ACME]
+	}
+	return c.acmeEntry(p.ACME)
+}
+
+// acmeEntry returns the entry with a name: that of the proxy, the default one for "", nil
+// for none.
+func (c *Config) acmeEntry(name string) *ACME {
+	switch name {
+	case acme.None:
+		return nil
+	case "":
+	default:
+		return c.ACME[name]
 	}
 	for _, e := range c.ACME {
 		if e.Default {
@@ -88,6 +115,42 @@ func ACMEHosts(p *Proxy) []string {
 	return hosts
 }
 
+// acmeHosts returns the server names of a TCP proxy that a certificate can be for.
+func (p *TCPProxy) acmeHosts() []string {
+	if p.TLS == nil {
+		return nil
+	}
+	var hosts []string
+	for _, text := range p.SNI {
+		if h, problem := parseSNI(text); problem == nil {
+			hosts = append(hosts, h.String())
+		}
+	}
+	return hosts
+}
+
+// ACMEHolders yields the ACME entry and the hosts of each active proxy, and of each active
+// TCP proxy that terminates TLS, that gets certificates from an entry.
+func (c *Config) ACMEHolders() iter.Seq2[*ACME, []string] {
+	return func(yield func(*ACME, []string) bool) {
+		if len(c.ACME) == 0 {
+			return // without a look at each proxy
+		}
+		for _, p := range c.Proxies {
+			if e := c.ACMEEntry(p); e != nil && p.Active && !yield(e, ACMEHosts(p)) {
+				return
+			}
+		}
+		for _, p := range c.TCPProxies {
+			if hosts := p.acmeHosts(); len(hosts) > 0 && p.Active {
+				if e := c.acmeEntry(p.TLS.ACME); e != nil && !yield(e, hosts) {
+					return
+				}
+			}
+		}
+	}
+}
+
 // ACMEWants returns the certificates that the active proxies and the domains of the
 // entries want, without those for names that covered reports to be covered by
 // another certificate.
@@ -99,12 +162,8 @@ func (c *Config) ACMEWants(covered func(name string) bool) (entries map[string]*
 	for _, e := range c.ACME {
 		names[e] = slices.Clone(e.Domains)
 	}
-	for _, p := range c.Proxies {
-		e := c.ACMEEntry(p)
-		if e == nil || !p.Active {
-			continue
-		}
-		for _, host := range ACMEHosts(p) {
+	for e, hosts := range c.ACMEHolders() {
+		for _, host := range hosts {
 			if what, _ := acme.CheckName(host); what == "" {
 				names[e] = append(names[e], host)
 			}

@@ -28,7 +28,7 @@ type checker struct {
 	root schema.Place
 	// taken are the addresses in use, among the objects that were checked.
 	taken []taken
-	// sni are the TCP proxies that have names on a port.
+	// sni are the TCP proxies that have names and protocols on a port or an address.
 	sni map[string]string
 	// pins are the routes with sticky cookies; see sticky.go.
 	pins pins
@@ -41,7 +41,7 @@ type checker struct {
 func newChecker(c *Config, report *schema.Report) *checker {
 	ch := &checker{c: c, root: report.Root(), sni: map[string]string{}}
 	if c.Admin.Address.IsValid() {
-		ch.taken = append(ch.taken, taken{c.Admin.Address, false, "admin"})
+		ch.taken = append(ch.taken, taken{c.Admin.Address, false, "admin", nil})
 	}
 	return ch
 }
@@ -55,6 +55,7 @@ type taken struct {
 	address netip.AddrPort
 	udp     bool
 	by      string
+	stream  *TCPProxy // whose it is; nil if not a TCP proxy's
 }
 
 // port reports a port without an address, or with the address of another port or the admin
@@ -67,7 +68,7 @@ func (ch *checker) port(p *Port, at schema.Place) {
 	checkTLS(ch.c, p, at)
 	checkProxyProtocol(p, at.Field("proxy_protocol"))
 	if p.Active {
-		ch.claim(taken{p.Address, p.Protocol == HTTP3, "port " + p.Name}, at.Field("address"))
+		ch.claim(taken{p.Address, p.Protocol == HTTP3, "port " + p.Name, nil}, at.Field("address"))
 	}
 }
 
@@ -123,6 +124,8 @@ func (ch *checker) claim(want taken, at schema.Place) {
 			continue
 		}
 		switch {
+		case t.address == want.address && sharesAddress(t.stream, want.stream, at):
+			continue // with all others that have it
 		case t.address == want.address:
 			at.Problemf("give one of them another address, or active: false", "%s listens on %v too", t.by, t.address)
 			return

@@ -21,18 +21,27 @@ const (
 )
 
 // TCPProxy forwards TCP connections to servers without interpreting them. It has its own
-// address; or a port and names, for TLS connections on an https port that are forwarded
-// unchanged to servers that have the certificate.
+// address; or a port and names, for TLS connections on an https port. TLS of clients is
+// terminated with tls, and otherwise forwarded unchanged to servers that have the
+// certificate. Several proxies share an address if they differ in sni or alpn.
 type TCPProxy struct {
 	Object
 	// Address is the IP address and port number to listen on.
 	Address netip.AddrPort `json:"address,omitempty" label:"true" example:"0.0.0.0:5432"`
-	// Port names the https port whose connections are passed on, together with
-	// sni.
+	// Port names the https port whose connections the proxy accepts, together with sni or
+	// alpn.
 	Port string `json:"port,omitempty" label:"true" max:"128" example:"websecure"`
-	// SNI are the names that TLS clients ask for: exact ones, or `*.` and a name
-	// for any one label before it. All other names stay with the port.
+	// SNI are the server names that TLS clients send: exact ones, or `*.` and a name
+	// for any one label before it. Other names stay with the port, or with the other
+	// proxies of the address. Empty means all names.
 	SNI []string `json:"sni,omitempty" label:"true" max:"1000" example:"db.example.com"`
+	// ALPN are application protocols, one of which a TLS client must offer. Clients that
+	// offer none of them stay with the port, or with the other proxies of the address.
+	// Empty means any client.
+	ALPN []string `json:"alpn,omitempty" label:"true" max:"32" example:"xmpp-client"`
+	// TLS terminates TLS of clients, with the certificates of https ports. Absent forwards
+	// the client's bytes unchanged.
+	TLS *StreamTLS `json:"tls,omitempty" label:"true"`
 	// Servers are the servers that share the connections.
 	Servers []*StreamServer `json:"servers" required:"true" min:"1" max:"256" object:"server,address" example:"[{address: \"127.0.0.1:5433\"}]"`
 	// LoadBalancing is how connections are shared among servers: `round_robin` in
@@ -78,6 +87,62 @@ type StreamFeatures struct {
 	// datagrams dropped.
 	IPFilter *ipfilter.Config `json:"ip_filter,omitempty" label:"true"`
 }
+
+// StreamTLS are the settings of a TCP proxy that terminates TLS. The certificate is selected
+// by the server name that the client sends, as on https ports.
+type StreamTLS struct {
+	// MinVersion is the minimum version of TLS.
+	MinVersion TLSVersion `json:"min_version" label:"true" default:"1.2" enum:"1.2,1.3"`
+	// ALPN are the application protocols to negotiate, the preferred first. A client that
+	// offers only others is rejected, and one that offers none is accepted. Absent means
+	// those of the proxy's own alpn; without any, nothing is negotiated.
+	ALPN []string `json:"alpn,omitempty" label:"true" max:"32" example:"mqtt"`
+	// ClientAuth is whether clients show a certificate of their own: `off`; `optional`,
+	// which verifies one that is shown; `required`, which rejects clients without.
+	ClientAuth ClientAuth `json:"client_auth" default:"off" enum:"off,optional,required"`
+	// ClientCA is a PEM file with the certificates of the authorities that sign client
+	// certificates. It is required unless client_auth is off. A relative path begins at the
+	// configuration file.
+	ClientCA string `json:"client_ca,omitempty" host:"admin" max:"4096" example:"clients-ca.pem"`
+	// DefaultCertificate names the certificate for clients that send no server name, or one
+	// that no certificate has. Without it they get a self-signed one.
+	DefaultCertificate string `json:"default_certificate,omitempty" max:"128" example:"main"`
+	// ACME is the name of the ACME entry that gets certificates for the names in sni; `none`
+	// for no entry. Without it the default entry does.
+	ACME string `json:"acme,omitempty" max:"128" example:"main"`
+}
+
+// Protocols returns the application protocols to negotiate with clients whose TLS the proxy
+// terminates, the preferred first.
+func (p *TCPProxy) Protocols() []string {
+	if p.TLS != nil && len(p.TLS.ALPN) > 0 {
+		return p.TLS.ALPN
+	}
+	return p.ALPN
+}
+
+// SpeaksTLS reports whether an active port, an active TCP proxy or the admin listener
+// terminates TLS of clients.
+func (c *Config) SpeaksTLS() bool {
+	if c.Admin.TLS() {
+		return true
+	}
+	for _, p := range c.Ports {
+		if p.Active && p.Protocol != HTTP {
+			return true
+		}
+	}
+	for _, p := range c.TCPProxies {
+		if p.Active && p.TLS != nil {
+			return true
+		}
+	}
+	return false
+}
+
+// ByName reports whether the proxy accepts only some TLS clients, by the server name or the
+// protocols that they send.
+func (p *TCPProxy) ByName() bool { return len(p.SNI) > 0 || len(p.ALPN) > 0 }
 
 // SendVersion is the PROXY header that servers of a TCP proxy get.
 type SendVersion string
@@ -206,7 +271,7 @@ func (p *TCPProxy) Names() ([]VirtualHost, *target.Fault) {
 	return out, nil
 }
 
-// parseSNI reads a name that TLS clients can ask for.
+// parseSNI reads a server name that TLS clients can send.
 func parseSNI(text string) (VirtualHost, *fault) {
 	h, f := parseVirtualHost(text)
 	switch {

@@ -266,12 +266,26 @@ func (c *Control) Series() *metrics.Series { return c.series }
 // and sessions were closed, and the state of the port's sockets; none if it has none and
 // waits for none.
 func (c *Control) ResetPort(kind, name string) (closed int, stands []ports.State) {
-	return c.ports.Reset(name, func(p config.Protocol) bool { return kindOfPort(p) == kind })
+	return c.ports.Reset(c.listenerOf(kind, name), func(p config.Protocol) bool { return kindOfPort(p) == kind })
+}
+
+// listenerOf returns the name under which the ports list an object: TCP proxies that share an
+// address have the socket of the first of them.
+func (c *Control) listenerOf(kind, name string) string {
+	if p := c.current.Load(); p != nil && kind == "tcp_proxies" {
+		if s := p.Config().TCPProxies[name]; s != nil && s.Active && s.Address.IsValid() {
+			if port := p.At(s.Address); port != nil {
+				return port.Name()
+			}
+		}
+	}
+	return name
 }
 
 // PortStands returns the state of the sockets of the port of a kind and name; none if it
 // has none and waits for none. Kinds are those of ResetPort.
 func (c *Control) PortStands(kind, name string) []ports.State {
+	name = c.listenerOf(kind, name)
 	return slices.DeleteFunc(c.ports.States(), func(s ports.State) bool { return s.Name != name || kindOfPort(s.Protocol) != kind })
 }
 

@@ -16,11 +16,15 @@ type StreamState struct {
 	Origin string `json:"origin,omitempty"`
 	// Issues are the discovery issues of the proxy.
 	Issues []string `json:"issues,omitempty"`
-	// Address is where it listens; Port and SNI say whose connections it takes if
-	// it has no address.
+	// Address is where it listens; Port is the https port whose connections it accepts if
+	// it has no address. SNI and ALPN are the server names and protocols of the TLS clients
+	// that it accepts; empty means all.
 	Address string   `json:"address,omitempty"`
 	Port    string   `json:"port,omitempty"`
 	SNI     []string `json:"sni,omitempty"`
+	ALPN    []string `json:"alpn,omitempty"`
+	// TerminatesTLS is whether TLS of clients is terminated.
+	TerminatesTLS bool `json:"terminates_tls,omitempty"`
 	// Connections are open now, Accepted there were in all; of UDP they are
 	// sessions.
 	Connections int    `json:"connections" required:"true"`
@@ -66,7 +70,8 @@ func streamStates(p *plan.Plan, name string) (tcp, udp []StreamState) {
 		if t.Settings.Address.IsValid() {
 			s.Address = t.Settings.Address.String()
 		}
-		s.Port, s.SNI = t.Settings.Port, t.Settings.SNI
+		s.Port, s.SNI, s.ALPN = t.Settings.Port, t.Settings.SNI, t.Settings.ALPN
+		s.TerminatesTLS = t.Settings.TLS != nil
 		tcp = append(tcp, s)
 	}
 	for _, u := range p.UDPProxies() {

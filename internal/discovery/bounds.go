@@ -57,6 +57,9 @@ func (m *merge) beyondProvider(o *object) {
 			m.boundPorts(o, "port", settings.Port)
 		}
 		m.boundListen(o, settings.Address)
+		if len(settings.ALPN) > 0 && len(settings.SNI) == 0 { // all clients of a port can offer h2
+			m.issue(o, o.label("alpn"), NotForLabels, "labels cannot set alpn without sni: it would accept clients of other hosts", "add sni")
+		}
 	case *config.UDPProxy:
 		m.boundListen(o, settings.Address)
 	}

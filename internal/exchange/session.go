@@ -12,6 +12,10 @@ type Session struct {
 	Proxy string
 	// Name is the server name of a TLS client; "" if it was not read.
 	Name string
+	// TLSVersion is the version of TLS that was terminated, 0 if none was; ClientSubject is
+	// the subject of the client's verified certificate.
+	TLSVersion    uint16
+	ClientSubject string
 	// Client is the client's address. Peer is the address of the connection: a different
 	// one if a proxy in front has reported the client. Local is the address that the client
 	// connected to.

@@ -83,9 +83,9 @@ func newChallenged(cfg *config.Config) *challenged {
 			c.add(e.Domains, true)
 		}
 	}
-	for _, p := range cfg.Proxies {
-		if e := cfg.ACMEEntry(p); p.Active && e != nil && answersHTTP(e) {
-			c.add(config.ACMEHosts(p), true)
+	for e, hosts := range cfg.ACMEHolders() {
+		if answersHTTP(e) {
+			c.add(hosts, true)
 		}
 	}
 	for _, p := range cfg.Proxies { // who says none has the last word

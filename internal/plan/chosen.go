@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"slices"
 	"strings"
 	"time"
 
@@ -10,7 +11,7 @@ import (
 
 // Chosen is which certificate the clients of a host get on a port, and why.
 type Chosen struct {
-	// Port is the port.
+	// Port is the port, or the TCP proxy with an address of its own.
 	Port string `json:"port"`
 	// Name is what the certificate is called, "" for the port's self-signed one.
 	Name string `json:"name,omitempty"`
@@ -28,22 +29,36 @@ type Chosen struct {
 	NotAfter time.Time `json:"not_after,omitzero"`
 }
 
-// Chosen returns which certificate the clients of a host get on each port with TLS. It
-// asks what handshakes ask.
+// Chosen returns which certificate the clients of a host get on each port with TLS, and
+// from each TCP proxy that has the name. It uses the lookup of handshakes.
 func (p *Plan) Chosen(host string) []Chosen {
 	all := []Chosen{}
 	for _, port := range p.tcpFirst() {
 		if port.tls != nil {
-			all = append(all, p.chosenOn(port, host))
+			all = append(all, p.chosenOn(port.Name(), port.tls, host))
+		}
+	}
+	for _, t := range p.tcpProxies {
+		if t.tls != nil && t.Settings.Address.IsValid() && t.named(host) {
+			all = append(all, p.chosenOn(t.Settings.Name, t.tls, host))
 		}
 	}
 	return all
 }
 
-func (p *Plan) chosenOn(port *Port, host string) Chosen {
+// named reports whether sni of a TCP proxy has a host.
+func (t *TCPProxy) named(host string) bool {
+	_, parent, _ := strings.Cut(host, ".")
+	names, _ := t.Settings.Names() // were checked
+	return slices.ContainsFunc(names, func(n config.VirtualHost) bool {
+		return n.Name == host && n.Class == config.HostExact || n.Name == parent && n.Class == config.HostWildcard
+	})
+}
+
+func (p *Plan) chosenOn(name string, secure *portTLS, host string) Chosen {
 	host = strings.ToLower(strings.Trim(strings.TrimSuffix(host, "."), "[]"))
-	c := port.tls.set.Explain(host)
-	out := Chosen{Port: port.Name(), Name: c.Name, From: c.From, Why: c.Why, State: string(certs.Missing)}
+	c := secure.set.Explain(host)
+	out := Chosen{Port: name, Name: c.Name, From: c.From, Why: c.Why, State: string(certs.Missing)}
 	if c.Leaf != nil {
 		out.Names, out.Issuer, out.NotAfter = certs.Hosts(c.Leaf), c.Leaf.Issuer.String(), c.Leaf.NotAfter
 		out.State = string(certs.StateAt(c.Leaf.NotBefore, c.Leaf.NotAfter, time.Now()))
@@ -57,12 +72,8 @@ func (p *Plan) chosenOn(port *Port, host string) Chosen {
 // awaits returns the ACME entry that a host gets its certificate from, "" if none is.
 func (p *Plan) awaits(host string) string {
 	_, rest, _ := strings.Cut(host, ".")
-	for _, proxy := range p.config.Proxies {
-		e := p.config.ACMEEntry(proxy)
-		if e == nil || !proxy.Active {
-			continue
-		}
-		for _, name := range config.ACMEHosts(proxy) {
+	for e, hosts := range p.config.ACMEHolders() {
+		for _, name := range hosts {
 			if name == host || name == "*."+rest {
 				return e.Name
 			}

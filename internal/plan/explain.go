@@ -181,7 +181,7 @@ func (p *Plan) explain(q Question) Explanation {
 	e.Port, e.Address = port.Name(), port.Address().String()
 	if port.tls != nil {
 		host := hostName(q.Authority, new(exchange.Text))
-		chosen := p.chosenOn(port, host)
+		chosen := p.chosenOn(port.Name(), port.tls, host)
 		e.Certificate = &chosen
 	}
 	ex, answer := port.read(q)

@@ -22,7 +22,6 @@ import (
 	"headgate/internal/certs"
 	"headgate/internal/config"
 	"headgate/internal/exchange"
-	"headgate/internal/stream/tcp"
 	"headgate/internal/tracing"
 )
 
@@ -71,10 +70,11 @@ type Port struct {
 	outside exchange.Pipeline
 	// tls is how an HTTPS port speaks TLS; nil on others.
 	tls *portTLS
-	// stream takes the connections of a port that speaks no HTTP; nil on others.
-	stream *tcp.Proxy
-	// passthrough takes TLS connections for some names; nil if none does.
-	passthrough *passthrough
+	// streams are the TCP proxies of an address that speaks no HTTP, or of some names of an
+	// https port; nil if there are none. direct is whether one of them accepts everything, so
+	// that no ClientHello is read.
+	streams *streamTable
+	direct  bool
 	// tracer traces what no route takes; nil traces nothing.
 	tracer *tracing.Tracer
 	// announcers are the peers that send a PROXY protocol header; nil if there are none.
@@ -114,8 +114,7 @@ func (p *Plan) Certificates() []certs.Status {
 // Ports returns the active ports by name. The slice is the plan's own.
 func (p *Plan) Ports() []*Port { return p.ports }
 
-// Listeners returns all that has an address: the active ports, and the TCP proxies
-// with one of their own. The slice is the caller's.
+// Listeners returns all that has an address: the active ports, and those of TCP proxies. The slice is the caller's.
 func (p *Plan) Listeners() []*Port { return slices.Concat(p.ports, p.streams) }
 
 // Port returns the active port with this name, or nil.

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"headgate/internal/certs"
 	"headgate/internal/config"
 	"headgate/internal/exchange"
 	"headgate/internal/feature/cache"
@@ -74,6 +75,8 @@ type shared struct {
 	affinityKey      *upstream.AffinityKey
 	authorities      map[string]authorities // by their files
 	gates            map[gate]*gate
+	pairs            map[string]*certs.Certificate // of the configuration
+	selfSigned       *certs.SelfSigned             // nil if nothing speaks TLS, or after a problem
 	keyBuffer        []byte
 	lists            filterLists
 	done             []func(*exchange.Exchange) // of proxies without settings of their log

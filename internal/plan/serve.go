@@ -45,7 +45,7 @@ func (p *Port) selectRoute(ex *exchange.Exchange) (*Route, *exchange.Answer) {
 	if p.tls != nil && !p.tls.covers(ex.Conn.ServerName, host) {
 		return nil, misdirected
 	}
-	if p.passthrough != nil && p.passthrough.find(host) != nil {
+	if p.streams != nil && p.streams.reserves(host) {
 		return nil, passedThrough
 	}
 	if p.strange(host, ex.Request.Path) {
@@ -91,10 +91,9 @@ var traceRefused = &exchange.Answer{
 // for, so that another certificate belongs to it (RFC 9110, section 15.5.20).
 var misdirected = exchange.Fail(exchange.Misdirected, "the host has another certificate than the name of the TLS handshake")
 
-// passedThrough is what a request gets whose host is passed on to a server with a
-// certificate of its own: clients that came by another name, under a certificate
-// that has both, open a connection for it when they see this.
-var passedThrough = exchange.Fail(exchange.Misdirected, "connections for the host are passed on by a TCP proxy")
+// passedThrough is the response to a request whose host belongs to a TCP proxy: clients that
+// came by another name, under a certificate that has both, then open a connection for it.
+var passedThrough = exchange.Fail(exchange.Misdirected, "connections for the host are forwarded by a TCP proxy")
 
 // normalise brings host and path into their one form: that is matched, and that is
 // sent. The query is never touched.

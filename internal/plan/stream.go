@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"headgate/internal/certs"
 	"headgate/internal/config"
 	"headgate/internal/exchange"
 	"headgate/internal/schema"
@@ -12,38 +13,135 @@ import (
 	"headgate/internal/upstream"
 )
 
-// passthrough is the TCP proxies of an https port, by the names that clients ask
-// for.
-type passthrough struct {
-	exact, wildcard map[string]*tcp.Proxy
+// streamTable finds the TCP proxy for a connection by the server name and the application
+// protocols that its TLS client sends: among those of an https port, or of an address that
+// several share.
+type streamTable struct {
+	// exact and wildcard are by name, and for all names.
+	exact, wildcard map[string]byProtocol
+	any             byProtocol
+	// rest accepts what no other does, also connections without TLS; nil on https ports, and
+	// where every proxy has names or protocols.
+	rest *tcp.Proxy
 }
 
-// find returns the proxy for a name, or nil. A wildcard matches one label.
-func (t *passthrough) find(name string) *tcp.Proxy {
-	if p := t.exact[name]; p != nil {
+// byProtocol are the proxies for a name: those for some protocols, and the one for clients
+// that offer none of them.
+type byProtocol struct {
+	some []protocolEntry
+	all  *tcp.Proxy
+}
+
+// protocolEntry is a proxy for clients that offer a protocol.
+type protocolEntry struct {
+	protocol string
+	proxy    *tcp.Proxy
+}
+
+// find returns the proxy for a client that offers protocols. The client's preference
+// decides if there are several.
+func (b byProtocol) find(offered []string) *tcp.Proxy {
+	if b.all == nil && len(b.some) > 0 && len(offered) == 1 && offered[0] == certs.ChallengeProtocol && b.some[0].proxy.Secure != nil {
+		return b.some[0].proxy // headgate responds to the authority itself
+	}
+	for _, protocol := range offered {
+		for _, e := range b.some {
+			if e.protocol == protocol {
+				return e.proxy
+			}
+		}
+	}
+	return b.all
+}
+
+// with returns b with a proxy for protocols, or for all without any.
+func (b byProtocol) with(proxy *tcp.Proxy, protocols []string) byProtocol {
+	if len(protocols) == 0 {
+		b.all = proxy
+	}
+	for _, protocol := range protocols {
+		b.some = append(b.some, protocolEntry{protocol, proxy})
+	}
+	return b
+}
+
+// find returns the proxy for a server name in lower case and protocols, or nil. An exact
+// name has precedence over a wildcard, which matches one label, and both over all names.
+func (t *streamTable) find(name string, protocols []string) *tcp.Proxy {
+	if p := t.exact[name].find(protocols); p != nil {
 		return p
 	}
 	if _, rest, ok := strings.Cut(name, "."); ok {
-		return t.wildcard[rest]
+		if p := t.wildcard[rest].find(protocols); p != nil {
+			return p
+		}
 	}
-	return nil
+	if p := t.any.find(protocols); p != nil {
+		return p
+	}
+	return t.rest
 }
 
-// PassesThrough reports whether the port has TCP proxies, so that it has to be
-// known what a client asks for before it is spoken to.
-func (p *Port) PassesThrough() bool { return p.passthrough != nil }
+// reserves reports whether all clients with a name are for TCP proxies, whatever they offer.
+func (t *streamTable) reserves(name string) bool {
+	_, rest, _ := strings.Cut(name, ".")
+	return t.exact[name].all != nil || t.wildcard[rest].all != nil
+}
 
-// Passthrough returns the TCP proxy for the connections of clients with a server name,
-// which is in lower case; nil if the port terminates TLS.
-func (p *Port) Passthrough(name string) *tcp.Proxy {
-	if p.passthrough == nil {
+// add adds a proxy of an address or an https port.
+func (t *streamTable) add(settings *config.TCPProxy, proxy *tcp.Proxy, at schema.Place) {
+	names, fault := settings.Names()
+	switch {
+	case fault != nil:
+		at.Field("sni").Problem(fault.What, fault.Remedy)
+	case !settings.ByName():
+		t.rest = proxy
+	case len(names) == 0:
+		t.any = t.any.with(proxy, settings.ALPN)
+	}
+	for _, name := range names {
+		in := t.exact
+		if name.Class == config.HostWildcard {
+			in = t.wildcard
+		}
+		in[name.Name] = in[name.Name].with(proxy, settings.ALPN)
+	}
+}
+
+func newStreamTable() *streamTable {
+	return &streamTable{exact: map[string]byProtocol{}, wildcard: map[string]byProtocol{}}
+}
+
+// alone reports whether one proxy accepts all connections.
+func (t *streamTable) alone() bool {
+	return len(t.exact) == 0 && len(t.wildcard) == 0 && len(t.any.some) == 0
+}
+
+// ReadsHello reports whether TCP proxies of the port are found by what a TLS client sends,
+// so that its ClientHello has to be read first.
+func (p *Port) ReadsHello() bool { return p.streams != nil && !p.direct }
+
+// StreamFor returns the TCP proxy for the connection of a client with a server name, which
+// is in lower case, and the application protocols that it offers. It is nil if the port
+// itself terminates TLS, or if no proxy of the address accepts the client.
+func (p *Port) StreamFor(name string, protocols []string) *tcp.Proxy {
+	if p.streams == nil {
 		return nil
 	}
-	return p.passthrough.find(name)
+	return p.streams.find(name, protocols)
 }
 
-// Stream returns the TCP proxy whose address this is, nil if the port speaks HTTP.
-func (p *Port) Stream() *tcp.Proxy { return p.stream }
+// Rest returns the TCP proxy for connections without TLS, or without a known name; nil if
+// there is none.
+func (p *Port) Rest() *tcp.Proxy {
+	if p.streams == nil {
+		return nil
+	}
+	return p.streams.rest
+}
+
+// IsStream reports whether the address is that of TCP proxies, and no HTTP is spoken.
+func (p *Port) IsStream() bool { return p.Protocol() == config.TCP }
 
 // TCPProxy is a TCP proxy of a plan.
 type TCPProxy struct {
@@ -53,6 +151,8 @@ type TCPProxy struct {
 	Proxy *tcp.Proxy
 	// Servers are its servers, in the order of the configuration.
 	Servers []*StreamServer
+
+	tls *portTLS // nil if TLS of clients is not terminated
 }
 
 // TCPProxies returns the active TCP proxies by name. The slice is the plan's own.
@@ -66,19 +166,37 @@ func (c *compiler) tcp() {
 			continue
 		}
 		at := c.report.Root().Field("tcp_proxies").Field(name).Called("TCP proxy", name)
-		proxy, servers := c.tcpProxy(settings, at)
+		secure, ok := c.secureClients(settings, at)
+		if !ok {
+			continue
+		}
+		proxy, servers := c.tcpProxy(settings, secure, at)
 		if proxy == nil {
 			continue
 		}
-		c.plan.tcpProxies = append(c.plan.tcpProxies, TCPProxy{settings, proxy, servers})
+		c.plan.tcpProxies = append(c.plan.tcpProxies, TCPProxy{settings, proxy, servers, secure})
 		if settings.Address.IsValid() {
-			c.plan.streams = append(c.plan.streams, c.newStream(settings, proxy, at))
-			continue
-		}
-		if port := c.plan.Port(settings.Port); port != nil {
-			port.passThrough(settings, proxy, at)
+			c.listenFor(settings, proxy, at)
+		} else if port := c.plan.Port(settings.Port); port != nil {
+			if port.streams == nil {
+				port.streams = newStreamTable()
+			}
+			port.streams.add(settings, proxy, at)
 		}
 	}
+}
+
+// listenFor adds a TCP proxy to the port of its address, which it shares with others.
+func (c *compiler) listenFor(settings *config.TCPProxy, proxy *tcp.Proxy, at schema.Place) {
+	i := slices.IndexFunc(c.plan.streams, func(p *Port) bool { return p.Address() == settings.Address })
+	if i < 0 {
+		i = len(c.plan.streams)
+		c.plan.streams = append(c.plan.streams, c.newStream(settings, at))
+	}
+	port := c.plan.streams[i]
+	port.streams.add(settings, proxy, at)
+	port.settings.DrainTimeout = max(port.settings.DrainTimeout, settings.DrainTimeout)
+	port.direct = !settings.ByName() && port.streams.alone()
 }
 
 // streamRooms compiles the features of a TCP or UDP proxy, in the order of the table of
@@ -105,46 +223,30 @@ func (c *compiler) streamRooms(scope string, f *config.StreamFeatures, at schema
 	return filters, true
 }
 
-// newStream returns the port of a TCP proxy with an address.
-func (c *compiler) newStream(settings *config.TCPProxy, proxy *tcp.Proxy, at schema.Place) *Port {
+// newStream returns the port of the first TCP proxy of an address.
+func (c *compiler) newStream(settings *config.TCPProxy, at schema.Place) *Port {
 	return &Port{
 		settings: &config.Port{
 			Object: config.Object{Name: settings.Name}, Address: settings.Address, Protocol: config.TCP, DrainTimeout: settings.DrainTimeout, Active: true,
 			Limits: config.Limits{MaxConnections: settings.MaxConnections},
 		},
 		front:      exchange.Port{Place: &exchange.Place{Port: settings.Name}},
-		stream:     proxy,
+		streams:    newStreamTable(),
 		announcers: newAnnouncers(settings.AcceptProxyProtocol, at.Field("accept_proxy_protocol")),
 	}
 }
 
-// passThrough gives the port a TCP proxy for names.
-func (p *Port) passThrough(settings *config.TCPProxy, proxy *tcp.Proxy, at schema.Place) {
-	names, fault := settings.Names()
-	if fault != nil {
-		at.Field("sni").Problem(fault.What, fault.Remedy)
-		return
-	}
-	if p.passthrough == nil {
-		p.passthrough = &passthrough{exact: map[string]*tcp.Proxy{}, wildcard: map[string]*tcp.Proxy{}}
-	}
-	for _, name := range names {
-		if name.Class == config.HostWildcard {
-			p.passthrough.wildcard[name.Name] = proxy
-		} else {
-			p.passthrough.exact[name.Name] = proxy
-		}
-	}
-}
-
 // tcpProxy compiles one TCP proxy; nil after a problem.
-func (c *compiler) tcpProxy(settings *config.TCPProxy, at schema.Place) (*tcp.Proxy, []*StreamServer) {
+func (c *compiler) tcpProxy(settings *config.TCPProxy, secure *portTLS, at schema.Place) (*tcp.Proxy, []*StreamServer) {
 	out := tcp.Settings{
 		Name:           settings.Name,
 		ConnectTimeout: settings.ConnectTimeout.D(),
 		IdleTimeout:    settings.IdleTimeout.D(),
 		Drain:          settings.DrainTimeout.D(),
 		Send:           settings.ProxyProtocol.Version(),
+	}
+	if secure != nil {
+		out.Secure = secure.config
 	}
 	var ok bool
 	if out.Filters, ok = c.streamRooms("TCP proxy "+settings.Name, &settings.StreamFeatures, at); !ok {

@@ -24,6 +24,8 @@ type StreamQuestion struct {
 	// asks for. Port is the port number.
 	Host string
 	Port uint16
+	// Protocols are the application protocols that a TLS client offers.
+	Protocols []string
 	// From is the client's address.
 	From netip.Addr
 }
@@ -40,6 +42,17 @@ type StreamExplanation struct {
 	Proxy string `json:"proxy,omitempty"`
 	// Name is the name by which the proxy was found.
 	Name string `json:"name,omitempty"`
+	// Offered are the application protocols of the question.
+	Offered []string `json:"alpn,omitempty"`
+	// TLS is what becomes of TLS: terminated or forwarded. It is empty where the proxy takes
+	// connections without a look at them.
+	TLS string `json:"tls,omitempty"`
+	// MinVersion, Protocols and ClientAuth are the settings of terminated TLS.
+	MinVersion string   `json:"tls_min_version,omitempty"`
+	Protocols  []string `json:"tls_alpn,omitempty"`
+	ClientAuth string   `json:"tls_client_auth,omitempty"`
+	// Certificate is the one that the client gets.
+	Certificate *Chosen `json:"certificate,omitempty"`
 	// Filters are the proxy's filters in the order in which they act.
 	Filters []string `json:"filters,omitempty"`
 	// Denied is why the client may not come in.
@@ -67,15 +80,20 @@ type StreamCandidate struct {
 }
 
 // ParseStream reads what a client connects to, such as tcp://db.example.com:5432, and its own
-// address. The error names what is wrong.
+// address. ?alpn=h2,http/1.1 behind it are the application protocols that the client offers.
+// The error names what is wrong.
 func ParseStream(address, from string) (q StreamQuestion, err error) {
 	scheme, rest, _ := strings.Cut(address, "://")
+	rest, offered, _ := strings.Cut(rest, "?alpn=")
 	host, port, err := net.SplitHostPort(strings.TrimSuffix(rest, "/"))
 	number, nerr := strconv.ParseUint(port, 10, 16)
 	if scheme = strings.ToLower(scheme); err != nil || nerr != nil || number == 0 || scheme != string(config.TCP) && scheme != string(config.UDP) {
 		return q, fmt.Errorf("invalid address %q: expected an address like tcp://db.example.com:5432", address)
 	}
 	q = StreamQuestion{Protocol: scheme, Host: host, Port: uint16(number)}
+	if offered != "" {
+		q.Protocols = strings.Split(offered, ",")
+	}
 	if q.From, err = netip.ParseAddr(from); err != nil {
 		return q, fmt.Errorf("invalid client address %q: expected an address like 192.0.2.1", from)
 	}
@@ -116,15 +134,20 @@ func (p *Plan) explainTCP(q StreamQuestion, e *StreamExplanation) {
 	}
 	port := p.Listeners()[i]
 	e.Listener, e.Address = port.Name(), port.Address().String()
-	proxy := port.Stream()
-	if proxy == nil {
+	if port.ReadsHello() || !port.IsStream() {
 		if name, fault := target.Host(q.Host); fault == nil {
 			e.Name = name
 		}
-		if proxy = port.Passthrough(e.Name); proxy == nil {
-			e.Notes = append(e.Notes, fmt.Sprintf("port %s speaks %s itself: ask with a method and a URL", port.Name(), port.Protocol()))
-			return
-		}
+		e.Offered = q.Protocols
+	}
+	proxy := port.StreamFor(e.Name, q.Protocols)
+	if proxy == nil && port.IsStream() {
+		e.Denied = "no TCP proxy of the address accepts the server name: the client gets the TLS alert unrecognized_name"
+		return
+	}
+	if proxy == nil {
+		e.Notes = append(e.Notes, fmt.Sprintf("port %s speaks %s itself: ask with a method and a URL", port.Name(), port.Protocol()))
+		return
 	}
 	if port.announcers != nil {
 		e.Notes = append(e.Notes, "from peers in proxy_protocol.trusted, the client address is taken from the PROXY protocol header")
@@ -132,11 +155,27 @@ func (p *Plan) explainTCP(q StreamQuestion, e *StreamExplanation) {
 	for _, t := range p.tcpProxies {
 		if t.Proxy == proxy {
 			e.Proxy = t.Settings.Name
+			p.explainTLS(&t, port, e)
 			if v := t.Settings.ProxyProtocol; v != config.SendOff {
 				e.Header = string(v)
 			}
 			e.decide(q, proxy.Filters, t.Settings.LoadBalancing, t.Servers, proxy.Group)
 		}
+	}
+}
+
+// explainTLS returns what becomes of TLS of the client.
+func (p *Plan) explainTLS(t *TCPProxy, port *Port, e *StreamExplanation) {
+	switch settings := t.Settings.TLS; {
+	case settings != nil:
+		e.TLS, e.MinVersion, e.Protocols = "terminated", string(settings.MinVersion), t.Settings.Protocols()
+		if settings.ClientAuth != config.ClientAuthOff {
+			e.ClientAuth = string(settings.ClientAuth)
+		}
+		chosen := p.chosenOn(t.Settings.Name, t.tls, e.Name)
+		e.Certificate = &chosen
+	case port.ReadsHello():
+		e.TLS = "forwarded"
 	}
 }
 
@@ -160,6 +199,21 @@ func (e *StreamExplanation) decide(q StreamQuestion, filters exchange.StreamFilt
 	}
 }
 
+// tlsText returns what becomes of TLS, for people.
+func (e *StreamExplanation) tlsText() string {
+	if e.MinVersion == "" {
+		return e.TLS
+	}
+	text := e.TLS + ", " + e.MinVersion + " or later"
+	if len(e.Protocols) > 0 {
+		text += ", negotiates " + strings.Join(e.Protocols, ", ")
+	}
+	if e.ClientAuth != "" {
+		text += ", client certificate " + e.ClientAuth
+	}
+	return text
+}
+
 // Text returns the explanation for people.
 func (e *StreamExplanation) Text() string {
 	var b strings.Builder
@@ -172,7 +226,12 @@ func (e *StreamExplanation) Text() string {
 		line("listener", e.Listener+", "+e.Address)
 	}
 	line("name", e.Name)
+	line("alpn", strings.Join(e.Offered, ", "))
 	line("proxy", e.Proxy)
+	line("tls", e.tlsText())
+	if c := e.Certificate; c != nil {
+		line("cert", c.text())
+	}
 	line("filters", strings.Join(e.Filters, " → "))
 	if e.Denied != "" {
 		line("answer", "closed: "+e.Denied)

@@ -15,6 +15,7 @@ import (
 	"headgate/internal/config"
 	"headgate/internal/exchange"
 	"headgate/internal/plan/inputs"
+	"headgate/internal/schema"
 )
 
 // portTLS is the TLS state of an HTTPS port. It is kept as long as its settings have not
@@ -51,7 +52,7 @@ func (p *Port) Continues(was *Port) bool {
 
 // secure gives the ports with TLS their certificates.
 func (c *compiler) secure() {
-	if !c.config.Admin.TLS() && !slices.ContainsFunc(c.plan.ports, (*Port).Secure) {
+	if !c.config.SpeaksTLS() {
 		return
 	}
 	pairs := c.pairs()
@@ -59,6 +60,7 @@ func (c *compiler) secure() {
 	if selfSigned == nil || !c.report.Empty() {
 		return
 	}
+	c.shared.pairs, c.shared.selfSigned = pairs, selfSigned
 	for _, port := range c.plan.ports {
 		if port.Secure() {
 			c.securePort(port, pairs, selfSigned)
@@ -127,20 +129,81 @@ func (c *compiler) selfSigned() *certs.SelfSigned {
 
 // securePort sets the TLS settings of a port, or keeps them if they have not changed.
 func (c *compiler) securePort(port *Port, pairs map[string]*certs.Certificate, selfSigned *certs.SelfSigned) {
-	policy, authorities, ok := c.policy(port)
+	settings := &port.settings.TLS
+	protocols := []string{"h2", "http/1.1"}
+	if port.Protocol() == config.HTTP3 {
+		protocols = []string{"h3"}
+	}
+	at := c.report.Root().Field("ports").Field(port.Name()).Called("port", port.Name())
+	policy, authorities, ok := c.policy(settings, protocols, at.Field("tls"), "port", port.Name())
 	if !ok {
 		return
 	}
-	settings := &port.settings.TLS
+	if port.Protocol() == config.HTTP3 {
+		policy.MinVersion = tls.VersionTLS13
+	}
+	identity := []string{port.Name(), string(port.Protocol())}
+	port.tls = c.newTLS(settings, policy, authorities, identity, pairs, selfSigned)
+	c.logUncovered(port)
+}
+
+// newTLS returns the TLS state of a port or a TCP proxy, which identity distinguishes from
+// others, or keeps it if it has not changed.
+func (c *compiler) newTLS(settings *config.TLS, policy certs.Policy, authorities string, identity []string, pairs map[string]*certs.Certificate, selfSigned *certs.SelfSigned) *portTLS {
 	clients := string(settings.ClientAuth) + "\x00" + authorities
 	tickets := c.env.Keep("tickets\x00"+clients, func() exchange.Kept { return c.newTickets(clients) }).(*certs.Tickets)
-	key := []string{"tls", fmt.Sprintf("%p", selfSigned), port.Name(), string(port.Protocol()), string(settings.MinVersion), clients, settings.DefaultCertificate}
+	key := append([]string{"tls", fmt.Sprintf("%p", selfSigned)}, identity...)
+	key = append(key, string(settings.MinVersion), clients, settings.DefaultCertificate)
 	list, key := c.listed(pairs, key)
-	port.tls = c.env.Keep(strings.Join(key, "\x00"), func() exchange.Kept {
+	return c.env.Keep(strings.Join(key, "\x00"), func() exchange.Kept {
 		set := certs.NewSet(list, c.house.Managed, pairs[settings.DefaultCertificate], selfSigned)
 		return &portTLS{config: certs.NewConfig(policy, set, tickets), set: set, tickets: tickets, clients: clients}
 	}).(*portTLS)
-	c.logUncovered(port)
+}
+
+// secureClients returns how a TCP proxy terminates TLS, nil if it does not; false after a
+// problem.
+func (c *compiler) secureClients(p *config.TCPProxy, at schema.Place) (*portTLS, bool) {
+	if p.TLS == nil {
+		return nil, true
+	}
+	if c.shared.selfSigned == nil {
+		return nil, false // was reported
+	}
+	settings := &config.TLS{MinVersion: p.TLS.MinVersion, ClientAuth: p.TLS.ClientAuth, ClientCA: p.TLS.ClientCA, DefaultCertificate: p.TLS.DefaultCertificate}
+	policy, authorities, ok := c.policy(settings, p.Protocols(), at.Field("tls"), "tcp_proxy", p.Name)
+	if !ok {
+		return nil, false
+	}
+	identity := append([]string{"stream", p.Name}, p.Protocols()...)
+	secure := c.newTLS(settings, policy, authorities, identity, c.shared.pairs, c.shared.selfSigned)
+	c.logUncoveredNames(p, secure.set)
+	return secure, true
+}
+
+// logUncoveredNames logs the server names of a TCP proxy for which there is no certificate.
+func (c *compiler) logUncoveredNames(p *config.TCPProxy, set *certs.Set) {
+	if set.HasDefault() {
+		return
+	}
+	names, _ := p.Names() // were checked
+	awaited := c.awaited()
+	var without []string
+	for _, name := range names {
+		known := name.Name
+		if name.Class == config.HostWildcard {
+			known = "any." + name.Name
+		}
+		if !set.Has(known) && !awaited[name.String()] {
+			without = append(without, name.String())
+		}
+	}
+	switch {
+	case len(without) > 0:
+		c.warn("server names have no certificate: clients get a self-signed one", "tcp_proxy", p.Name, "names", without[:min(len(without), maxUncovered)], "count", len(without), "remedy", "add one under certificates")
+	case len(names) == 0 && set.Empty() && len(c.config.ACME) == 0:
+		c.warn("TCP proxy has no certificate: clients get a self-signed one", "tcp_proxy", p.Name, "remedy", "add one under certificates")
+	}
 }
 
 // newTickets returns the session tickets of ports of a class.
@@ -178,6 +241,11 @@ func (p *Plan) TicketKeys() TicketKeys {
 	for _, port := range p.Ports() {
 		if port.tls != nil {
 			keys[port.tls.clients] = port.tls.tickets.Keys()
+		}
+	}
+	for _, t := range p.tcpProxies {
+		if t.tls != nil {
+			keys[t.tls.clients] = t.tls.tickets.Keys()
 		}
 	}
 	if p.admin != nil {
@@ -256,31 +324,22 @@ func (c *compiler) logUncovered(port *Port) {
 // reported there.
 func (c *compiler) awaited() map[string]bool {
 	hosts := map[string]bool{}
-	if len(c.config.ACME) == 0 {
-		return hosts
-	}
-	for _, p := range c.config.Proxies {
-		if p.Active && c.config.ACMEEntry(p) != nil {
-			for _, host := range config.ACMEHosts(p) {
-				hosts[host] = true
-			}
+	for _, names := range c.config.ACMEHolders() {
+		for _, host := range names {
+			hosts[host] = true
 		}
 	}
 	return hosts
 }
 
-// policy returns the TLS settings of a port without its certificates, and a key that
-// identifies its authorities.
-func (c *compiler) policy(port *Port) (p certs.Policy, authorities string, ok bool) {
-	settings := &port.settings.TLS
-	p = certs.Policy{MinVersion: tls.VersionTLS12, NextProtos: []string{"h2", "http/1.1"}}
+// policy returns TLS settings without certificates, and a key that identifies their
+// authorities. kind and name are those of the object, for the log.
+func (c *compiler) policy(settings *config.TLS, protocols []string, at schema.Place, kind, name string) (p certs.Policy, authorities string, ok bool) {
+	p = certs.Policy{MinVersion: tls.VersionTLS12, NextProtos: protocols}
 	if c.house.Challenges != nil {
 		p.Challenge = c.house.Challenges.TLS
 	}
-	if port.Protocol() == config.HTTP3 {
-		p.NextProtos = []string{"h3"}
-	}
-	if settings.MinVersion == config.TLS13 || port.Protocol() == config.HTTP3 {
+	if settings.MinVersion == config.TLS13 {
 		p.MinVersion = tls.VersionTLS13
 	}
 	switch settings.ClientAuth {
@@ -292,9 +351,8 @@ func (c *compiler) policy(port *Port) (p certs.Policy, authorities string, ok bo
 		p.ClientAuth = tls.RequireAndVerifyClientCert
 	}
 	var err error
-	if p.ClientCAs, authorities, err = c.trusted(settings.ClientCA, "the port refuses every client certificate", "port", port.Name()); err != nil {
-		c.report.Root().Field("ports").Field(port.Name()).Called("port", port.Name()).Field("tls").Field("client_ca").
-			Problem(err.Error(), "name a PEM file with the certificates of the authorities")
+	if p.ClientCAs, authorities, err = c.trusted(settings.ClientCA, "every client certificate is rejected", kind, name); err != nil {
+		at.Field("client_ca").Problem(err.Error(), "name a PEM file with the certificates of the authorities")
 		return p, "", false
 	}
 	return p, authorities, true

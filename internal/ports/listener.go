@@ -194,7 +194,7 @@ func (l *listener) viewIn(p *plan.Plan) *view {
 // without HTTP keeps the previous one: connections that were open when a TCP
 // proxy replaced the port end with that.
 func front(port *plan.Port, before *view) *exchange.Port {
-	if port.Stream() != nil && before != nil {
+	if port.IsStream() && before != nil {
 		return before.port
 	}
 	return port.Front()

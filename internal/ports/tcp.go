@@ -55,7 +55,7 @@ func (t *tcpSocket) serve() error {
 func (t *tcpSocket) accept(nc net.Conn, waited bool) listen.Conn {
 	port := t.of.viewIn(t.set.current.Load()).on
 	counter := t.of.counter.Load()
-	if waited && port.Stream() == nil && netconn.HasLeft(nc) {
+	if waited && !port.IsStream() && netconn.HasLeft(nc) {
 		// Its client closed the connection in the queue. Sending its request to a
 		// server would delay clients that are still waiting.
 		counter.Refused(metrics.RefusedFull)
@@ -73,7 +73,7 @@ func (t *tcpSocket) accept(nc net.Conn, waited bool) listen.Conn {
 
 // setPlan accepts clients when they have sent something, unless the server of a TCP
 // proxy may have to send first.
-func (t *tcpSocket) setPlan(*plan.Plan) { t.DeferAccept(t.of.view.Load().on.Stream() == nil) }
+func (t *tcpSocket) setPlan(*plan.Plan) { t.DeferAccept(!t.of.view.Load().on.IsStream()) }
 
 // drain closes the socket, which is immediate, and lets the connections end.
 func (t *tcpSocket) drain(within time.Duration) func() (int, bool) {

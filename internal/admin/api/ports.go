@@ -17,7 +17,7 @@ func (a *API) portRows() []row {
 	}
 	return []row{
 		reset("ports", "Closes all connections of a port immediately, including those of draining sockets. If the port is waiting for its address, retries now. New connections are accepted as before. The configuration does not change."),
-		reset("tcp_proxies", "Closes all connections of a TCP proxy that has its own address. If it is waiting for the address, retries now."),
+		reset("tcp_proxies", "Closes all connections of the address of a TCP proxy, including those of proxies that share it. If it is waiting for the address, retries now."),
 		reset("udp_proxies", "Ends all sessions of a UDP proxy. If it is waiting for its address, retries now."),
 	}
 }

@@ -26,7 +26,10 @@ func (r *reviewer) outline(c *config.Config, at Address) string {
 		p := c.TCPProxies[at.Name]
 		from := fmt.Sprint("at ", p.Address)
 		if p.Port != "" {
-			from = "for " + listed(shortened(p.SNI)) + " on port " + p.Port
+			from = "on port " + p.Port
+		}
+		if p.ByName() {
+			from = "for " + listed(shortened(slices.Concat(p.SNI, p.ALPN))) + " " + from
 		}
 		return fmt.Sprintf(": it takes connections %s for %s", from, counted(len(p.Servers), "server", "servers"))
 	case "udp_proxies":

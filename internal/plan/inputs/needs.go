@@ -12,7 +12,7 @@ type needs struct {
 	files []file.Wanted
 	cdns  []string
 	pairs []wantedPair
-	// selfSigned and affinity say that a port or the admin listener speaks TLS, and
+	// selfSigned and affinity say that a port, a TCP proxy or the admin listener speaks TLS, and
 	// that a route has a sticky cookie.
 	selfSigned, affinity bool
 	// by are the proxies that need something, each with what that is.
@@ -33,12 +33,11 @@ func needsOf(cfg, before *config.Config, known map[*config.Proxy]needs) needs {
 		if !p.Active || p.Protocol != config.HTTPS && p.Protocol != config.HTTP3 {
 			continue
 		}
-		n.selfSigned = true
 		if p.TLS.ClientAuth != config.ClientAuthOff {
 			n.authorities(p.TLS.ClientCA)
 		}
 	}
-	n.selfSigned = n.selfSigned || cfg.Admin.TLS()
+	n.selfSigned = cfg.SpeaksTLS()
 	if n.selfSigned {
 		for name, c := range cfg.Certificates {
 			n.pairs = append(n.pairs, wantedPair{name, PlaceOf(c)})
@@ -59,6 +58,9 @@ func needsOf(cfg, before *config.Config, known map[*config.Proxy]needs) needs {
 		if p.Active {
 			for _, s := range p.Servers {
 				n.server(s.TLS)
+			}
+			if p.TLS != nil && p.TLS.ClientAuth != config.ClientAuthOff {
+				n.authorities(p.TLS.ClientCA)
 			}
 		}
 	}

@@ -1,10 +1,10 @@
 // Package accept determines the protocol of a new connection, and passes it to the
 // front for that protocol: it reads a header of the PROXY protocol first, then
-// does the TLS handshake, or recognizes HTTP/2 without TLS, or forwards the
-// connection through a TCP proxy by its server name.
+// does the TLS handshake, or recognizes HTTP/2 without TLS, or finds the TCP proxy for
+// the connection.
 //
 // accept.go is the path of a connection, handshake.go the TLS handshake, pass.go the
-// server name that a TLS client requests, yield.go the end of a connection that is
+// TCP proxy for what a TLS client requests, yield.go the end of a connection that is
 // closed to free capacity for another. The package knows no sockets: the caller
 // accepts a connection and passes it on with its port.
 package accept
@@ -79,10 +79,10 @@ func newSpeaker(o *Options, scheme string, known *clients.Clients) speaker {
 func (f *Fronts) Conn(nc net.Conn, port *plan.Port, serial uint64, counter *metrics.Port) listen.Conn {
 	header := port.Announced(nc)
 	switch {
-	case port.Stream() != nil && header == 0:
-		return port.Stream().NewConn(nc, nil, "")
-	case port.Stream() != nil:
-		return &fresh{nc: nc, header: header, on: port, to: &f.plain, counter: counter, began: exchange.Now()}
+	case port.IsStream() && header == 0 && !port.ReadsHello() && port.Rest().Secure == nil:
+		return port.Rest().NewConn(nc, nil, "")
+	case port.IsStream():
+		return &fresh{nc: nc, header: header, on: port, to: &f.plain, turn: f.turn, counter: counter, began: exchange.Now()}
 	case port.TLS() != nil:
 		return &fresh{nc: nc, header: header, on: port, tls: port.TLS(), to: &f.secure, serial: serial, turn: f.turn, counter: counter, began: exchange.Now()}
 	case header > 0 || port.H2C():
@@ -154,8 +154,8 @@ func (f *fresh) selectProtocol() listen.Conn {
 		f.refused(metrics.RefusedBanned)
 		return nil
 	}
-	if stream := f.on.Stream(); stream != nil {
-		return stream.NewConn(f.nc, nil, "")
+	if f.on.IsStream() {
+		return f.stream()
 	}
 	if f.tls == nil {
 		if f.on.H2C() && netconn.BeginsWith(f.nc, h2.Preface, handshakeTime) {
@@ -163,12 +163,15 @@ func (f *fresh) selectProtocol() listen.Conn {
 		}
 		return f.to.h1.NewConn(f.nc, f.serial)
 	}
-	if f.on.PassesThrough() {
-		if c := f.pass(); c != nil {
-			return c
+	if f.on.ReadsHello() {
+		switch proxy, name, ok := f.find(); {
+		case !ok:
+			return nil
+		case proxy != nil:
+			return f.carry(proxy, name)
 		}
 	}
-	secure := f.shake()
+	secure := f.shake(f.tls)
 	if secure == nil {
 		return nil
 	}

@@ -25,14 +25,14 @@ const handshakesAtOnce = 32
 
 // shake makes the handshake, in its turn and in time. It returns nil if there is
 // nothing to be served on the connection.
-func (f *fresh) shake() *tls.Conn {
+func (f *fresh) shake(cfg *tls.Config) *tls.Conn {
 	if len(f.early) == 0 && !netconn.Readable(f.nc, handshakeTime) {
 		return nil
 	}
 	lazy := netconn.NewLazy(f.nc)
 	lazy.Unread(f.early)
 	f.early = nil
-	secure := tls.Server(lazy, f.tls)
+	secure := tls.Server(lazy, cfg)
 	t := turn{room: f.turn, until: time.Now().Add(handshakeTime)}
 	f.nc.SetDeadline(t.until)
 	lazy.Yield(t.leave, t.enter)
@@ -95,7 +95,7 @@ func (f *fresh) refuse(err error) {
 	}
 	f.nc.SetDeadline(time.Now().Add(farewellTime))
 	var record tls.RecordHeaderError
-	if errors.As(err, &record) && record.Conn != nil && looksLikeHTTP(record.RecordHeader) {
+	if !f.on.IsStream() && errors.As(err, &record) && record.Conn != nil && looksLikeHTTP(record.RecordHeader) {
 		if _, err := f.nc.Write(plainAnswer()); err != nil {
 			return
 		}

@@ -33,8 +33,8 @@ func (s *says) SetReadDeadline(time.Time) error { return nil }
 func TestAnAnnouncedHelloCostsNoMemory(t *testing.T) {
 	nc := &says{pieces: [][]byte{{22, 3, 1, 0x40, 0, 1, 0, 0xff, 0xff, 3, 3}}}
 	f := &fresh{nc: nc}
-	if name := f.readHello(); name != "" {
-		t.Errorf("it asks for %q", name)
+	if h, valid := f.readHello(); valid {
+		t.Errorf("got %+v of a message that is not whole", h)
 	}
 	if cap(f.early) > 2*helloRoom || nc.room > 2*helloRoom {
 		t.Errorf("11 bytes have taken memory for %d", max(cap(f.early), nc.room))

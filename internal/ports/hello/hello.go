@@ -1,11 +1,12 @@
-// Package hello parses the first message of a TLS client for the requested server name: the
-// ClientHello with its server_name extension (RFC 8446, section 4.1.2; RFC 6066, section
-// 3). Nothing is decrypted and nothing is sent; the bytes stay unchanged for the TLS
+// Package hello parses the first message of a TLS client for the requested server name and
+// the application protocols that it offers: the ClientHello with its extensions server_name
+// and application_layer_protocol_negotiation (RFC 8446, section 4.1.2; RFC 6066, section 3;
+// RFC 7301, section 3.1). Nothing is decrypted and nothing is sent; the bytes stay unchanged for the TLS
 // server.
 //
 // Parse never waits: it gets the data that has arrived and reports whether that is enough.
 // It is strict. An invalid message has no name, and is left to a TLS server to reject. With
-// Encrypted Client Hello the name is the public one of the outer message.
+// Encrypted Client Hello the name and the protocols are those of the outer message.
 package hello
 
 import "errors"
@@ -27,20 +28,27 @@ var ErrMore = errors.New("the ClientHello has not come whole")
 // ErrInvalid is what Parse returns of bytes that are no ClientHello.
 var ErrInvalid = errors.New("no ClientHello")
 
-// Parse returns the server name in a ClientHello, in lower case; "" if there is
-// none. data starts with the first byte of the connection. With ErrMore it returns
-// the minimum number of further bytes that it needs, so that a message in small
-// pieces is not parsed again for each of them.
-func Parse(data []byte) (name string, more int, err error) {
-	message, more, err := message(data)
-	if err != nil {
-		return "", more, err
-	}
-	name, err = parse(message)
-	return name, 0, err
+// Hello is what a ClientHello requests.
+type Hello struct {
+	// Name is the server name in lower case, "" if there is none.
+	Name string
+	// Protocols are the application protocols that the client offers, its preferred first.
+	Protocols []string
 }
 
-func parse(message []byte) (string, error) {
+// Parse returns what a ClientHello requests. data starts with the first byte of the
+// connection. With ErrMore it returns the minimum number of further bytes that it needs, so
+// that a message in small pieces is not parsed again for each of them.
+func Parse(data []byte) (h Hello, more int, err error) {
+	message, more, err := message(data)
+	if err != nil {
+		return Hello{}, more, err
+	}
+	h, err = parse(message)
+	return h, 0, err
+}
+
+func parse(message []byte) (Hello, error) {
 	r := reader{message[messageHead:], true}
 	r.skip(2)              // legacy_version
 	r.skip(32)             // random
@@ -48,16 +56,16 @@ func parse(message []byte) (string, error) {
 	r.sized(2, 2, 1<<16-2) // cipher_suites
 	r.sized(1, 1, 255)     // legacy_compression_methods
 	if !r.ok {
-		return "", ErrInvalid
+		return Hello{}, ErrInvalid
 	}
 	if len(r.b) == 0 {
-		return "", nil // TLS 1.2 allows it to end here
+		return Hello{}, nil // TLS 1.2 allows it to end here
 	}
 	extensions := reader{r.sized(2, 0, 1<<16-1), r.ok}
 	if !r.ok || len(r.b) > 0 {
-		return "", ErrInvalid
+		return Hello{}, ErrInvalid
 	}
-	return extensions.serverName()
+	return extensions.hello()
 }
 
 // The types of records and messages.
@@ -67,6 +75,7 @@ const (
 	messageHead      = 4
 	typeClientHello  = 1
 	extensionName    = 0
+	extensionALPN    = 16
 	nameTypeHostName = 0
 )
 

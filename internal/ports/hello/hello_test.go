@@ -6,6 +6,8 @@ import (
 	"errors"
 	"io"
 	"net"
+	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -61,20 +63,20 @@ func widen(b []byte, by int) []byte {
 }
 
 func TestTheNameIsFoundHoweverItIsSplit(t *testing.T) {
-	plain := clientHello(t, &tls.Config{ServerName: "DB.Example.com"})
-	old := clientHello(t, &tls.Config{ServerName: "db.example.com", MaxVersion: tls.VersionTLS12})
+	plain := clientHello(t, &tls.Config{ServerName: "DB.Example.com", NextProtos: []string{"mqtt", "h2"}})
+	old := clientHello(t, &tls.Config{ServerName: "db.example.com", MaxVersion: tls.VersionTLS12, NextProtos: []string{"mqtt", "h2"}})
 	for name, data := range map[string][]byte{
 		"TLS 1.3": plain, "TLS 1.2": old,
 		"records of 1 byte": records(plain, 1), "records of 100 bytes": records(plain, 100),
 		"20 KiB": widen(plain, 20<<10), "60 KiB": widen(plain, 60<<10),
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got, _, err := Parse(append(bytes.Clone(data), "and more"...)); got != "db.example.com" || err != nil {
-				t.Errorf("got %q and %v", got, err)
+			if got, _, err := Parse(append(bytes.Clone(data), "and more"...)); got.Name != "db.example.com" || !slices.Equal(got.Protocols, []string{"mqtt", "h2"}) || err != nil {
+				t.Errorf("got %+v and %v", got, err)
 			}
 			for n := 0; n < len(data); n += 1 + len(data)/500 {
 				if got, _, err := Parse(data[:n]); !errors.Is(err, ErrMore) {
-					t.Fatalf("%d of %d bytes: got %q and %v, want %v", n, len(data), got, err, ErrMore)
+					t.Fatalf("%d of %d bytes: got %+v and %v, want %v", n, len(data), got, err, ErrMore)
 				}
 			}
 		})
@@ -82,8 +84,8 @@ func TestTheNameIsFoundHoweverItIsSplit(t *testing.T) {
 }
 
 func TestAClientWithoutAName(t *testing.T) {
-	if got, _, err := Parse(clientHello(t, &tls.Config{})); got != "" || err != nil {
-		t.Errorf("got %q and %v, want no name", got, err)
+	if got, _, err := Parse(clientHello(t, &tls.Config{})); got.Name != "" || got.Protocols != nil || err != nil {
+		t.Errorf("got %+v and %v, want no name", got, err)
 	}
 }
 
@@ -105,28 +107,38 @@ func TestWhatIsNoHello(t *testing.T) {
 		}
 		return bytes.Replace(plain, []byte("db.example.com"), []byte(by), 1)
 	}
+	offered, alpn := clientHello(t, &tls.Config{ServerName: "db.example.com", NextProtos: []string{"mqtt"}}), []byte("\x00\x10\x00\x07\x00\x05\x04mqtt")
+	if !bytes.Contains(offered, alpn) {
+		t.Fatal("the protocols are not where the test expects them")
+	}
 	for what, data := range map[string][]byte{
-		"HTTP":                 []byte("GET / HTTP/1.1\r\n"),
-		"an alert":             change(0, 21),
-		"another protocol":     change(1, 2),
-		"an empty record":      append([]byte{22, 3, 1, 0, 0}, plain...),
-		"a record too large":   {22, 3, 1, 0x40, 1},
-		"a ServerHello":        change(5, 2),
-		"a message too large":  change(6, 2),
-		"a long session id":    change(43, 33),
-		"a message cut":        change(8, plain[8]-1),
-		"a dot at the end":     replaced("db.example.co."),
-		"a blank in the name":  replaced("db example.com"),
-		"a NUL in the name":    replaced("db.example\x00com"),
-		"another kind of name": bytes.Replace(plain, []byte("\x00\x11\x00\x00\x0e"), []byte("\x00\x11\x01\x00\x0e"), 1),
-		"records without end":  bytes.Repeat([]byte{22, 3, 1, 0, 1, 1}, MaxSize),
+		"HTTP":                    []byte("GET / HTTP/1.1\r\n"),
+		"an alert":                change(0, 21),
+		"another protocol":        change(1, 2),
+		"an empty record":         append([]byte{22, 3, 1, 0, 0}, plain...),
+		"a record too large":      {22, 3, 1, 0x40, 1},
+		"a ServerHello":           change(5, 2),
+		"a message too large":     change(6, 2),
+		"a long session id":       change(43, 33),
+		"a message cut":           change(8, plain[8]-1),
+		"a dot at the end":        replaced("db.example.co."),
+		"a blank in the name":     replaced("db example.com"),
+		"a NUL in the name":       replaced("db.example\x00com"),
+		"another kind of name":    bytes.Replace(plain, []byte("\x00\x11\x00\x00\x0e"), []byte("\x00\x11\x01\x00\x0e"), 1),
+		"records without end":     bytes.Repeat([]byte{22, 3, 1, 0, 1, 1}, MaxSize),
+		"an empty protocol":       bytes.Replace(offered, alpn, []byte("\x00\x10\x00\x07\x00\x05\x00mqtt"), 1),
+		"a list of protocols cut": bytes.Replace(offered, alpn, []byte("\x00\x10\x00\x07\x00\x05\x05mqtt"), 1),
+		"two extensions of protocols": func() []byte {
+			b := widen(offered, len(alpn)-4)
+			return append(b[:len(b)-len(alpn)], alpn...)
+		}(),
 		"two extensions of names": func() []byte {
 			b := widen(twice, len(name)-4)
 			return append(b[:len(b)-len(name)], name...)
 		}(),
 	} {
 		if got, _, err := Parse(data); !errors.Is(err, ErrInvalid) {
-			t.Errorf("%s: got %q and %v, want %v", what, got, err, ErrInvalid)
+			t.Errorf("%s: got %+v and %v, want %v", what, got, err, ErrInvalid)
 		}
 	}
 }
@@ -137,13 +149,15 @@ func FuzzParse(f *testing.F) {
 	plain := clientHello(f, &tls.Config{ServerName: "db.example.com"})
 	f.Add(plain)
 	f.Add(records(plain, 7))
+	f.Add(clientHello(f, &tls.Config{ServerName: "db.example.com", NextProtos: []string{"mqtt", "h2"}}))
 	f.Add(clientHello(f, &tls.Config{ServerName: "a.b", MaxVersion: tls.VersionTLS12}))
 	f.Add(clientHello(f, &tls.Config{}))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		name, more, err := Parse(data)
-		if again, _, err2 := Parse(append(bytes.Clone(data), 0)); !errors.Is(err, ErrMore) && (again != name || err2 != err) {
-			t.Fatalf("got %q and %v, with one more byte %q and %v", name, err, again, err2)
+		h, more, err := Parse(data)
+		if again, _, err2 := Parse(append(bytes.Clone(data), 0)); !errors.Is(err, ErrMore) && (!reflect.DeepEqual(again, h) || err2 != err) {
+			t.Fatalf("got %+v and %v, with one more byte %+v and %v", h, err, again, err2)
 		}
+		name := h.Name
 		if (more > 0) != errors.Is(err, ErrMore) || len(data)+more > MaxSize+maxMessage {
 			t.Fatalf("%d more bytes with %v", more, err)
 		}

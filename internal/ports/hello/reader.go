@@ -39,28 +39,44 @@ func (r *reader) sized(size, least, most int) []byte {
 	return r.next(n)
 }
 
-// serverName goes over all extensions and returns the name among them.
-func (r *reader) serverName() (string, error) {
-	name, seen := "", false
+// hello goes over all extensions and returns the name and the protocols among them.
+func (r *reader) hello() (h Hello, err error) {
+	var named, offered bool
 	for len(r.b) > 0 && r.ok {
 		kind := r.number(2)
 		data := r.sized(2, 0, 1<<16-1)
-		if kind != extensionName {
-			continue
+		valid := true
+		switch {
+		case kind == extensionName && !named:
+			named = true
+			h.Name, valid = hostName(data)
+		case kind == extensionALPN && !offered:
+			offered = true
+			h.Protocols, valid = protocols(data)
+		case kind == extensionName, kind == extensionALPN: // twice
+			valid = false
 		}
-		if seen {
-			return "", ErrInvalid
-		}
-		seen = true
-		var ok bool
-		if name, ok = hostName(data); !ok {
-			return "", ErrInvalid
+		if !valid {
+			return Hello{}, ErrInvalid
 		}
 	}
 	if !r.ok {
-		return "", ErrInvalid
+		return Hello{}, ErrInvalid
 	}
-	return name, nil
+	return h, nil
+}
+
+// protocols reads the list of application protocols (RFC 7301, section 3.1).
+func protocols(data []byte) (all []string, ok bool) {
+	outer := reader{data, true}
+	list := reader{outer.sized(2, 2, 1<<16-1), outer.ok}
+	if len(outer.b) > 0 {
+		return nil, false
+	}
+	for len(list.b) > 0 && list.ok {
+		all = append(all, string(list.sized(1, 1, 255)))
+	}
+	return all, list.ok
 }
 
 // hostName reads the list of names, of which one may be a host name (RFC 6066,

@@ -32,18 +32,30 @@ type Conn struct {
 
 // NewConn returns the connection of a client over nc, which it owns from then on.
 // early contains bytes that were read from it already and are sent to the server
-// first; name is the server name that the client requested, if known.
+// first. Of a *tls.Conn the handshake is over. name is the server name that the client requested, if known.
 func (p *Proxy) NewConn(nc net.Conn, early []byte, name string) *Conn {
 	c := &Conn{proxy: p, nc: nc, early: early}
 	facts := exchange.NewConn(nc, "tcp", 0)
 	c.told = exchange.Session{
 		Protocol: "tcp", Proxy: p.Name, Name: name, Start: exchange.Now(),
 		Client: facts.Remote, Local: facts.Local, Peer: facts.Remote,
+		TLSVersion: facts.TLSVersion, ClientSubject: facts.ClientSubject,
 	}
-	if a, ok := nc.(*netconn.Announced); ok {
+	if a, ok := beneath(nc).(*netconn.Announced); ok {
 		c.told.Peer = exchange.NewConn(a.Stream, "tcp", 0).Remote
 	}
 	return c
+}
+
+// beneath returns the connection that carries TLS, or the connection itself.
+func beneath(nc net.Conn) net.Conn {
+	for {
+		over, ok := nc.(interface{ NetConn() net.Conn })
+		if !ok {
+			return nc
+		}
+		nc = over.NetConn()
+	}
 }
 
 // Serve finds a server and returns what carries the connection to its end; called again

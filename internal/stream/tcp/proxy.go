@@ -1,5 +1,5 @@
 // Package tcp carries TCP connections of clients to servers, and looks at
-// nothing in them.
+// nothing in them. If TLS of clients is terminated, the caller has done the handshake.
 //
 // A Proxy is the compiled form of the settings; NewConn makes a connection of what
 // a socket has accepted. conn.go is the life of a connection: check access, choose
@@ -16,6 +16,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"net"
+	"net/netip"
 	"time"
 
 	"headgate/internal/clock"
@@ -58,6 +59,9 @@ type Settings struct {
 	Drain time.Duration
 	// Send is the version of the PROXY header that servers get; 0 sends none.
 	Send proxyproto.Version
+	// Secure is how TLS of clients is terminated; nil forwards their bytes unchanged. The
+	// caller of NewConn performs the handshake.
+	Secure *tls.Config
 	// Filters say which clients are let in; none lets all.
 	Filters exchange.StreamFilters
 	// Record is called at the end of each connection. It may be nil.
@@ -75,6 +79,10 @@ func New(s Settings) *Proxy {
 	s.Roster.drain.Store(int64(s.Drain))
 	return &Proxy{s}
 }
+
+// Denies reports whether the filters do not let a client in. A caller need not perform a
+// handshake for one: Serve closes its connection.
+func (p *Proxy) Denies(client netip.Addr) bool { return p.Filters.Admit(client) != nil }
 
 // connectAny connects to the server whose turn it is, or to another if that fails. The
 // attempts are recorded in p. Gone is called between two attempts and reports whether

@@ -44,6 +44,7 @@ export const layouts: Record<string, Layout> = {
   TCPProxy: {
     usual: ['address', 'port', 'sni', 'servers', 'description', 'tags', 'active'],
     groups: [
+      ['tls', ['tls', 'alpn']],
       ['failing', ['load_balancing', 'health_check', 'connect_timeout', 'idle_timeout']],
       ['access', ['ip_filter', 'max_connections']],
       ['protocol', ['proxy_protocol', 'accept_proxy_protocol', 'drain_timeout', 'access_log']],
@@ -57,6 +58,7 @@ export const layouts: Record<string, Layout> = {
       ['protocol', ['access_log']],
     ],
   },
+  StreamTLS: { usual: ['alpn', 'min_version', 'acme', 'default_certificate'] },
   StreamServer: { usual: ['address', 'weight'] },
   Certificate: { usual: ['stored', 'cert_file', 'key_file', 'description', 'tags'] },
   ACME: {
@@ -110,6 +112,7 @@ export const references: Record<string, Record<string, string>> = {
   Route: { use: 'policies' },
   TCPProxy: { port: 'ports' },
   TLS: { default_certificate: 'certificates' },
+  StreamTLS: { default_certificate: 'certificates', acme: 'acme' },
   Admin: { certificate: 'certificates' },
   Certificate: { stored: 'stored_certificates' },
   Docker: { ports: 'ports', acme: 'acme' },

@@ -30,7 +30,7 @@ export function label(field: string): string {
   if (field === 'redirect_http_to_https') return t.edit.redirectToHTTPS
   const words = field.replaceAll('_', ' ')
   const whole = words.charAt(0).toUpperCase() + words.slice(1)
-  return whole.replace(/\b(url|ip|tls|acme|ca|eab|hmac|http3|https|http|cdn|dns|oidc|udp|tcp|id|ttl|hsts|sni|h2|cors)\b/gi, (w) => w.toUpperCase())
+  return whole.replace(/\b(url|ip|tls|acme|ca|eab|hmac|http3|https|http|cdn|dns|oidc|udp|tcp|id|ttl|hsts|sni|alpn|h2|cors)\b/gi, (w) => w.toUpperCase())
 }
 
 /** The word of a kind of object: "proxies" is "Proxy". */

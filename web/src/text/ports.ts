@@ -11,6 +11,7 @@ export const ports = {
   streamsLead: 'Forward TCP connections and UDP datagrams without interpreting their content.',
   tcp: 'TCP proxies',
   udp: 'UDP proxies',
+  terminated: 'terminated here',
   noTcp: 'None. A TCP proxy accepts connections at an address and forwards them to servers: databases, mail, or TLS by server name (SNI).',
   noUdp: 'None. A UDP proxy forwards datagrams: DNS, games, telephony.',
   servers: 'Servers',

@@ -53,10 +53,11 @@ export default function StreamPage() {
   const o = one.data
   const now = (kind === 'udp' ? live?.udp_proxies : live?.tcp_proxies)?.find((p) => p.name === name)?.servers
   const found = !!o.origin?.container
-  const names = (o.sni as string[] | undefined) ?? []
+  const names = [...((o.sni as string[] | undefined) ?? []), ...((o.alpn as string[] | undefined) ?? [])]
   const steps: [string, React.ReactNode][] = [
     [t.ports.listens, <strong key="a">{String(o.address ?? o.port ?? '')}</strong>],
     ...(names.length ? [[t.ports.names, names.map((n) => <span key={n}>{n}</span>)] as [string, React.ReactNode]] : []),
+    ...(o.tls ? [['TLS', <span key="t">{t.ports.terminated}</span>] as [string, React.ReactNode]] : []),
     [
       t.ports.servers,
       serversOf(o).map((s) => (

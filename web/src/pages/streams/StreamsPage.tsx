@@ -9,7 +9,8 @@ import { serversOf } from './streams'
 
 const line = (o: AnyObject) =>
   [
-    String(o.address ?? [o.port, ...((o.sni as string[]) ?? [])].filter(Boolean).join(' ')),
+    String(o.address ?? o.port ?? ''),
+    [...((o.sni as string[]) ?? []), ...((o.alpn as string[]) ?? [])].join(' '),
     serversOf(o)
       .map((s) => s.address)
       .join(', '),

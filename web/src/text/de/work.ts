@@ -392,6 +392,7 @@ export const work: Pick<Text, 'proxies' | 'proxy' | 'newProxy' | 'edit' | 'confl
     streamsLead: 'TCP-Verbindungen und UDP-Datagramme weiterleiten, ohne HTTP zu lesen.',
     tcp: 'TCP-Proxys',
     udp: 'UDP-Proxys',
+    terminated: 'wird hier beendet',
     noTcp: 'Keine. Ein TCP-Proxy nimmt Verbindungen an einer Adresse an und leitet sie an Server weiter: Datenbanken, E-Mail oder TLS nach Servernamen (SNI).',
     noUdp: 'Keine. Ein UDP-Proxy leitet Datagramme weiter: DNS, Spiele, Telefonie.',
     servers: 'Server',

@@ -392,6 +392,7 @@ export const work: Pick<Text, 'proxies' | 'proxy' | 'newProxy' | 'edit' | 'confl
     streamsLead: 'Reenviar conexiones TCP y datagramas UDP sin leer HTTP.',
     tcp: 'Proxies TCP',
     udp: 'Proxies UDP',
+    terminated: 'termina aquí',
     noTcp: 'Ninguno. Un proxy TCP acepta conexiones en una dirección y las reenvía a servidores: bases de datos, correo o TLS por nombre de servidor (SNI).',
     noUdp: 'Ninguno. Un proxy UDP reenvía datagramas: DNS, juegos, telefonía.',
     servers: 'Servidores',

@@ -395,6 +395,7 @@ export const work: Pick<Text, 'proxies' | 'proxy' | 'newProxy' | 'edit' | 'confl
     streamsLead: 'Transmettre des connexions TCP et des datagrammes UDP sans lire HTTP.',
     tcp: 'Proxys TCP',
     udp: 'Proxys UDP',
+    terminated: 'terminé ici',
     noTcp: 'Aucun. Un proxy TCP accepte des connexions à une adresse et les transmet à des serveurs : bases de données, messagerie, ou TLS par nom de serveur (SNI).',
     noUdp: 'Aucun. Un proxy UDP transmet des datagrammes : DNS, jeux, téléphonie.',
     servers: 'Serveurs',
