@@ -184,16 +184,23 @@ func (t *translator) portLimits(s *section, o importer.Object) {
 	}
 }
 
-// certificates translates the certificates of a line bind.
-func (t *translator) certificates(d *directive, note func(string)) {
+// certificates translates the certificates of a line bind, and returns the name of the first
+// of them.
+func (t *translator) certificates(d *directive, note func(string)) (first string) {
 	taken := 0
+	add := func(name string) {
+		n, at := t.certificate(d, name)
+		if taken += n; first == "" {
+			first = at
+		}
+	}
 	for i, w := range d.words {
 		if i+1 >= len(d.words) {
 			break
 		}
 		switch w {
 		case "crt":
-			taken += t.certificate(d, d.words[i+1])
+			add(d.words[i+1])
 		case "crt-list":
 			lines, err := t.entries(d, d.words[i+1])
 			if err != nil {
@@ -201,7 +208,7 @@ func (t *translator) certificates(d *directive, note func(string)) {
 				t.Check("%s:%d: the list %s cannot be read: name its certificates", d.File, d.Line, d.words[i+1])
 			}
 			for _, l := range lines {
-				taken += t.certificate(d, l[0])
+				add(l[0])
 			}
 			if len(lines) > 0 {
 				note("certificates are chosen by the names in them, not by filters of the list")
@@ -211,22 +218,25 @@ func (t *translator) certificates(d *directive, note func(string)) {
 	if taken == 0 {
 		t.Check("%s:%d: the port has no certificate: name one in certificates, or let acme order it", d.File, d.Line)
 	}
+	return first
 }
 
-// certificate translates a PEM file, or those of a directory.
-func (t *translator) certificate(d *directive, name string) int {
+// certificate translates a PEM file, or those of a directory. It returns how many, and the
+// name of the first.
+func (t *translator) certificate(d *directive, name string) (n int, first string) {
 	path := t.pathIn(t.crtBase, d, name)
 	if _, err := t.read(path); err != nil {
 		if entries, e := t.glob(filepath.Join(path, "*.pem")); e == nil && len(entries) > 0 {
 			for _, one := range entries[:min(len(entries), maxFiles)] {
-				t.pair(one)
+				if at := t.pair(one); first == "" {
+					first = at
+				}
 			}
-			return len(entries)
+			return len(entries), first
 		}
 		t.Check("%s:%d: the certificate %s cannot be read here; headgate needs it at this name, or at another in certificates", d.File, d.Line, path)
 	}
-	t.pair(path)
-	return 1
+	return 1, t.pair(path)
 }
 
 // encrypted reports a key that needs a password.
@@ -236,8 +246,9 @@ func (t *translator) encrypted(path string) {
 	}
 }
 
-// pair adds a file that has certificate and key, or has the key beside it.
-func (t *translator) pair(path string) {
+// pair adds a file that has certificate and key, or has the key beside it, and returns its
+// name.
+func (t *translator) pair(path string) string {
 	key := path
 	if _, err := t.read(path + ".key"); err == nil {
 		key = path + ".key"
@@ -251,9 +262,9 @@ func (t *translator) pair(path string) {
 		}
 		if o := t.Certificates.Object(at); o.Empty() {
 			t.Certificates.Set(at, importer.NewObject().Set("cert_file", path).Set("key_file", key))
-			return
+			return at
 		} else if o.Key() == importer.NewObject().Set("cert_file", path).Set("key_file", key).Key() {
-			return
+			return at
 		}
 	}
 }

@@ -35,11 +35,6 @@ func (t *translator) stream(s *section) {
 	var other importer.Object
 	for _, d := range s.find("default_backend") {
 		if other = t.streamBackend(d, d.arg(0)); !other.Empty() {
-			if len(named) > 0 {
-				t.AddVerdict(d, importer.Impossible, "all other names stay with the https port: add proxies and a certificate, or name them in sni")
-				t.Check("%s:%d: %s accepted all other names in TLS; name them in sni of a TCP proxy", d.File, d.Line, d.Text())
-				continue
-			}
 			t.Became(d, importer.Same, other.Field("servers"), "the servers of the TCP proxy")
 		}
 	}
@@ -47,8 +42,8 @@ func (t *translator) stream(s *section) {
 		other = t.streamBackend(s.d, s.name)
 	}
 	var spoken protocol
-	if len(named) > 0 {
-		spoken = speaksTLS // by the port, which reads the names
+	if len(named) > 0 && other.Empty() {
+		spoken = speaksTLS // others have no proxy
 	}
 	kept := t.rejected(s, acls, spoken)
 	made := 0
@@ -83,11 +78,21 @@ func serverNames(c condition) (names []string, what string) {
 
 // streamBind makes the proxies of one line bind.
 func (t *translator) streamBind(s *section, d *directive, named []importer.Object, other importer.Object, kept denied) (made int) {
-	if d.has("ssl") {
-		t.AddVerdict(d, importer.Impossible, "TCP proxies do not end TLS")
-		return 0
-	}
 	verdict, notes, became := importer.Same, []string{}, importer.Field{}
+	var tls importer.Object
+	if d.has("ssl") {
+		tls = t.streamTLS(d, func(text string) { verdict, notes = importer.Close, append(notes, text) })
+	}
+	add := func(o importer.Object) {
+		if !tls.Empty() {
+			o.Set("tls", tls)
+		}
+		t.settings(s, o)
+		t.keepOut(kept, o)
+		t.TCP.Set(importer.Unused(t.TCP, s.name, "tcp"), o)
+		became = became.Or(o.Field("address"))
+		made++
+	}
 	for _, text := range strings.Split(d.arg(0), ",") {
 		address, quic, what := bindAddress(text)
 		if what != "" || quic {
@@ -95,21 +100,10 @@ func (t *translator) streamBind(s *section, d *directive, named []importer.Objec
 			continue
 		}
 		for _, o := range named {
-			p := t.port(address, "https")
-			copied := importer.NewObject().Set("port", p.name).Merge(o)
-			t.settings(s, copied)
-			t.keepOut(kept, copied)
-			t.TCP.Set(importer.Unused(t.TCP, s.name, "tcp"), copied)
-			became = became.Or(t.Ports.Field(p.name))
-			made++
+			add(importer.NewObject().Set("address", address).Merge(o))
 		}
-		if len(named) == 0 && !other.Empty() {
-			o := importer.NewObject().Set("address", address).Merge(other)
-			t.settings(s, o)
-			t.keepOut(kept, o)
-			t.TCP.Set(importer.Unused(t.TCP, s.name, "tcp"), o)
-			became = became.Or(o.Field("address"))
-			made++
+		if !other.Empty() {
+			add(importer.NewObject().Set("address", address).Merge(other))
 		}
 	}
 	if d.has("accept-proxy") {
@@ -121,6 +115,37 @@ func (t *translator) streamBind(s *section, d *directive, named []importer.Objec
 	}
 	t.Became(d, verdict, became, "%s", strings.Join(notes, "; "))
 	return made
+}
+
+// streamTLS returns how TCP proxies terminate TLS for a line bind with ssl.
+func (t *translator) streamTLS(d *directive, note func(string)) importer.Object {
+	tls := importer.NewObject()
+	if first := t.certificates(d, note); first != "" && !d.has("strict-sni") {
+		tls.Set("default_certificate", first)
+	}
+	verify, ca := "", ""
+	for i, w := range d.words {
+		value := d.arg(i)
+		switch {
+		case w == "alpn" && value != "":
+			tls.Set("alpn", strings.Split(value, ","))
+		case w == "ssl-min-ver" && value == "TLSv1.3":
+			tls.Set("min_version", "1.3")
+		case w == "verify":
+			verify = value
+		case w == "ca-file":
+			ca = t.pathIn(t.caBase, d, value)
+		}
+	}
+	mode := map[string]string{"required": "required", "optional": "optional"}[verify]
+	switch {
+	case mode != "" && ca != "":
+		tls.Set("client_auth", mode).Set("client_ca", ca)
+	case mode != "":
+		note("clients had to show a certificate: set client_auth and client_ca in tls")
+		t.Check("%s:%d: clients had to show a certificate, and here none is requested: set client_auth and client_ca in tls", d.File, d.Line)
+	}
+	return tls.Flow()
 }
 
 // keepOut adds the filter of its frontend to a TCP proxy, beside that of its

@@ -50,7 +50,7 @@ func Proxies(names []string, files Files) (*importer.Translation, error) {
 
 func read(names []string, files Files) (*translator, error) {
 	files = files.Bounded(maxFileSize, "more than a configuration has")
-	t := &translator{Translation: importer.NewTranslation("nginx"), read: files.Read, upstreams: map[string]*directive{}, zones: map[string]*directive{}, pairs: map[[2]string]bool{}, portNames: map[string]string{},
+	t := &translator{Translation: importer.NewTranslation("nginx"), read: files.Read, upstreams: map[string]*directive{}, zones: map[string]*directive{}, pairs: map[[2]string]string{}, portNames: map[string]string{},
 		maps: map[string]*mapping{}, usedMaps: map[string]bool{}, geo: map[string]*addressed{}, geoBlocks: map[string]*directive{}, usedGeo: map[string]bool{}, set: map[string]bool{}, held: map[*directive]bool{}, routed: map[*directive]bool{}, routes: map[*directive][]importer.Object{}}
 	for _, name := range names {
 		tree, err := t.parse(name, files)
@@ -135,7 +135,8 @@ type translator struct {
 	servers      []*server
 	writers      []*writer
 	http         *directive
-	pairs        map[[2]string]bool // certificates that are there, by their files
+	stream       *directive           // the block stream
+	pairs        map[[2]string]string // certificates that are there, by their files
 }
 
 // top goes through the outermost directives.

@@ -218,27 +218,7 @@ func (t *translator) certificate(s *server, name string) {
 			t.AddVerdict(c, importer.Impossible, "the certificate has no key beside it")
 			continue
 		}
-		cert, key := t.path(c.arg(0)), t.path(keys[i].arg(0))
-		if data, err := t.read(key); err == nil && importer.EncryptedKey(data) {
-			t.AddVerdict(keys[i], importer.Impossible, importer.DecryptKey)
-			t.Check("%s:%d: %s: %s", keys[i].File, keys[i].Line, key, importer.DecryptKey)
-		}
-		if strings.HasPrefix(c.arg(0), "data:") || strings.HasPrefix(keys[i].arg(0), "engine:") || strings.Contains(c.arg(0), "$") {
-			t.AddVerdict(c, importer.Impossible, "a certificate has to be in a file with a fixed name")
-			continue
-		}
-		pair := [2]string{cert, key}
-		t.Became(c, importer.Same, importer.Value("cert_file", cert), "certificates are chosen by the names in them")
-		t.Became(keys[i], importer.Same, importer.Value("key_file", key), "")
-		if t.pairs[pair] {
-			continue // another server has it
-		}
-		t.pairs[pair] = true
-		at := name
-		if i > 0 {
-			at = fmt.Sprintf("%s-%d", name, i+1)
-		}
-		t.Certificates.Set(at, importer.NewObject().Set("cert_file", cert).Set("key_file", key))
+		t.certificatePair(c, keys[i], name, i)
 	}
 	t.clientCertificates(s, name)
 	for _, d := range t.effective(s.d, "ssl_protocols") {

@@ -10,6 +10,7 @@ import (
 
 // streamBlock makes TCP and UDP proxies of a stream block.
 func (t *translator) streamBlock(d *directive) {
+	t.stream = d
 	upstreams := map[string]*directive{}
 	for _, u := range d.find("upstream") {
 		upstreams[u.arg(0)] = u
@@ -49,14 +50,23 @@ func (t *translator) streamServer(d *directive, upstreams map[string]*directive)
 		if slices.Contains(listen.args, "udp") {
 			out, kind = t.UDP, "udp"
 		}
-		if slices.Contains(listen.args, "ssl") {
-			t.AddVerdict(listen, importer.Impossible, "TCP proxies do not end TLS")
+		name := fmt.Sprintf("%s-%s", kind, address[strings.LastIndexByte(address, ':')+1:])
+		o := importer.NewObject().Set("address", address)
+		if slices.Contains(listen.args, "ssl") && kind == "udp" {
+			t.AddVerdict(listen, importer.Impossible, "DTLS is not terminated")
 			continue
 		}
-		o := importer.NewObject().Set("address", address)
+		if slices.Contains(listen.args, "ssl") {
+			o.Set("tls", t.streamClientTLS(d, name))
+		}
 		t.streamServers(o, passes[0].arg(0), upstreams)
+		if tls := t.streamServerTLS(d); !tls.Empty() && kind == "tcp" {
+			for _, s := range o.Objects("servers") {
+				s.Set("tls", tls)
+			}
+		}
 		t.streamSettings(o, d, kind)
-		out.Set(fmt.Sprintf("%s-%s", kind, address[strings.LastIndexByte(address, ':')+1:]), o)
+		out.Set(name, o)
 		t.Became(listen, importer.Same, o.Field("address"), "")
 		t.Became(d, importer.Same, o.As("tcp_proxies"), "")
 		t.Became(passes[0], importer.Same, o.Field("servers"), "")
@@ -183,15 +193,16 @@ func (t *translator) backups(o importer.Object, up *directive) {
 func (t *translator) byServerName(d, pass, names *directive, upstreams map[string]*directive) {
 	hosts := map[string][]string{} // by upstream
 	var order []string
+	rest := "" // accepts all other names
 	for _, e := range names.block {
 		to, name := e.arg(0), strings.ToLower(e.name)
 		switch {
 		case e.name == "hostnames" && len(e.args) == 0:
 			t.Became(e, importer.Same, importer.Through(names), "")
 			continue
-		case e.name == "default":
-			t.AddVerdict(e, importer.Impossible, "all other names stay with the https port: add proxies and a certificate, or name them in sni")
-			t.Check("%s:%d: %s accepted all other names in TLS; name them in sni of a TCP proxy", e.File, e.Line, to)
+		case e.name == "default" && !strings.Contains(to, "$"):
+			rest = to
+			t.Became(e, importer.Same, importer.Through(d), "the TCP proxy without sni")
 			continue
 		case strings.HasPrefix(name, "*."):
 			t.Became(e, importer.Close, importer.Through(d), "a wildcard matches one label")
@@ -212,15 +223,21 @@ func (t *translator) byServerName(d, pass, names *directive, upstreams map[strin
 			t.AddVerdict(listen, importer.Impossible, "%s", what)
 			continue
 		}
-		port := t.port(address, "https")
-		for _, to := range order {
-			o := importer.NewObject().Set("port", port).Set("sni", hosts[to])
+		add := func(name, to string, o importer.Object) {
 			t.streamServers(o, to, upstreams)
 			t.streamSettings(o, d, "tcp")
-			t.TCP.Set(importer.Unused(t.TCP, "sni-"+hosts[to][0], "tcp"), o)
+			t.TCP.Set(importer.Unused(t.TCP, name, "tcp"), o)
 			proxies = append(proxies, o)
 		}
-		t.Became(listen, importer.Close, t.Ports.Field(port), "an https port: other names than those of the map are served by its proxies")
+		for _, to := range order {
+			add("sni-"+hosts[to][0], to, importer.NewObject().Set("address", address).Set("sni", hosts[to]))
+		}
+		if rest != "" {
+			add("sni-default", rest, importer.NewObject().Set("address", address))
+		}
+		if len(proxies) > 0 {
+			t.Became(listen, importer.Same, proxies[len(proxies)-1].Field("address"), "the proxies of the map share the address")
+		}
 	}
 	if len(proxies) == 0 {
 		t.AddVerdict(d, importer.Impossible, "it has no address and no names that can be translated")

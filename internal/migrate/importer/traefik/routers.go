@@ -251,29 +251,40 @@ func (t *translator) tcpRouters() {
 			continue
 		}
 		when, problem := conditionOf(alternatives[0])
-		passthrough := n.get("tls", "passthrough").on()
-		if problem != "" || len(when.other) > 0 || n.get("tls").is() && !passthrough {
-			t.sayAll(n, importer.Impossible, "TLS is passed on by its name, not ended, and rules are HostSNI only")
-			t.Check("TCP router %s was left out: headgate does not end TLS for TCP", n.name())
+		protocols := when.protocols()
+		if problem != "" || len(when.other) > 0 {
+			t.sayAll(n, importer.Impossible, "rules of TCP routers are HostSNI and ALPN only")
+			t.Check("TCP router %s was left out: its rule has more than HostSNI and ALPN", n.name())
 			continue
 		}
+		tls := t.streamTLS(n, len(when.hosts) > 0)
 		became := importer.Field{}
 		for _, name := range n.get("entryPoints").texts() {
 			e := t.entries[strings.ToLower(name)]
 			if e == nil {
 				continue
 			}
-			if len(when.hosts) == 0 && t.shared(e) {
+			named := len(when.hosts)+len(protocols) > 0
+			if !named && (t.shared(e) || t.hasRest(e)) {
 				t.Check("TCP router %s was left out at the entry point %s: HTTP or names in TLS are served there too, and an address of headgate has one or the other: give it an address of its own", n.name(), e.name)
 				continue
 			}
 			o := importer.NewObject()
-			if len(when.hosts) > 0 {
+			if named && !t.onlyTCP(e) {
 				e.secure = true
-				o.Set("port", e.name).Set("sni", when.hosts)
+				o.Set("port", e.name)
 				t.Ports.Set(e.name, importer.NewObject().Set("address", e.address).Set("protocol", "https"))
 			} else {
 				o.Set("address", e.address)
+			}
+			if len(when.hosts) > 0 {
+				o.Set("sni", when.hosts)
+			}
+			if len(protocols) > 0 {
+				o.Set("alpn", protocols)
+			}
+			if !tls.Empty() {
+				o.Set("tls", tls)
 			}
 			t.proxyProtocol(n, o)
 			t.streamCheck(n, o)
@@ -284,9 +295,52 @@ func (t *translator) tcpRouters() {
 	}
 }
 
+// streamTLS returns how a TCP router terminates TLS, empty if it does not.
+func (t *translator) streamTLS(n *node, named bool) importer.Object {
+	at := n.get("tls")
+	if !at.is() || at.text() == "false" || at.get("passthrough").on() {
+		return importer.Object{}
+	}
+	tls := importer.NewObject()
+	name, _, _ := strings.Cut(at.get("options").text(), "@")
+	if name == "" {
+		name = "default"
+	}
+	options := t.root.get("tls", "options", name)
+	if protocols := options.get("alpnProtocols").texts(); len(protocols) > 0 {
+		tls.Set("alpn", protocols)
+		t.becameAll(options.get("alpnProtocols"), importer.Same, tls.Field("alpn"), "alpn in tls of the TCP proxy")
+	}
+	tls = tls.Merge(t.options(options))
+	if at.get("options").is() && !options.is() {
+		t.Check("TCP router %s: the TLS options %s are not in the files that were given: set min_version and client_auth in tls of the TCP proxy", n.name(), name)
+	}
+	switch resolver := at.get("certResolver").text(); {
+	case resolver == "":
+	case named:
+		tls.Set("acme", resolver)
+	default:
+		t.Check("TCP router %s: a proxy without sni gets no certificates by ACME: name its hosts in domains of the ACME entry %s", n.name(), resolver)
+	}
+	return tls.Flow()
+}
+
+// hasRest reports whether a TCP proxy accepts everything on an entry point already.
+func (t *translator) hasRest(e *entry) bool {
+	for _, name := range t.TCP.Names() {
+		if o := t.TCP.Object(name); o.Text("address") == e.address && !o.Has("sni") && !o.Has("alpn") {
+			return true
+		}
+	}
+	return false
+}
+
 // shared reports whether HTTP routers, or TCP routers by the name in TLS, are on an entry
-// point.
+// point that is not only for TCP.
 func (t *translator) shared(e *entry) bool {
+	if t.onlyTCP(e) {
+		return false
+	}
 	if !t.Ports.Object(e.name).Empty() {
 		return true
 	}

@@ -252,3 +252,16 @@ func hostExpression(text string) (string, bool) {
 	}
 	return "~^" + b.String() + "$", true
 }
+
+// protocols returns the application protocols of ALPN in a rule, which are no longer among
+// other then.
+func (c *condition) protocols() (all []string) {
+	c.other = slices.DeleteFunc(c.other, func(m match) bool {
+		if m.name != "alpn" || m.not || len(all) > 0 {
+			return false
+		}
+		all = m.args
+		return true
+	})
+	return all
+}
