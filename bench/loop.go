@@ -130,8 +130,8 @@ func (l *loop) alone(do func() error) error {
 }
 
 // turn handles what is there: requests itself, other descriptors by client. wait is how
-// many milliseconds it waits for the first; 0 means not at all, -1 without end.
-func (l *loop) turn(wait int, client func(fd int) error) error {
+// long it waits for the first; 0 means not at all, less without end.
+func (l *loop) turn(wait time.Duration, client func(fd int) error) error {
 	var events [64]unix.EpollEvent
 	var n int
 	if wait == 0 {
@@ -140,8 +140,15 @@ func (l *loop) turn(wait int, client func(fd int) error) error {
 		if errno == 0 {
 			n = int(r)
 		}
-	} else if r, err := unix.EpollWait(l.epoll, events[:], wait); err == nil {
-		n = r
+	} else {
+		var limit *unix.Timespec
+		if wait > 0 {
+			limit = new(unix.NsecToTimespec(wait.Nanoseconds()))
+		}
+		r, _, errno := unix.Syscall6(unix.SYS_EPOLL_PWAIT2, uintptr(l.epoll), uintptr(unsafe.Pointer(&events)), uintptr(len(events)), uintptr(unsafe.Pointer(limit)), 0, 0)
+		if errno == 0 {
+			n = int(r)
+		}
 	}
 	for _, event := range events[:n] {
 		fd := int(event.Fd)
@@ -241,14 +248,15 @@ func errLate(have, want int) error {
 	return fmt.Errorf("%d of %d requests answered after %v", have, want, patience)
 }
 
-// spin turns the loop until over reports that all is done, or until an end.
-func (l *loop) spin(end time.Time, step func() (over bool, err error), client func(fd int) error) (late bool, err error) {
+// spin turns the loop until over reports that all is done, or until an end. wait is how long
+// it may wait for an event; 0 means not at all.
+func (l *loop) spin(end time.Time, step func() (over bool, err error), wait func() time.Duration, client func(fd int) error) (late bool, err error) {
 	for n := 0; ; n++ {
 		over, err := step()
 		if over || err != nil {
 			return false, err
 		}
-		if err := l.turn(0, client); err != nil {
+		if err := l.turn(wait(), client); err != nil {
 			return false, err
 		}
 		if n%sleepless == 0 && time.Now().After(end) {

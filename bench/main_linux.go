@@ -49,6 +49,7 @@ type options struct {
 	programs    programs
 	out         string
 	features    bool
+	steady      bool
 	rounds      int
 	seconds     int
 	connections int
@@ -62,6 +63,7 @@ func parseOptions() options {
 	last := runtime.NumCPU() - 1
 	flag.StringVar(&o.rows, "rows", "", "`names` of the rows to measure, with commas between; empty means all")
 	flag.BoolVar(&o.features, "features", false, "measure what each feature adds to a request, and nothing else")
+	flag.BoolVar(&o.steady, "steady", false, "measure at constant rates, and nothing else; -rows then is `text` that a line contains")
 	flag.StringVar(&o.peers, "peers", "headgate,nginx,haproxy,net/http", "`names` of the proxies to measure, with commas between")
 	flag.StringVar(&o.programs.headgate, "headgate", "bin/headgate", "`path` of headgate")
 	flag.StringVar(&o.programs.before, "before", "", "`path` of another headgate, to compare with: the peer before")
@@ -96,7 +98,11 @@ func run(ctx context.Context) error {
 	if o.features {
 		return runFeatures(ctx, o)
 	}
-	rows, err := chooseRows(o.rows)
+	var rows []row
+	var err error
+	if !o.steady {
+		rows, err = chooseRows(o.rows)
+	}
 	if err != nil {
 		return err
 	}
@@ -115,6 +121,9 @@ func run(ctx context.Context) error {
 	}
 	defer b.close()
 
+	if o.steady {
+		return writeSteady(b, o)
+	}
 	var results []result
 	var failed []error
 	for _, r := range rows {
@@ -131,6 +140,16 @@ func run(ctx context.Context) error {
 		failed = append(failed, writePage(o.out, beginMark, t.markdown(), endMark))
 	}
 	return errors.Join(failed...)
+}
+
+// writeSteady measures at constant rates.
+func writeSteady(b *bench, o options) error {
+	text, err := b.runSteady(o.rows)
+	fmt.Printf("\n%s\n", text)
+	if o.out == "" {
+		return err
+	}
+	return errors.Join(err, writePage(o.out, beginSteady, text, endSteady))
 }
 
 // runFeatures measures what each feature adds to a request.

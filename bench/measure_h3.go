@@ -48,13 +48,9 @@ func measureH3Proxy(b *bench, all []*running) (sample, error) { return b.h3(all[
 func (b *bench) h3(r *running, path string) (sample, error) {
 	ctx, stop := context.WithCancel(b.ctx)
 	defer stop()
-	conns := make([]*quic.Conn, quicConnections)
-	for i := range conns {
-		var err error
-		if conns[i], err = dialQUIC(ctx, r); err != nil {
-			return sample{}, err
-		}
-		defer conns[i].CloseWithError(noErrorH3, "")
+	conns, err := b.dialAllQUIC(ctx, r)
+	if err != nil {
+		return sample{}, err
 	}
 	request := h3Request(r.setup.host(0), path)
 	if err := askH3(ctx, conns[0], request); err != nil {
@@ -66,6 +62,19 @@ func (b *bench) h3(r *running, path string) (sample, error) {
 		})
 	})
 	return sample{value: v}, err
+}
+
+// dialAllQUIC opens the connections that share the load. They end with ctx.
+func (b *bench) dialAllQUIC(ctx context.Context, r *running) ([]*quic.Conn, error) {
+	conns := make([]*quic.Conn, quicConnections)
+	for i := range conns {
+		var err error
+		if conns[i], err = dialQUIC(ctx, r); err != nil {
+			return nil, err
+		}
+		context.AfterFunc(ctx, func() { _ = conns[i].CloseWithError(noErrorH3, "") })
+	}
+	return conns, nil
 }
 
 // dialQUIC connects and sends SETTINGS.

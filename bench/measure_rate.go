@@ -60,7 +60,7 @@ func measureLatencyH2(b *bench, all []*running) (sample, error) {
 // p99 returns the latency that 99 % of the requests stayed within, in
 // microseconds.
 func (b *bench) p99(rate float64, conns int, open func(*pacer, int) (pacedConn, error)) (float64, error) {
-	latencies, err := b.loop.constantRate(rate, runIn, b.duration, conns, open)
+	latencies, err := b.loop.constantRate(pace{rate: rate, runIn: runIn, duration: b.duration, conns: conns}, open)
 	if err != nil {
 		return 0, err
 	}

@@ -37,6 +37,7 @@ type setup struct {
 	compress   string   // the coding of text; empty means none
 	rules      bool     // set two fields, and take one away
 	cache      bool     // keep answers
+	processors int      // of the proxy; 0 means one, of which it has the core for itself
 	paced      bool     // the upstream is the loop, which knows one answer
 	stream     bool     // carry TCP connections, and look at nothing in them
 	generation int      // what /generation answers; 0 means there is no such route
@@ -66,6 +67,9 @@ func (s *setup) target(protocol string, sessions tls.ClientSessionCache) target 
 	return t
 }
 
+// workers returns how many processors the proxy uses.
+func (s *setup) workers() int { return max(1, s.processors) }
+
 // host returns the host of the n-th proxy.
 func (s *setup) host(n int) string { return fmt.Sprintf(hostFormat, n) }
 
@@ -83,7 +87,8 @@ type peer struct {
 	quic            bool
 	// argv and env start it in the setup's folder.
 	argv func(setup) []string
-	env  []string
+	// env returns variables of its environment; nil means none.
+	env func(setup) []string
 	// reload makes it read its configuration again. It is nil when it does so
 	// by itself, and the peer has no changes where canChange is false.
 	reload    func(*process) error
@@ -117,7 +122,14 @@ func (b *bench) start(p peer, s setup) (*running, error) {
 	if err := writeFile(dir, p.file, p.config(s)); err != nil {
 		return nil, err
 	}
-	process, err := startProcess(b.options.proxyCPU, dir, p.env, p.argv(s)...)
+	cpu, env := b.options.proxyCPU, []string(nil)
+	if s.workers() > 1 {
+		cpu = anyCPU
+	}
+	if p.env != nil {
+		env = p.env(s)
+	}
+	process, err := startProcess(cpu, dir, env, p.argv(s)...)
 	if err != nil {
 		return nil, err
 	}

@@ -29,9 +29,9 @@ func haproxyConfig(s setup) string {
 	}
 	var c strings.Builder
 	fmt.Fprintf(&c, `global
-  nbthread 1
+  nbthread %d
   maxconn %d
-`, maxConnections)
+`, s.workers(), maxConnections)
 	if s.quic {
 		c.WriteString("  tune.quic.frontend.max-idle-timeout 1h\n")
 	}

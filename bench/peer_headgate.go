@@ -19,10 +19,13 @@ func headgatePeer(program string) peer {
 		argv: func(setup) []string {
 			return []string{program, "run", "--config", "headgate.yaml", "--state", "state"}
 		},
-		env:       []string{"GOMAXPROCS=1"},
+		env:       goProcessors,
 		canChange: true,
 	}
 }
+
+// goProcessors is the environment of a peer in Go.
+func goProcessors(s setup) []string { return []string{fmt.Sprintf("GOMAXPROCS=%d", s.workers())} }
 
 func headgateConfig(s setup) string {
 	if s.stream {

@@ -93,7 +93,7 @@ func nginxConfig(s setup, modules string) string {
 		return nginxRelay(s, modules)
 	}
 	var c strings.Builder
-	c.WriteString(nginxHead(1))
+	c.WriteString(nginxHead(s.workers()))
 	if s.quic {
 		// A request of HTTP/3 has no field Host.
 		c.WriteString("http {" + nginxPaths + strings.ReplaceAll(nginxHTTP, "$http_host", "$host") + "  quic_gso on;\n")

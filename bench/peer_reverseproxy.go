@@ -48,7 +48,7 @@ func reverseProxyPeer() peer {
 			}
 			return argv
 		},
-		env: []string{"GOMAXPROCS=1"},
+		env: goProcessors,
 	}
 }
 

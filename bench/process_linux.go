@@ -12,6 +12,7 @@ import (
 	"strings"
 	"syscall"
 	"time"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -27,10 +28,26 @@ func pinAndExec(args []string) error {
 	if err != nil {
 		return err
 	}
-	if err := pinThread(0, cpu); err != nil {
+	pin := func() error { return pinThread(0, cpu) }
+	if cpu == anyCPU {
+		pin = unpinThread
+	}
+	if err := pin(); err != nil {
 		return err
 	}
 	return unix.Exec(args[1], args[1:], os.Environ())
+}
+
+// anyCPU is given in place of a core when a program may use all.
+const anyCPU = -1
+
+// unpinThread lets this thread run on every core.
+func unpinThread() error {
+	var set unix.CPUSet
+	for cpu := range 8 * int(unsafe.Sizeof(set)) { // those that are not there do not matter
+		set.Set(cpu)
+	}
+	return unix.SchedSetaffinity(0, &set)
 }
 
 func pinThread(tid, cpu int) error {

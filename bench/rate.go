@@ -3,6 +3,7 @@
 package main
 
 import (
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net/netip"
@@ -20,7 +21,7 @@ const latencyConnections = 64
 // having waited.
 type pacer struct {
 	loop  *loop
-	runIn time.Duration // latencies of requests due in it are not noted
+	pace  pace
 	step  time.Duration // from one request to the next
 	total int           // requests to send, those of the run-in with them
 	conns []pacedConn
@@ -42,16 +43,27 @@ type pacedConn interface {
 	receive() error
 }
 
-// constantRate measures over the connections that open opens, for d after a run-in.
-func (l *loop) constantRate(rate float64, runIn, d time.Duration, conns int, open func(p *pacer, number int) (pacedConn, error)) ([]time.Duration, error) {
+// pace is how a constant rate is sent.
+type pace struct {
+	rate            float64 // requests a second
+	runIn, duration time.Duration
+	conns           int
+	measured        func() error // called when the run-in is over; nil means not
+	sleeps          bool         // the loop waits between requests, as it has no core of its own
+}
+
+// constantRate measures over the connections that open opens, for the pace's duration after
+// its run-in.
+func (l *loop) constantRate(pace pace, open func(p *pacer, number int) (pacedConn, error)) ([]time.Duration, error) {
 	p := &pacer{
-		loop: l, runIn: runIn, step: time.Duration(float64(time.Second) / rate), total: int(rate * (runIn + d).Seconds()),
-		byFD: map[int]pacedConn{},
+		loop: l, pace: pace, step: time.Duration(float64(time.Second) / pace.rate),
+		total: int(pace.rate * (pace.runIn + pace.duration).Seconds()),
+		byFD:  map[int]pacedConn{},
 	}
 	p.latencies = make([]time.Duration, 0, p.total)
 	defer p.close()
 	err := l.alone(func() error {
-		for i := range conns {
+		for i := range pace.conns {
 			c, err := open(p, i)
 			if err != nil {
 				return err
@@ -75,7 +87,7 @@ func (p *pacer) close() {
 func (p *pacer) run() error {
 	p.began = time.Now()
 	end := p.began.Add(time.Duration(p.total)*p.step + patience)
-	late, err := p.loop.spin(end, p.sendDue, func(fd int) error {
+	late, err := p.loop.spin(end, p.sendDue, p.untilNext, func(fd int) error {
 		if c := p.byFD[fd]; c != nil {
 			return c.receive()
 		}
@@ -87,10 +99,24 @@ func (p *pacer) run() error {
 	return err
 }
 
+// untilNext returns how long the loop may wait for an event: until the next request is due.
+func (p *pacer) untilNext() time.Duration {
+	if !p.pace.sleeps {
+		return 0
+	}
+	return max(0, time.Duration(p.due)*p.step-time.Since(p.began))
+}
+
 // sendDue sends what has come due, and reports whether all was answered.
 func (p *pacer) sendDue() (over bool, err error) {
 	now := min(int(time.Since(p.began)/p.step)+1, p.total)
 	for ; p.due < now; p.due++ {
+		if p.pace.measured != nil && time.Duration(p.due)*p.step >= p.pace.runIn {
+			if err := p.pace.measured(); err != nil {
+				return false, err
+			}
+			p.pace.measured = nil
+		}
 		if err := p.conns[p.due%len(p.conns)].send(); err != nil {
 			return false, err
 		}
@@ -101,7 +127,7 @@ func (p *pacer) sendDue() (over bool, err error) {
 // answered notes that the n-th request of a connection was answered.
 func (p *pacer) answered(number, n int) {
 	p.done++
-	if due := time.Duration(number+n*len(p.conns)) * p.step; due >= p.runIn {
+	if due := time.Duration(number+n*len(p.conns)) * p.step; due >= p.pace.runIn {
 		p.latencies = append(p.latencies, time.Since(p.began)-due)
 	}
 }
@@ -111,6 +137,7 @@ type pacedH1 struct {
 	pacer   *pacer
 	number  int
 	fd      int
+	tls     *tls.Conn // nil without TLS
 	request []byte
 	waiting bool // for an answer
 	done    int  // requests answered
@@ -130,6 +157,24 @@ func overH1(address string) func(*pacer, int) (pacedConn, error) {
 	}
 }
 
+// overTLS1 opens connections with TLS to a target.
+func overTLS1(t target) func(*pacer, int) (pacedConn, error) {
+	return func(p *pacer, number int) (pacedConn, error) {
+		fd, err := p.loop.connect(t.address)
+		if err != nil {
+			return nil, err
+		}
+		socket := &quickSocket{loop: p.loop, fd: fd, waits: true}
+		c := &pacedH1{pacer: p, number: number, fd: fd, tls: tls.Client(socket, t.tls), request: get("/", "latency"), buf: make([]byte, 4<<10)}
+		if err := c.tls.Handshake(); err != nil {
+			_ = unix.Close(fd)
+			return nil, fmt.Errorf("TLS: %w", err)
+		}
+		socket.waits = false
+		return c, nil
+	}
+}
+
 func (c *pacedH1) descriptor() int { return c.fd }
 
 func (c *pacedH1) send() error {
@@ -144,17 +189,33 @@ func (c *pacedH1) next() error {
 	}
 	c.backlog--
 	c.waiting = true
-	if _, err := rawWrite(c.fd, c.request); err != nil {
+	if err := c.write(c.request); err != nil {
 		return fmt.Errorf("write: %w", err)
 	}
 	return nil
 }
 
+func (c *pacedH1) write(p []byte) (err error) {
+	if c.tls != nil {
+		_, err = c.tls.Write(p)
+		return err
+	}
+	_, err = rawWrite(c.fd, p)
+	return err
+}
+
+func (c *pacedH1) read(p []byte) (int, error) {
+	if c.tls != nil {
+		return c.tls.Read(p)
+	}
+	return rawRead(c.fd, p)
+}
+
 // receive reads what has come, and sends the next request when that was the answer.
 func (c *pacedH1) receive() error {
-	n, err := rawRead(c.fd, c.buf[c.have:])
+	n, err := c.read(c.buf[c.have:])
 	switch {
-	case errors.Is(err, unix.EAGAIN) || errors.Is(err, unix.EINTR):
+	case errors.Is(err, unix.EAGAIN) || errors.Is(err, unix.EINTR) || errors.Is(err, errNotYet):
 		return nil
 	case err != nil:
 		return fmt.Errorf("read: %w", err)

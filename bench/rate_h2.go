@@ -220,7 +220,7 @@ func (s *quickSocket) Read(p []byte) (int, error) {
 		case time.Now().After(end):
 			return 0, errLate(0, 1)
 		default:
-			_ = s.loop.turn(1, func(int) error { return nil }) // it serves only
+			_ = s.loop.turn(time.Millisecond, func(int) error { return nil }) // it serves only
 		}
 	}
 }

@@ -142,6 +142,9 @@ func (r *result) own() float64 {
 const (
 	beginMark = "<!-- bench: begin. Made by make bench; do not edit. -->"
 	endMark   = "<!-- bench: end -->"
+
+	beginSteady = "<!-- steady: begin. Made by make bench BENCH=-steady; do not edit. -->"
+	endSteady   = "<!-- steady: end -->"
 )
 
 // place puts a table into a page between two marks, in the place of the one before.
