@@ -56,15 +56,18 @@ func contentRows() []row {
 
 // makePage writes a text that compresses about as pages do: made of words, in an
 // order that does not repeat.
-func makePage(dir string) error {
+func makePage(dir string) error { return writeFile(dir, "page", pageText(pageSize)) }
+
+// pageText is the first bytes of the page.
+func pageText(size int) string {
 	words := strings.Fields("route proxy port server header value the of and to a in is that for with as was on are by this be class div span href src link script")
 	var b strings.Builder
-	for seed := uint32(1); b.Len() < pageSize; {
+	for seed := uint32(1); b.Len() < size; {
 		seed = seed*1664525 + 1013904223
 		b.WriteString(words[seed>>16%uint32(len(words))])
 		b.WriteByte(" =\n\"<>/"[seed>>28%7])
 	}
-	return writeFile(dir, "page", b.String()[:pageSize])
+	return b.String()[:size]
 }
 
 // measureCompression asks for the page on one connection, over and over.

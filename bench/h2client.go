@@ -86,16 +86,24 @@ func (f frame) content() ([]byte, error) {
 // host, on stream 1.
 func h2Request(host string) []byte {
 	var block bytes.Buffer
-	writeRequest(hpack.NewEncoder(&block), host)
+	writeRequest(hpack.NewEncoder(&block), host, "/")
 	b := []byte("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n")
 	b = frame{kind: frameSettings}.append(b)
 	return frame{kind: frameHeaders, flags: flagEndStream | flagEndHeaders, stream: 1, payload: block.Bytes()}.append(b)
 }
 
-// writeRequest encodes the fields of a request for / of a host into a buffer.
-func writeRequest(e *hpack.Encoder, host string) {
-	for _, f := range [][2]string{{":method", "GET"}, {":scheme", "https"}, {":authority", host}, {":path", "/"}} {
-		_ = e.WriteField(hpack.HeaderField{Name: f[0], Value: f[1]}) // a bytes.Buffer takes everything
+// writeRequest encodes the fields of a request for a path of a host into a buffer. A path
+// other than / does not enter the table, and the request accepts gzip.
+func writeRequest(e *hpack.Encoder, host, path string) {
+	fields := []hpack.HeaderField{
+		{Name: ":method", Value: "GET"}, {Name: ":scheme", Value: "https"}, {Name: ":authority", Value: host},
+		{Name: ":path", Value: path, Sensitive: path != "/"},
+	}
+	if path != "/" {
+		fields = append(fields, hpack.HeaderField{Name: "accept-encoding", Value: "gzip, deflate"})
+	}
+	for _, f := range fields {
+		_ = e.WriteField(f) // a bytes.Buffer takes everything
 	}
 }
 

@@ -29,9 +29,38 @@ type loop struct {
 	resting sync.WaitGroup
 }
 
-// loopAnswer is what the upstream answers to anything.
+// loopAnswer is what the upstream answers, unless it is asked for a path of a small site.
 var loopAnswer = []byte("HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: " +
 	strconv.Itoa(len(hundredBytes)) + "\r\n\r\n" + hundredBytes)
+
+// The paths of a small site, and what the upstream answers: a page that is made for each
+// request, and a file that may be kept.
+const (
+	sitePage = "/page"
+	siteFile = "/file"
+)
+
+var (
+	sitePageAnswer = siteAnswer("text/html", "no-store", 8<<10)
+	siteFileAnswer = siteAnswer("application/octet-stream", "max-age=3600", 12<<10)
+)
+
+func siteAnswer(kind, control string, size int) []byte {
+	body := pageText(size)
+	return []byte("HTTP/1.1 200 OK\r\nContent-Type: " + kind + "\r\nCache-Control: " + control + "\r\nContent-Length: " +
+		strconv.Itoa(len(body)) + "\r\n\r\n" + body)
+}
+
+// answerTo returns the upstream's answer to a request.
+func answerTo(request []byte) []byte {
+	switch {
+	case bytes.HasPrefix(request, []byte("GET "+sitePage)):
+		return sitePageAnswer
+	case bytes.HasPrefix(request, []byte("GET "+siteFile)):
+		return siteFileAnswer
+	}
+	return loopAnswer
+}
 
 // startLoop starts the upstream.
 func startLoop() (*loop, error) {
@@ -196,7 +225,7 @@ func (l *loop) serve(fd int) {
 	}
 	buf = buf[:len(buf)+n]
 	if bytes.HasSuffix(buf, []byte("\r\n\r\n")) {
-		if _, err := rawWrite(fd, loopAnswer); err != nil {
+		if _, err := rawWrite(fd, answerTo(buf)); err != nil {
 			l.served[fd] = nil
 			_ = unix.Close(fd)
 			return

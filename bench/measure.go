@@ -154,16 +154,20 @@ func discard(r io.Reader, buf []byte, left int) error {
 // measureIdle opens connections, asks once on each, and sees by how much the
 // peer grew.
 func measureIdle(b *bench, all []*running) (sample, error) {
-	r := all[0]
+	return b.growth(all[0], b.idler(all[0]))
+}
+
+// idler opens a connection of HTTP/1.1 and asks once on it.
+func (b *bench) idler(r *running) func() (io.Closer, error) {
 	to, request := r.setup.target(h1, nil), get("/", r.setup.host(0))
-	return b.growth(r, func() (io.Closer, error) {
+	return func() (io.Closer, error) {
 		c, err := dial(to)
 		if err != nil {
 			return nil, err
 		}
 		_, err = c.do(request)
 		return c.conn, err
-	})
+	}
 }
 
 // How long a peer has after its start to give back what only that needed, and how many
@@ -201,9 +205,53 @@ func (b *bench) rest(open func() (io.Closer, error)) error {
 	return nil
 }
 
+// measureRest sees how much CPU time a peer takes while connections are open on which
+// nothing moves.
+func measureRest(b *bench, all []*running) (sample, error) {
+	return b.atRest(all[0], func(d time.Duration) (float64, error) {
+		v, err := all[0].cpuPer(time.Microsecond, func() (int, error) { return 1, b.sleep(d) })
+		return v / d.Seconds(), err
+	})
+}
+
+// measureRestWakes sees how often a peer wakes up then.
+func measureRestWakes(b *bench, all []*running) (sample, error) {
+	return b.atRest(all[0], func(d time.Duration) (float64, error) {
+		before := all[0].process.wakes()
+		err := b.sleep(d)
+		return float64(all[0].process.wakes()-before) / d.Seconds(), err
+	})
+}
+
+// atRest opens idle connections, and measures for twice the usual time when what that needed
+// is over.
+func (b *bench) atRest(r *running, measure func(time.Duration) (float64, error)) (sample, error) {
+	var v float64
+	_, err := b.growthThen(r, b.idler(r), func() (err error) {
+		v, err = measure(2 * b.duration)
+		return err
+	})
+	return sample{value: v}, err
+}
+
+// sleep waits.
+func (b *bench) sleep(d time.Duration) error {
+	select {
+	case <-time.After(d):
+		return nil
+	case <-b.ctx.Done():
+		return b.ctx.Err()
+	}
+}
+
 // growth returns by how many KiB the peer grew for each idle connection: open
 // opens one and asks once on it.
 func (b *bench) growth(r *running, open func() (io.Closer, error)) (sample, error) {
+	return b.growthThen(r, open, func() error { return nil })
+}
+
+// growthThen is growth that calls then before the connections are closed.
+func (b *bench) growthThen(r *running, open func() (io.Closer, error), then func() error) (sample, error) {
 	if err := b.rest(open); err != nil {
 		return sample{}, err
 	}
@@ -231,5 +279,8 @@ func (b *bench) growth(r *running, open func() (io.Closer, error)) (sample, erro
 	case <-b.ctx.Done():
 	}
 	after, err := r.process.memory()
-	return sample{value: float64(after-before) / 1024 / float64(len(conns))}, err
+	if err != nil {
+		return sample{}, err
+	}
+	return sample{value: float64(after-before) / 1024 / float64(len(conns))}, then()
 }

@@ -38,7 +38,8 @@ type setup struct {
 	rules      bool     // set two fields, and take one away
 	cache      bool     // keep answers
 	processors int      // of the proxy; 0 means one, of which it has the core for itself
-	paced      bool     // the upstream is the loop, which knows one answer
+	paced      bool     // the upstream is the loop
+	limited    bool     // bound the rate of requests by client, far above what is sent
 	stream     bool     // carry TCP connections, and look at nothing in them
 	generation int      // what /generation answers; 0 means there is no such route
 

@@ -64,6 +64,9 @@ func headgateConfig(s setup) string {
 	if s.cache {
 		servers += ", cache: {}"
 	}
+	if s.limited {
+		servers += ", rate_limit: {requests: 1000000, period: 1s, burst: 1000000}"
+	}
 	if s.rules {
 		servers += ", headers: [" +
 			"{direction: request, name: X-Real-IP, value: \"{client_ip}\"}, " +

@@ -111,6 +111,9 @@ func nginxConfig(s setup, modules string) string {
 	if s.rules {
 		c.WriteString("  proxy_set_header X-Real-IP $remote_addr;\n  add_header Strict-Transport-Security max-age=63072000 always;\n  proxy_hide_header X-Powered-By;\n")
 	}
+	if s.limited {
+		c.WriteString("  limit_req_zone $binary_remote_addr zone=clients:1m rate=1000000r/s;\n  limit_req zone=clients burst=1000000 nodelay;\n")
+	}
 	if s.cache {
 		// Its files stay in the page cache, and open.
 		c.WriteString("  proxy_cache_path kept keys_zone=kept:16m inactive=1h max_size=256m;\n  proxy_cache kept;\n" +

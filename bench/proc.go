@@ -60,6 +60,17 @@ func residentOf(status string) (int64, error) {
 	return 0, nil
 }
 
+// waitsOf reads how often a thread has waited from its status.
+func waitsOf(status string) int64 {
+	for line := range strings.Lines(status) {
+		if rest, ok := strings.CutPrefix(line, "voluntary_ctxt_switches:"); ok {
+			n, _ := strconv.ParseInt(strings.TrimSpace(rest), 10, 64) // the kernel writes it
+			return n
+		}
+	}
+	return 0
+}
+
 // cpuModel reads the processor's name from /proc/cpuinfo.
 func cpuModel(cpuinfo string) string {
 	for line := range strings.Lines(cpuinfo) {

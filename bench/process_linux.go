@@ -195,6 +195,21 @@ func (p *process) memory() (int64, error) {
 	return sum, nil
 }
 
+// wakes returns how often threads of the program and its children have gone on after a wait.
+func (p *process) wakes() (n int64) {
+	for _, pid := range p.tree() {
+		files, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/status", pid)) // the pattern is good
+		for _, file := range files {
+			text, err := os.ReadFile(file)
+			if err != nil {
+				continue // ended meanwhile
+			}
+			n += waitsOf(string(text))
+		}
+	}
+	return n
+}
+
 // tree returns the ids of the program and all below it.
 func (p *process) tree() []int {
 	parents := map[int]int{}

@@ -28,8 +28,9 @@ type pacedH2 struct {
 	number  int
 	socket  *quickSocket
 	tls     *tls.Conn
-	later   []byte // the fields of every request but the first
-	asked   int    // requests sent
+	paths   []string // of the requests, in turn; nil means /
+	later   [][]byte // the fields of every request but the first, by path
+	asked   int      // requests sent
 	open    int
 	backlog int // due and not sent
 	out     []byte
@@ -38,14 +39,14 @@ type pacedH2 struct {
 	bytes   [2 * latencyH2Streams]int // of bodies, by stream
 }
 
-// overH2 opens connections to a target.
-func overH2(t target, host string) func(*pacer, int) (pacedConn, error) {
+// overH2 opens connections to a target. Their requests are for the paths in turn, or for /.
+func overH2(t target, host string, paths ...string) func(*pacer, int) (pacedConn, error) {
 	return func(p *pacer, number int) (pacedConn, error) {
 		fd, err := p.loop.connect(t.address)
 		if err != nil {
 			return nil, err
 		}
-		c := &pacedH2{pacer: p, number: number, socket: &quickSocket{loop: p.loop, fd: fd, waits: true}, buf: make([]byte, 2*maxFrame)}
+		c := &pacedH2{pacer: p, number: number, socket: &quickSocket{loop: p.loop, fd: fd, waits: true}, paths: paths, buf: make([]byte, 2*maxFrame)}
 		c.tls = tls.Client(c.socket, t.tls)
 		if err := c.greet(host); err != nil {
 			_ = unix.Close(fd)
@@ -66,11 +67,15 @@ func (c *pacedH2) greet(host string) error {
 	first := h2Request(host)
 	var block bytes.Buffer
 	e := hpack.NewEncoder(&block)
-	for range 2 {
+	writeRequest(e, host, "/")
+	for _, path := range append([]string{"/"}, c.paths...) {
 		block.Reset()
-		writeRequest(e, host)
+		writeRequest(e, host, path)
+		c.later = append(c.later, bytes.Clone(block.Bytes()))
 	}
-	c.later = bytes.Clone(block.Bytes())
+	if len(c.paths) > 0 {
+		c.later = c.later[1:]
+	}
 	window := frame{kind: frameWindow, payload: binary.BigEndian.AppendUint32(nil, 1<<30)}
 	if _, err := c.tls.Write(window.append(first)); err != nil {
 		return err
@@ -94,7 +99,7 @@ func (c *pacedH2) send() error {
 func (c *pacedH2) next() error {
 	c.out = c.out[:0]
 	for c.backlog > 0 && c.open < latencyH2Streams {
-		c.out = frame{kind: frameHeaders, flags: flagEndStream | flagEndHeaders, stream: uint32(2*c.asked + 1), payload: c.later}.append(c.out)
+		c.out = frame{kind: frameHeaders, flags: flagEndStream | flagEndHeaders, stream: uint32(2*c.asked + 1), payload: c.later[(c.number+c.asked)%len(c.later)]}.append(c.out)
 		c.backlog--
 		c.asked++
 		c.open++
@@ -178,7 +183,7 @@ func (c *pacedH2) handleFrame(f frame, done func(n int)) error {
 	if f.flags&flagEndStream == 0 {
 		return nil
 	}
-	if *got != len(hundredBytes) {
+	if c.paths == nil && *got != len(hundredBytes) || *got == 0 {
 		return fmt.Errorf("%d bytes came of %d", *got, len(hundredBytes))
 	}
 	*got = 0

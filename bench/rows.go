@@ -195,6 +195,16 @@ func idleRows() []row {
 			measure: measureIdle,
 		},
 		{
+			name: "rest", title: "CPU time with idle keep-alive connections", unit: "µs per second",
+			goals: []goal{{"", 1000}}, fresh: true,
+			measure: measureRest,
+		},
+		{
+			name: "restwakes", title: "wake-ups with idle keep-alive connections", unit: "per second",
+			goals: []goal{{"nginx", 1}}, fresh: true,
+			measure: measureRestWakes,
+		},
+		{
 			name: "idletls", title: "memory of an idle TLS connection, HTTP/1.1", unit: "KiB",
 			goals: []goal{{"", 12}}, fresh: true,
 			setups:  overTLS,

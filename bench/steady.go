@@ -30,13 +30,13 @@ type steadyFigures struct {
 	p50, p99 float64 // µs from the moment at which a request was due
 }
 
+// steadySamples are the figures of all rounds.
+type steadySamples struct{ cpu, p50, p99 []float64 }
+
 // add appends the figures of one round.
 func (f *steadySamples) add(s steadyFigures) {
 	f.cpu, f.p50, f.p99 = append(f.cpu, s.cpu), append(f.p50, s.p50), append(f.p99, s.p99)
 }
-
-// steadySamples are the figures of all rounds.
-type steadySamples struct{ cpu, p50, p99 []float64 }
 
 // The protocols of the lines.
 const (
@@ -44,7 +44,17 @@ const (
 	steadyTLS = "HTTP/1.1 over TLS"
 	steadyH2  = "HTTP/2 over TLS"
 	steadyH3  = "HTTP/3"
+	// steadySite is the whole day of a small site: HTTP/2, access log, compression, cache, rate
+	// limit and header rules; of ten requests three are for a page, three for a short answer and
+	// four for a file that is kept.
+	steadySite = "a small site over HTTP/2"
 )
+
+// siteRate is the rate of a small site, in requests a second.
+const siteRate = 300
+
+// sitePaths are the requests of a small site.
+var sitePaths = []string{sitePage, siteFile, "/", siteFile, sitePage, siteFile, "/", siteFile, sitePage, "/"}
 
 // steadyConnections carry the constant rate over HTTP/1.1.
 const steadyConnections = 32
@@ -58,6 +68,9 @@ func steadyLines(processors []int) []steady {
 				lines = append(lines, steady{protocol, rate, n})
 			}
 		}
+	}
+	for _, n := range processors {
+		lines = append(lines, steady{steadySite, siteRate, n})
 	}
 	return lines
 }
@@ -80,6 +93,10 @@ func (l steady) row() row {
 	s.tls = l.protocol != steadyH1
 	s.quic = l.protocol == steadyH3
 	r := row{name: "steady", setups: func() []setup { return []setup{s} }}
+	if l.protocol == steadySite {
+		s.accessLog, s.compress, s.cache, s.rules, s.limited = true, gzipCoding, true, true, true
+		r.only = func(p peer) bool { return p.canChange && p.name != "haproxy" } // which has no such cache
+	}
 	if s.quic {
 		r.only = speaksQUIC
 	}
@@ -174,6 +191,9 @@ func (b *bench) steadyLatencies(l steady, r *running, measured func() error) ([]
 	case steadyH2:
 		pace.conns = latencyH2Connections
 		return b.loop.constantRate(pace, overH2(s.target(h2, nil), s.host(0)))
+	case steadySite:
+		pace.conns = latencyH2Connections
+		return b.loop.constantRate(pace, overH2(s.target(h2, nil), s.host(0), sitePaths...))
 	case steadyTLS:
 		pace.conns = steadyConnections
 		return b.loop.constantRate(pace, overTLS1(s.target(h1, nil)))

@@ -28,6 +28,7 @@ import (
 
 	"headgate/internal/exchange"
 	"headgate/internal/front/clients"
+	"headgate/internal/front/crew"
 	"headgate/internal/netconn"
 	"headgate/internal/proto/http2"
 )
@@ -48,6 +49,8 @@ type Front struct {
 	// Flooded counts the connections that were ended for a flood. It may be
 	// called by several goroutines at once; nil counts nothing.
 	Flooded func(Flood)
+
+	crew crew.Crew
 }
 
 // usualStreams is how many requests a client may have under way where the port
@@ -79,12 +82,12 @@ type Conn struct {
 	partial  int64     // when the frame under way was first waited for, or 0
 	patient  bool      // the current frame is part of a body: it has no short timeout
 	greeted  bool      // the client's SETTINGS came
-	still    bool      // no stream was under way and no worker idle, a moment ago
+	still    bool      // no stream was under way a moment ago
 	settled  bool      // the client has acknowledged ours
 	offends  bool      // the client broke too many rules on other connections
 	drain    drainStep
 	until    int64 // when the current step of draining ends
-	trimmed  int64 // when idle workers were last sent home
+	trimmed  int64 // when memory was last released
 
 	draining atomic.Bool
 	workers  sync.WaitGroup
@@ -108,12 +111,9 @@ type Conn struct {
 		receive  int64 // receive window of the connection
 		consumed int64 // of it, what was not yet granted anew
 
-		budget   budget
-		idle     *worker
-		idles    int
-		minIdles int   // the least number of idle workers since the last trim
-		quiet    int64 // when the last stream ended
-		updates  []update
+		budget  budget
+		quiet   int64 // when the last stream ended
+		updates []update
 	}
 }
 
@@ -170,6 +170,8 @@ func (c *Conn) Close() error {
 // nil when the last exchange has ended; or until it has been idle for a while, and
 // returns what waits on.
 func (c *Conn) Serve() (park func(resume func()) bool) {
+	c.front.crew.Join()
+	defer c.front.crew.Leave()
 	var err error
 	if c.began == 0 {
 		c.sendPreface()
@@ -324,7 +326,6 @@ func (c *Conn) conclude(err error) {
 	}
 	c.fail(err)
 	c.buf.Drop()
-	c.dismiss(0)
 }
 
 // report logs and counts why a connection is ended.

@@ -4,7 +4,6 @@ package h2
 // closed for another, drains, or is closed.
 func (c *Conn) hold() {
 	c.buf.Drop()
-	c.dismiss(0)
 	c.mu.Lock()
 	over := make(chan struct{})
 	c.mu.held = over

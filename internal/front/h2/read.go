@@ -9,8 +9,9 @@ import (
 	"headgate/internal/proto/http2"
 )
 
-// workerIdle is how long a worker waits for another stream.
-const workerIdle = time.Second
+// lookInterval is how often the reader looks at open streams, and at memory that is not
+// needed any more.
+const lookInterval = time.Second
 
 // await waits until n bytes are in the buffer.
 func (c *Conn) await(n int) error {
@@ -91,7 +92,7 @@ func (c *Conn) handOver() {
 			taken = append(taken, s) // reset before a worker had it
 			continue
 		}
-		c.schedule(s)
+		c.schedule(s, len(c.opened) == 1 && c.mu.Active == 1)
 	}
 	if len(taken) > 0 {
 		c.mu.Unlock()
@@ -125,13 +126,13 @@ func (c *Conn) withdraw(streams []*stream) {
 	}
 }
 
-// setDeadline sets the deadline of the next bytes. While streams are open or
-// workers idle, the reader checks at times whether they still are.
+// setDeadline sets the deadline of the next bytes. While streams are open, the reader
+// checks at times whether they still are.
 func (c *Conn) setDeadline() {
 	now := exchange.Now()
-	if now >= c.trimmed+int64(workerIdle) {
+	if now >= c.trimmed+int64(lookInterval) {
 		c.trimmed = now
-		c.trim()
+		c.yield()
 	}
 	switch {
 	case c.patient:
@@ -143,7 +144,7 @@ func (c *Conn) setDeadline() {
 	}
 	until, busy := c.deadline(now)
 	if busy {
-		look := int64(workerIdle)
+		look := int64(lookInterval)
 		if keep := int64(c.port.KeepAlive); keep > 0 {
 			look = min(look, keep)
 		}
@@ -164,7 +165,7 @@ func sooner(a, b int64) int64 {
 }
 
 // deadline returns when the connection has waited too long, or 0, and whether
-// streams are open or workers idle.
+// streams are open.
 func (c *Conn) deadline(now int64) (until int64, busy bool) {
 	until = c.until
 	head := int64(c.port.HeadTimeout)
@@ -184,7 +185,7 @@ func (c *Conn) deadline(now int64) (until int64, busy bool) {
 	if c.mu.streams.Len() == 0 && c.partial == 0 {
 		until = sooner(until, c.mu.quiet+c.keepAlive())
 	}
-	busy = c.mu.streams.Len() > 0 || c.mu.idles > 0
+	busy = c.mu.streams.Len() > 0
 	c.still = !busy && c.mu.Active == 0
 	return until, busy
 }

@@ -38,7 +38,7 @@ func (k *sink) PassLocked() {
 	if s := k.mu.queue.first(); s != nil {
 		s.wake.Raise()
 	} else {
-		(*Conn)(k).schedule(nil)
+		(*Conn)(k).flushAside()
 	}
 }
 

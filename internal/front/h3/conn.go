@@ -6,7 +6,7 @@
 // detected, and every request is made twice.
 //
 // conn.go is the life of a connection, control.go its control stream. Each request is
-// served by a goroutine of a small pool (worker.go): stream.go reads its head, body.go its
+// served by a goroutine of the crew (internal/front/crew): stream.go reads its head, body.go its
 // body, send.go sends the response, tunnel.go relays an extended CONNECT. input.go and
 // frame.go read frames, encode.go encodes field sections.
 //
@@ -28,6 +28,7 @@ import (
 
 	"headgate/internal/exchange"
 	"headgate/internal/front/clients"
+	"headgate/internal/front/crew"
 )
 
 // Front serves the HTTP/3 connections of one socket.
@@ -46,7 +47,7 @@ type Front struct {
 	Flooded func(word string)
 
 	conns sync.Map // *quic.Conn: *Conn, of the connections that are served
-	crew  crew
+	crew  crew.Crew
 	bound streamBound
 	long  atomic.Int32 // responses that have memory for long pieces
 }
@@ -124,8 +125,8 @@ func (c *Conn) Serve() (park func(resume func()) bool) {
 	defer c.member.Leave()
 	c.front.conns.Store(c.quic, c)
 	defer c.front.conns.Delete(c.quic)
-	c.front.crew.join()
-	defer c.front.crew.leave()
+	c.front.crew.Join()
+	defer c.front.crew.Leave()
 	defer c.workers.Wait()
 	if c.offends = c.member.Offender(); c.offends {
 		c.budget.spent[resetFlood] = floods[resetFlood].most - offenderResets

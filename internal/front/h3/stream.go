@@ -66,8 +66,14 @@ func (c *Conn) newStream(qs *quic.Stream, port *exchange.Port) *stream {
 	return s
 }
 
-// serveGuarded is serve for a goroutine that goes on whatever happens in it.
-func (s *stream) serveGuarded() {
+// schedule has a stream served.
+func (c *Conn) schedule(s *stream) {
+	c.workers.Add(1)
+	c.front.crew.Do(s)
+}
+
+// Work is serve for a goroutine that goes on whatever happens in it.
+func (s *stream) Work() {
 	c := s.conn // a stream that has ended is another's
 	defer c.workers.Done()
 	defer c.guard()
