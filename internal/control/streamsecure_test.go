@@ -28,7 +28,7 @@ func signed(t *testing.T, authority *tls.Certificate, names ...string) string {
 
 // secureVisit makes a TLS connection and returns the server's first line, the application
 // protocol, and the names of the certificate.
-func secureVisit(t *testing.T, address string, cfg tls.Config) (c *tls.Conn, line, protocol string, names []string, err error) {
+func secureVisit(t *testing.T, address string, cfg *tls.Config) (c *tls.Conn, line, protocol string, names []string, err error) {
 	t.Helper()
 	cfg.InsecureSkipVerify = true
 	nc, err := net.DialTimeout("tcp", address, patience)
@@ -37,7 +37,7 @@ func secureVisit(t *testing.T, address string, cfg tls.Config) (c *tls.Conn, lin
 	}
 	t.Cleanup(func() { nc.Close() })
 	nc.SetDeadline(time.Now().Add(patience))
-	c = tls.Client(nc, &cfg)
+	c = tls.Client(nc, cfg)
 	if err := c.Handshake(); err != nil {
 		return c, "", "", nil, err
 	}
@@ -47,7 +47,7 @@ func secureVisit(t *testing.T, address string, cfg tls.Config) (c *tls.Conn, lin
 }
 
 // expectVisit holds which server a TLS client reaches, and by which protocol.
-func expectVisit(t *testing.T, address, server, protocol string, cfg tls.Config) {
+func expectVisit(t *testing.T, address, server, protocol string, cfg *tls.Config) {
 	t.Helper()
 	c, line, negotiated, _, err := secureVisit(t, address, cfg)
 	c.Close()
@@ -69,7 +69,7 @@ func TestATCPProxyTerminatesTLS(t *testing.T) {
 	}
 	h := start(t, config("{default_certificate: one, alpn: [mqtt, postgresql]}"))
 	for asked, want := range map[string]string{"one.test": "one.test", "x.two.test": "*.two.test", "other.test": "one.test", "": "one.test"} {
-		c, line, protocol, names, err := secureVisit(t, at[0], tls.Config{ServerName: asked, NextProtos: []string{"postgresql"}})
+		c, line, protocol, names, err := secureVisit(t, at[0], &tls.Config{ServerName: asked, NextProtos: []string{"postgresql"}})
 		if line != "a" || protocol != "postgresql" || !slices.Equal(names, []string{want}) || err != nil {
 			t.Errorf("%q: got %q by %q with %q and %v, want a by postgresql with %s", asked, line, protocol, names, err, want)
 		}
@@ -81,26 +81,26 @@ func TestATCPProxyTerminatesTLS(t *testing.T) {
 		}
 		c.Close()
 	}
-	expectVisit(t, at[0], "a", "", tls.Config{})
-	if _, _, _, _, err := secureVisit(t, at[0], tls.Config{NextProtos: []string{"h2"}}); err == nil || !strings.Contains(err.Error(), "no application protocol") {
+	expectVisit(t, at[0], "a", "", &tls.Config{})
+	if _, _, _, _, err := secureVisit(t, at[0], &tls.Config{NextProtos: []string{"h2"}}); err == nil || !strings.Contains(err.Error(), "no application protocol") {
 		t.Errorf("a client with other protocols: got %v", err)
 	}
 	if s := h.c.Status().TCPProxies[0]; !s.TerminatesTLS || s.Connections != 0 && s.Accepted != 5 {
 		t.Errorf("got %+v", s)
 	}
-	open, line, _, _, err := secureVisit(t, at[0], tls.Config{})
+	open, line, _, _, err := secureVisit(t, at[0], &tls.Config{})
 	if line != "a" || err != nil {
 		t.Fatal(line, err)
 	}
 
 	h.apply(config(fmt.Sprintf("{min_version: \"1.3\", client_auth: required, client_ca: %q}", caFile)))
-	if _, _, _, _, err := secureVisit(t, at[0], tls.Config{MaxVersion: tls.VersionTLS12}); err == nil {
+	if _, _, _, _, err := secureVisit(t, at[0], &tls.Config{MaxVersion: tls.VersionTLS12}); err == nil {
 		t.Error("TLS 1.2 was accepted")
 	}
-	if _, _, _, _, err := secureVisit(t, at[0], tls.Config{}); err == nil || !strings.Contains(err.Error(), "certificate required") {
+	if _, _, _, _, err := secureVisit(t, at[0], &tls.Config{}); err == nil || !strings.Contains(err.Error(), "certificate required") {
 		t.Errorf("without a client certificate: got %v", err)
 	}
-	expectVisit(t, at[0], "a", "", tls.Config{Certificates: []tls.Certificate{client}})
+	expectVisit(t, at[0], "a", "", &tls.Config{Certificates: []tls.Certificate{client}})
 	// The connection of before the change stays.
 	if _, err := io.WriteString(open, "still\n"); err != nil {
 		t.Error(err)
@@ -117,7 +117,7 @@ func TestATCPProxyDeniesBeforeTheHandshake(t *testing.T) {
 	t.Parallel()
 	at := testhouse.Addresses(t, 1)
 	h := start(t, streams(own("db", at[0], ", tls: {}, ip_filter: {deny: [127.0.0.1]}", speaks(t, "a"))))
-	if _, _, _, _, err := secureVisit(t, at[0], tls.Config{}); err == nil {
+	if _, _, _, _, err := secureVisit(t, at[0], &tls.Config{}); err == nil {
 		t.Error("the handshake succeeded")
 	}
 	testhouse.Eventually(t, "it is counted", func() bool { return h.c.Status().TCPProxies[0].Errors["address_denied"] == 1 })
@@ -141,18 +141,18 @@ func TestTCPProxiesShareAnAddress(t *testing.T) {
 	h := start(t, streams(shared...))
 	expectAll := func() {
 		t.Helper()
-		expectVisit(t, at[0], "a", "", tls.Config{ServerName: "A.test"})
-		expectVisit(t, at[0], "a", "", tls.Config{ServerName: "x.wild.test"})
-		expectVisit(t, at[0], "mqtt", "mqtt", tls.Config{ServerName: "a.test", NextProtos: []string{"h2", "mqtt"}})
-		expectVisit(t, at[0], "inner", "raw", tls.Config{ServerName: "inner.test", NextProtos: []string{"raw"}})
-		expectVisit(t, at[0], "xmpp", "xmpp-client", tls.Config{ServerName: "other.test", NextProtos: []string{"xmpp-client"}})
+		expectVisit(t, at[0], "a", "", &tls.Config{ServerName: "A.test"})
+		expectVisit(t, at[0], "a", "", &tls.Config{ServerName: "x.wild.test"})
+		expectVisit(t, at[0], "mqtt", "mqtt", &tls.Config{ServerName: "a.test", NextProtos: []string{"h2", "mqtt"}})
+		expectVisit(t, at[0], "inner", "raw", &tls.Config{ServerName: "inner.test", NextProtos: []string{"raw"}})
+		expectVisit(t, at[0], "xmpp", "xmpp-client", &tls.Config{ServerName: "other.test", NextProtos: []string{"xmpp-client"}})
 	}
 	expectAll()
 	var alert tls.AlertError
-	if _, _, _, _, err := secureVisit(t, at[0], tls.Config{ServerName: "other.test"}); !errors.As(err, &alert) && !strings.Contains(fmt.Sprint(err), "unrecognized name") {
+	if _, _, _, _, err := secureVisit(t, at[0], &tls.Config{ServerName: "other.test"}); !errors.As(err, &alert) && !strings.Contains(fmt.Sprint(err), "unrecognized name") {
 		t.Errorf("a name that no proxy has: got %v, want the alert", err)
 	}
-	open, line, _, _, err := secureVisit(t, at[0], tls.Config{ServerName: "a.test"})
+	open, line, _, _, err := secureVisit(t, at[0], &tls.Config{ServerName: "a.test"})
 	if line != "a" || err != nil {
 		t.Fatal(line, err)
 	}
@@ -207,9 +207,9 @@ func TestTCPProxiesBesideHTTPS(t *testing.T) {
 		fmt.Sprintf("  ended: {port: secure, sni: [db.test], tls: {}, servers: [{address: %q}]}\n", speaks(t, "db"))+
 		fmt.Sprintf("  mqtt: {port: secure, sni: [both.test], alpn: [mqtt], tls: {}, servers: [{address: %q}]}\n", speaks(t, "mqtt"))+
 		fmt.Sprintf("  xmpp: {port: secure, alpn: [xmpp-client], tls: {}, servers: [{address: %q}]}\n", speaks(t, "xmpp")))
-	expectVisit(t, at[0], "db", "", tls.Config{ServerName: "db.test", NextProtos: nil})
-	expectVisit(t, at[0], "mqtt", "mqtt", tls.Config{ServerName: "both.test", NextProtos: []string{"mqtt"}})
-	expectVisit(t, at[0], "xmpp", "xmpp-client", tls.Config{ServerName: "any.test", NextProtos: []string{"xmpp-client"}})
+	expectVisit(t, at[0], "db", "", &tls.Config{ServerName: "db.test", NextProtos: nil})
+	expectVisit(t, at[0], "mqtt", "mqtt", &tls.Config{ServerName: "both.test", NextProtos: []string{"mqtt"}})
+	expectVisit(t, at[0], "xmpp", "xmpp-client", &tls.Config{ServerName: "any.test", NextProtos: []string{"xmpp-client"}})
 	// HTTP of a name that a proxy has for one protocol only is served by the port.
 	c, err := connect(at[0])
 	if err != nil {
