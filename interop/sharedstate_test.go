@@ -97,5 +97,4 @@ func TestMachinesRefuseCommandsOfASingleMachine(t *testing.T) {
 	b.kill()
 	m.fails(1, "the state directory is a copy", "store", "move", "--state", state, "--store", m.url)
 	m.fails(1, "they need no pair", "node", "init", "--state", state, "--name", "b", "--address", "https://127.0.0.1:1")
-	m.fails(1, fmt.Sprintf("%s holds", state), "run", "--config", b.file, "--state", state)
 }

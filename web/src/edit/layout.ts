@@ -87,6 +87,13 @@ export const layouts: Record<string, Layout> = {
   SignInConfig: { usual: ['issuer', 'client_id', 'client_secret', 'label', 'scopes', 'emails'] },
   OIDC: { usual: ['issuer', 'client_id', 'client_secret', 'redirect_url', 'roles'] },
   BasicAuth: { usual: ['users', 'realm'] },
+  Gate: {
+    usual: ['enabled', 'allow', 'from'],
+    groups: [
+      ['access', ['basic_tokens', 'bypass']],
+      ['protocol', ['same_site', 'shared_cache']],
+    ],
+  },
   ForwardAuth: { usual: ['preset', 'url', 'signin_url', 'skip_paths'] },
   IPFilter: { usual: ['allow', 'deny'] },
   RateLimit: { usual: ['requests', 'period', 'burst'] },
