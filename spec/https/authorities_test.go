@@ -11,7 +11,7 @@ import (
 )
 
 // TestMissingAuthoritiesAtTheStartFailClosed starts without the files of authorities:
-// nobody is trusted, everything else is served, and a reload takes the files up. A
+// no client is trusted, everything else is served, and a reload takes the files up. A
 // change that needs a missing file is refused.
 func TestMissingAuthoritiesAtTheStartFailClosed(t *testing.T) {
 	t.Parallel()
@@ -35,7 +35,7 @@ proxies:
       - {path: /up, servers: [{url: "https://%s", tls: {ca_file: ca.pem}}]}
 `, filepath.Join(h.dir, "access.log"), required, optional, plain, server)
 	h.start(text)
-	h.log.await(t, "authorities cannot be used", "port=required", "refuses every client certificate")
+	h.log.await(t, "authorities cannot be used", "port=required", "every client certificate is rejected")
 	h.log.await(t, "authorities cannot be used", "upstream_tls", server)
 	f := &inFront{house: h, address: plain}
 	person := a.person("ann")
