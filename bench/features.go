@@ -42,6 +42,7 @@ func allFeatures() []feature {
 		{"rate_limit by a header", "feature/ratelimit", "RateLimit$/^header$", 500},
 		{"rate_limit by a cookie", "feature/ratelimit", "RateLimit$/^cookie$", 500},
 		{"redirects, no match", "feature/redirects", "NoMatch$", 0},
+		{"gate, request with a session", "feature/gate", "Request$/^gated$", 500},
 		{"basic_auth, verified credentials", "feature/basicauth", "Verified$", 500},
 		{"forward_auth, cached session", "feature/forwardauth", "Session$/^kept$", 0},
 		{"headers, three rules", "feature/headers", "Rules$/^three$", 0},
