@@ -146,7 +146,7 @@ func (c *Cookies) strip(ex *exchange.Exchange, value string) string {
 		if from < 0 {
 			return
 		}
-		piece := trimOWS(value[from:to])
+		piece := header.TrimOWS(value[from:to])
 		from = -1
 		switch {
 		case piece == "":
@@ -182,20 +182,9 @@ func (c *Cookies) strip(ex *exchange.Exchange, value string) string {
 func splitCookie(part string) (name, value string) {
 	i := strings.IndexByte(part, '=')
 	if i < 0 {
-		return trimOWS(part), ""
+		return header.TrimOWS(part), ""
 	}
-	return trimOWS(part[:i]), trimOWS(part[i+1:])
-}
-
-// trimOWS removes optional whitespace (RFC 9110, section 5.6.3).
-func trimOWS(s string) string {
-	for s != "" && (s[0] == ' ' || s[0] == '\t') {
-		s = s[1:]
-	}
-	for s != "" && (s[len(s)-1] == ' ' || s[len(s)-1] == '\t') {
-		s = s[:len(s)-1]
-	}
-	return s
+	return header.TrimOWS(part[:i]), header.TrimOWS(part[i+1:])
 }
 
 // note keeps the value of one of headgate's cookies.

@@ -60,7 +60,7 @@ func matches(rq *header.List, tag string) bool {
 		if f.ID != header.IfNoneMatch {
 			continue
 		}
-		if trim(f.Value) == "*" {
+		if header.TrimOWS(f.Value) == "*" {
 			return true
 		}
 		for rest := f.Value; rest != "" && tag != ""; {
@@ -82,10 +82,10 @@ func cutTag(s string) (tag, rest string) {
 		case s[i] == '"':
 			quoted = !quoted
 		case s[i] == ',' && !quoted:
-			return trim(s[:i]), s[i+1:]
+			return header.TrimOWS(s[:i]), s[i+1:]
 		}
 	}
-	return trim(s), ""
+	return header.TrimOWS(s), ""
 }
 
 // opaque returns a tag without the mark of a weak one.

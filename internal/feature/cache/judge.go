@@ -86,7 +86,7 @@ func (v *verdict) dates(fields *header.List, at time.Time, delay time.Duration) 
 	}
 	// An Age that is a list counts by its first member, one that is no number
 	// not at all (RFC 9111, section 5.1).
-	age, _ := seconds(trim(firstOf(fields.Get(header.Age))))
+	age, _ := seconds(header.TrimOWS(firstOf(fields.Get(header.Age))))
 	v.age = min(longest, max(0, now-v.date, age+int64(delay/time.Second)))
 }
 

@@ -30,7 +30,7 @@ func (c *Cache) language(list *header.List) string {
 		for part := range strings.SplitSeq(f.Value, ",") {
 			name, params, _ := strings.Cut(part, ";")
 			n, ok := thousandths(params)
-			if name = trim(name); !ok || n <= weight || name == "" {
+			if name = header.TrimOWS(name); !ok || n <= weight || name == "" {
 				continue
 			}
 			if found := c.fitting(name); found != "" {

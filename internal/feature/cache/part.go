@@ -144,7 +144,7 @@ func (h *hit) ifRange(e *entry) bool {
 	if !rq.Has(header.IfRange) {
 		return true
 	}
-	value := trim(rq.Get(header.IfRange))
+	value := header.TrimOWS(rq.Get(header.IfRange))
 	if value == "" {
 		return false
 	}
@@ -161,10 +161,10 @@ func (h *hit) ifRange(e *entry) bool {
 // lies outside.
 func parseRange(s string, total int64) (first, last int64, ok, valid bool) {
 	unit, spec, found := strings.Cut(s, "=")
-	if !found || !header.EqualFold(trim(unit), "bytes") {
+	if !found || !header.EqualFold(header.TrimOWS(unit), "bytes") {
 		return 0, 0, false, false
 	}
-	from, to, found := strings.Cut(trim(spec), "-")
+	from, to, found := strings.Cut(header.TrimOWS(spec), "-")
 	if !found {
 		return 0, 0, false, false
 	}

@@ -69,7 +69,7 @@ func accepted(list *header.List) (all codings) {
 			var part string
 			part, rest, _ = strings.Cut(rest, ",")
 			name, weight, _ := strings.Cut(part, ";")
-			name = trim(name)
+			name = header.TrimOWS(name)
 			zero := isZero(weight)
 			n, ok := thousandths(weight)
 			if !ok {
@@ -102,7 +102,7 @@ func accepted(list *header.List) (all codings) {
 
 // thousandths reads a weight (RFC 9110, section 12.4.2).
 func thousandths(weight string) (n int, ok bool) {
-	if weight = trim(weight); weight == "" {
+	if weight = header.TrimOWS(weight); weight == "" {
 		return 1000, true
 	}
 	if len(weight) < 3 || weight[0]|0x20 != 'q' || weight[1] != '=' {
@@ -124,7 +124,7 @@ func thousandths(weight string) (n int, ok bool) {
 
 // isZero reports whether a weight is q=0.
 func isZero(weight string) bool {
-	weight = trim(weight)
+	weight = header.TrimOWS(weight)
 	if len(weight) < 3 || weight[0]|0x20 != 'q' || weight[1] != '=' || weight[2] != '0' {
 		return false
 	}
@@ -177,7 +177,7 @@ func (h *hit) readVary(b []byte, rs, rq *header.List) ([]byte, variant, bool) {
 		for rest := f.Value; rest != ""; {
 			var name string
 			name, rest, _ = strings.Cut(rest, ",")
-			switch name = trim(name); {
+			switch name = header.TrimOWS(name); {
 			case name == "":
 			case name == "*", hasTwin(rq, name):
 				return b, v, false
@@ -207,7 +207,7 @@ func variesByCoding(list *header.List) bool {
 			continue
 		}
 		for part := range strings.SplitSeq(f.Value, ",") {
-			if header.EqualFold(trim(part), "Accept-Encoding") {
+			if header.EqualFold(header.TrimOWS(part), "Accept-Encoding") {
 				return true
 			}
 		}
@@ -284,7 +284,7 @@ func appendNormal(b []byte, value string, fold bool) []byte {
 			b = append(b, ',')
 		}
 		at := len(b)
-		b = append(b, trim(part)...)
+		b = append(b, header.TrimOWS(part)...)
 		for i := at; fold && i < len(b); i++ {
 			if c := b[i]; 'A' <= c && c <= 'Z' {
 				b[i] |= 0x20
@@ -323,14 +323,4 @@ func (h *hit) matches(e *entry, ex *exchange.Exchange) bool {
 		return false
 	}
 	return v.set == 0 || h.values(v.set, e.varyNames(), &ex.Request.Header) == v.values
-}
-
-func trim(s string) string {
-	for s != "" && (s[0] == ' ' || s[0] == '\t') {
-		s = s[1:]
-	}
-	for s != "" && (s[len(s)-1] == ' ' || s[len(s)-1] == '\t') {
-		s = s[:len(s)-1]
-	}
-	return s
 }

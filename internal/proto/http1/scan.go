@@ -128,18 +128,7 @@ func ValidValue(s string) bool {
 			return false
 		}
 	}
-	return s == trim(s)
-}
-
-// trim removes optional white space from both ends (RFC 9110, section 5.6.3).
-func trim(s string) string {
-	for len(s) > 0 && (s[0] == ' ' || s[0] == '\t') {
-		s = s[1:]
-	}
-	for len(s) > 0 && (s[len(s)-1] == ' ' || s[len(s)-1] == '\t') {
-		s = s[:len(s)-1]
-	}
-	return s
+	return s == header.TrimOWS(s)
 }
 
 // element cuts the first element off a comma-separated list; the rest is empty
@@ -148,8 +137,8 @@ func trim(s string) string {
 func element(list string) (first, rest string, last bool) {
 	for i := 0; i < len(list); i++ {
 		if list[i] == ',' {
-			return trim(list[:i]), list[i+1:], false
+			return header.TrimOWS(list[:i]), list[i+1:], false
 		}
 	}
-	return trim(list), "", true
+	return header.TrimOWS(list), "", true
 }
