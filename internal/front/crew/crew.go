@@ -73,11 +73,7 @@ func (c *Crew) Do(t Task) {
 	c.mu.Lock()
 	w := pop(&c.mu.idle)
 	c.mu.Unlock()
-	if w == nil {
-		go c.work(t)
-		return
-	}
-	w.assign(t)
+	c.hand(w, t)
 }
 
 // DoNext has a task done as soon as the calling goroutine waits. It is for a caller that is
@@ -90,6 +86,11 @@ func (c *Crew) DoNext(t Task) {
 		w = pop(&c.mu.idle)
 	}
 	c.mu.Unlock()
+	c.hand(w, t)
+}
+
+// hand assigns a task to a worker that was popped, or to a new one if there is none.
+func (c *Crew) hand(w *worker, t Task) {
 	if w == nil {
 		go c.work(t)
 		return
