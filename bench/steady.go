@@ -75,7 +75,7 @@ func steadyLines(processors []int) []steady {
 	return lines
 }
 
-// String names a line as -steady-lines selects it and the table shows it.
+// String names a line as -rows selects it and the table shows it.
 func (l steady) String() string {
 	return fmt.Sprintf("%s, %d/s, %d processor%s", l.protocol, l.rate, l.processors, plural(l.processors))
 }

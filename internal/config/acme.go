@@ -36,10 +36,14 @@ func (ch *checker) acme(e *ACME, at schema.Place) {
 // checkACME reports a proxy that names an entry which does not exist, or which cannot issue
 // a certificate for it.
 func checkACME(c *Config, p *Proxy, at schema.Place) {
-	if name := p.ACME; name != "" && name != acme.None && c.ACME[name] != nil && len(ACMEHosts(p)) == 0 {
+	if p.ACME == "" || p.ACME == acme.None {
+		return // without a list of its hosts
+	}
+	hosts := ACMEHosts(p)
+	if c.ACME[p.ACME] != nil && len(hosts) == 0 {
 		at.Problem("the proxy has no virtual host that a certificate can be for", "name its hosts under virtual_hosts; expressions get no certificates")
 	}
-	checkIssued(c, p.ACME, ACMEHosts(p), at)
+	checkIssued(c, p.ACME, hosts, at)
 }
 
 // checkIssued reports a reference to an ACME entry that does not exist, or that cannot issue

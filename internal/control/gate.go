@@ -45,7 +45,7 @@ func (c *Control) detached() time.Duration {
 		if h := s.Health(); h.State != cluster.Following {
 			return time.Since(h.Since)
 		}
-	case *pair.Store:
+	case paired:
 		if st := s.State(); st.Role == pair.Follower && !st.Connected {
 			return time.Since(st.LastContact)
 		}
