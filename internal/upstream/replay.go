@@ -52,10 +52,11 @@ func (r *replay) Read(p []byte) (int, error) {
 	n, err := r.body.Read(p)
 	switch {
 	case r.lost.Load():
+	case r.full.Load(): // only the end was missing; what is kept may be in use
+		r.whole.Store(err == io.EOF)
 	case len(r.kept)+n > r.limit || err != nil && err != io.EOF:
-		if r.lost.Store(true); !r.full.Load() { // else a reader may be using it
-			r.kept, r.at = nil, 0
-		}
+		r.lost.Store(true)
+		r.kept, r.at = nil, 0
 	default:
 		if n > 0 {
 			r.kept = append(r.kept, p[:n]...)
@@ -70,10 +71,15 @@ func (r *replay) Read(p []byte) (int, error) {
 // all returns the body if it is kept completely, although its end may not have been
 // signalled yet: over HTTP/2 that can follow later. It is safe for concurrent use.
 func (r *replay) all() ([]byte, bool) {
-	if r.lost.Load() || !r.whole.Load() && !r.full.Load() {
+	if !r.complete() {
 		return nil, false
 	}
 	return r.kept, true
+}
+
+// complete reports whether all returns the body. It is safe for concurrent use.
+func (r *replay) complete() bool {
+	return !r.lost.Load() && (r.whole.Load() || r.full.Load())
 }
 
 // Ready reports whether Read would not wait.
@@ -103,7 +109,7 @@ func (r *replay) Close() error {
 
 // rewindable reports whether rewind would find the body whole, or untouched.
 func (r *replay) rewindable(ex *exchange.Exchange) bool {
-	return !r.lost.Load() && (r.whole.Load() || ex.Received == 0)
+	return r.complete() || !r.lost.Load() && ex.Received == 0
 }
 
 // rewind makes the body of ex ready for another attempt; it reports false when there
@@ -113,7 +119,8 @@ func (r *replay) rewind(ex *exchange.Exchange) bool {
 		return false
 	}
 	r.at, ex.Received = 0, 0
-	if r.whole.Load() {
+	if r.complete() {
+		r.whole.Store(true) // the next attempt does not wait for an end without data
 		ex.Request.Continue = false // the client has sent it already
 	}
 	return true

@@ -222,7 +222,7 @@ func repeatable(ex *exchange.Exchange, failure *exchange.Error) bool {
 	}
 	body, ok := ex.Request.Body.(*replay)
 	if failure == nil && uploading(ex) {
-		return ok && body.whole.Load()
+		return ok && body.complete()
 	}
 	return ok && body.rewindable(ex)
 }

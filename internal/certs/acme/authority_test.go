@@ -199,15 +199,20 @@ func (u *under) state(name string, s State) *Record {
 	return u.until(name, string(s), func(r *Record) bool { return r.State == s })
 }
 
-// certificate returns what was installed under a name.
+// certificate returns what was installed under a name. A certificate is installed a moment
+// after its record says that it is valid.
 func (u *under) certificate(name string) *Issued {
 	u.t.Helper()
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	if u.installed[name] == nil {
-		u.t.Fatalf("%s was not installed", name)
+	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(time.Millisecond) {
+		u.mu.Lock()
+		issued := u.installed[name]
+		u.mu.Unlock()
+		if issued != nil {
+			return issued
+		}
 	}
-	return u.installed[name]
+	u.t.Fatalf("%s was not installed", name)
+	return nil
 }
 
 // faulty is a store in memory whose commits can be refused and watched.
