@@ -29,6 +29,7 @@ const load: Record<PageName, () => Promise<{ default: React.ComponentType }>> = 
   cutover: () => import('./pages/cutover/CutoverPage'),
   operators: () => import('./pages/operators/OperatorsPage'),
   account: () => import('./pages/account/AccountPage'),
+  nodes: () => import('./pages/nodes/NodesPage'),
   notices: () => import('./pages/notices/NoticesPage'),
   webhooks: () => import('./pages/webhooks/WebhooksPage'),
   settings: () => import('./pages/settings/SettingsPage'),

@@ -36,6 +36,9 @@ export function touched(type: string): string[] {
       return ['discovery', 'objects', 'object', 'status']
     case 'webhook':
       return ['webhooks']
+    case 'node':
+    case 'store':
+      return ['nodes', 'pair', 'status']
     case 'notice':
       return ['notices']
     case 'process':

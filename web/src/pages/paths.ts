@@ -27,6 +27,7 @@ export type PageName =
   | 'cutover'
   | 'operators'
   | 'account'
+  | 'nodes'
   | 'notices'
   | 'webhooks'
   | 'settings'
@@ -62,6 +63,7 @@ export const pagePaths: PagePath[] = [
   { name: 'compare', path: '/compare', group: 'move' },
   { name: 'cutover', path: '/cut-over', group: 'move' },
   { name: 'operators', path: '/operators', group: 'manage' },
+  { name: 'nodes', path: '/nodes', group: 'manage' },
   { name: 'notices', path: '/notices', group: 'manage' },
   { name: 'webhooks', path: '/webhooks', group: 'manage' },
   { name: 'settings', path: '/settings', group: 'manage' },

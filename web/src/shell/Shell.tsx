@@ -13,7 +13,7 @@ import { pagePaths } from '@/pages/paths'
 import { signOut } from '@/session/SignIn'
 import { Logo } from '@/ui/basics'
 import { choose, chosen, languages, t, type Language } from '@/text'
-import { LinkBanner, useStale } from './Banners'
+import { FollowerBanner, LinkBanner, useStale } from './Banners'
 import { Keys } from './Keys'
 import { openPalette, Palette } from './Palette'
 import { noteRecent } from './recents'
@@ -57,6 +57,7 @@ export function Shell() {
             </div>
           </div>
           <LinkBanner />
+          <FollowerBanner />
           <PendingBanner />
           <main className="main" id="main" tabIndex={-1} data-stale={stale || undefined}>
             <Outlet />

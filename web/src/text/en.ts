@@ -7,6 +7,7 @@ import { compare } from './compare'
 import { cutover } from './cutover'
 import { bans, lists } from './defence'
 import { dns } from './dns'
+import { nodes } from './nodes'
 import { notices } from './notices'
 import { discovery } from './discovery'
 import { events } from './events'
@@ -46,6 +47,7 @@ const pages = {
   cutover: 'Cut-over',
   operators: 'Operators',
   account: 'Account',
+  nodes: 'Nodes',
   notices: 'Notices',
   webhooks: 'Webhooks',
   settings: 'Settings',
@@ -67,6 +69,7 @@ export const en = {
   cutover,
   discovery,
   dns,
+  nodes,
   notices,
   events,
   imports,

@@ -8,6 +8,7 @@ import { migrate } from './migrate'
 import { observe } from './observe'
 import { defence } from './defence'
 import { dns } from './dns'
+import { nodes } from './nodes'
 import { notices } from './notices'
 
 /** The texts in German. */
@@ -37,6 +38,7 @@ export const de: Text = {
     cutover: 'Umschalten',
     operators: 'Benutzer',
     account: 'Konto',
+    nodes: 'Knoten',
     notices: 'Benachrichtigungen',
     webhooks: 'Webhooks',
     settings: 'Einstellungen',
@@ -48,6 +50,7 @@ export const de: Text = {
   ...defence,
   access,
   dns,
+  nodes,
   notices,
   ...work,
   kinds: {

@@ -7,6 +7,7 @@ import { migrate } from './migrate'
 import { observe } from './observe'
 import { defence } from './defence'
 import { dns } from './dns'
+import { nodes } from './nodes'
 import { notices } from './notices'
 import { work } from './work'
 
@@ -37,6 +38,7 @@ export const es: Text = {
     cutover: 'Cambio de puertos',
     operators: 'Usuarios',
     account: 'Cuenta',
+    nodes: 'Nodos',
     notices: 'Avisos',
     webhooks: 'Webhooks',
     settings: 'Ajustes',
@@ -48,6 +50,7 @@ export const es: Text = {
   ...defence,
   access,
   dns,
+  nodes,
   notices,
   ...work,
   kinds: {

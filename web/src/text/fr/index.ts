@@ -7,6 +7,7 @@ import { migrate } from './migrate'
 import { observe } from './observe'
 import { defence } from './defence'
 import { dns } from './dns'
+import { nodes } from './nodes'
 import { notices } from './notices'
 import { work } from './work'
 
@@ -37,6 +38,7 @@ export const fr: Text = {
     cutover: 'Bascule',
     operators: 'Utilisateurs',
     account: 'Compte',
+    nodes: 'Nœuds',
     notices: 'Notifications',
     webhooks: 'Webhooks',
     settings: 'Paramètres',
@@ -48,6 +50,7 @@ export const fr: Text = {
   ...defence,
   access,
   dns,
+  nodes,
   notices,
   ...work,
   kinds: {
