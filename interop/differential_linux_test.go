@@ -107,10 +107,12 @@ func (p peer) compare(t *testing.T, program, name string, own bool, sum map[stri
 	check := fixed
 	check.Command = slices.Concat([]string{program}, filled(p.check, conf))
 	check.Only = true
-	if sum["files"]++; check.do(t).Failed != "" {
+	sum["files"]++
+	if refused := check.do(t).Failed; refused != "" {
 		if own {
-			t.Errorf("%s does not accept it: %s", p.program, check.do(t).Failed)
+			t.Errorf("%s does not accept it: %s", p.program, refused)
 		}
+		t.Logf("%s does not accept it: %s", p.program, refused)
 		sum["not accepted by the source"]++
 		return
 	}
@@ -129,6 +131,7 @@ func (p peer) compare(t *testing.T, program, name string, own bool, sum map[stri
 	for _, e := range found.Entries {
 		if sum["directives"]++; e.Verdict == "not_possible" && strings.Contains(e.Note, "does not know this") {
 			sum["directives without a verdict"]++
+			t.Logf("without a verdict: line %d, %s: %s", e.Line, e.Directive, e.Note)
 		}
 	}
 	file := filepath.Join(dir, "headgate.yaml")
@@ -303,7 +306,7 @@ func prepareCaddy(text, dir, certificate string) string {
 
 var (
 	hostToken    = regexp.MustCompile(`(?i)(?:^|[\s"'(,{;\x60])(?:https?://)?((?:\*\.)?(?:[a-z0-9_-]+\.)+[a-z]{2,})\b`)
-	nameToken    = regexp.MustCompile(`(?i)(?:://|\s)([a-z][a-z0-9._-]*)(?::[0-9]+|[/;\s])`)
+	nameToken    = regexp.MustCompile(`(?i)^(.*://)?([a-z][a-z0-9._-]*)(:[0-9]+)?(?:/.*)?$`)
 	addressToken = regexp.MustCompile(`\b(?:[0-9]{1,3}\.){3}[0-9]{1,3}\b`)
 	portToken    = regexp.MustCompile(`:([0-9]{2,5})\b`)
 	pathToken    = regexp.MustCompile(`(?:^|[\s"'(^~\x60])(/[A-Za-z0-9._~/-]*)`)
@@ -354,8 +357,21 @@ func hostsOf(text string) (hosts []string) {
 	return hosts[:min(len(hosts), 40)]
 }
 
-// namesOf are names that a configuration may send requests to; all are this machine.
-func namesOf(text string) []string { return unique(nameToken.FindAllStringSubmatch(text, -1)) }
+// namesOf are names that a configuration may send requests to; all are this machine. Those
+// with a port or scheme come first, because not all words can be names.
+func namesOf(text string) []string {
+	var certain, others [][]string
+	for _, word := range strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune(" \t\r\n;{}\"'", r) }) {
+		switch m := nameToken.FindStringSubmatch(word); {
+		case m == nil:
+		case m[1] != "" || m[3] != "":
+			certain = append(certain, m[2:3])
+		default:
+			others = append(others, m[2:3])
+		}
+	}
+	return unique(slices.Concat(certain, others))
+}
 
 // addressesOf are addresses in a configuration that this machine can have.
 func addressesOf(text string) (out []string) {

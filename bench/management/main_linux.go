@@ -17,13 +17,14 @@ import (
 )
 
 var (
-	binary = flag.String("headgate", "bin/headgate", "the `FILE` of headgate")
-	only   = flag.String("only", "", "the parts that are measured, with commas between them; without it all")
-	length = flag.Duration("length", 10*time.Second, "how long a phase lasts; edits last six times as long")
-	rounds = flag.Int("rounds", 5, "how often a part is repeated; medians are told")
-	target = flag.String("guess", "", "guess passwords at an `ADDRESS`, and measure nothing")
-	spread = flag.Bool("many", false, "guess from many addresses")
-	rate   = flag.Int("rate", 1000, "requests a second that the proxy gets meanwhile")
+	binary  = flag.String("headgate", "bin/headgate", "the `FILE` of headgate")
+	only    = flag.String("only", "", "the parts that are measured, with commas between them; without it all")
+	length  = flag.Duration("length", 10*time.Second, "how long a phase lasts; edits last six times as long")
+	rounds  = flag.Int("rounds", 5, "how often a part is repeated; medians are told")
+	target  = flag.String("guess", "", "guess passwords at an `ADDRESS`, and measure nothing")
+	spread  = flag.Bool("many", false, "guess from many addresses")
+	changes = flag.Int("edits", 21, "how many proxies the part many edits")
+	rate    = flag.Int("rate", 1000, "requests a second that the proxy gets meanwhile")
 )
 
 var parts = []struct {

@@ -350,7 +350,7 @@ func hammer(address string, n int) (lost int64) {
 
 // many edits one of ten thousand proxies, and asks it until it answers otherwise.
 func many(ctx context.Context) error {
-	const proxies, times = 10_000, 21
+	const proxies = 10_000
 	var b strings.Builder
 	b.WriteString("access_log: {enabled: false}\nproxies:\n")
 	for i := range proxies {
@@ -364,7 +364,7 @@ func many(ctx context.Context) error {
 	before, used := g.memory(), g.cpu()
 	var acts, answered []time.Duration
 	client := &http.Client{Timeout: time.Minute}
-	for i := range times {
+	for i := range *changes {
 		name, status := fmt.Sprintf("p%05d", (i*997)%proxies), 201+i%2
 		begun := time.Now()
 		done := make(chan error, 1)
@@ -413,7 +413,7 @@ func many(ctx context.Context) error {
 		pages = append(pages, time.Since(at))
 	}
 	fmt.Printf("  an edit among %d proxies acts after: %v; is answered after: %v; processor %v each; memory %d MiB before, %d MiB after %d edits\n",
-		proxies, timesOf(acts), timesOf(answered), ((g.cpu() - used) / times).Round(time.Millisecond), before>>20, g.memory()>>20, times)
+		proxies, timesOf(acts), timesOf(answered), ((g.cpu() - used) / time.Duration(*changes)).Round(time.Millisecond), before>>20, g.memory()>>20, *changes)
 	fmt.Printf("  GET of one: %v; of a page of 100: %v\n", timesOf(gets), timesOf(pages))
 	return nil
 }

@@ -255,7 +255,7 @@ func (t *translator) finish() ([]byte, *importer.Report, error) {
 		t.Became(d, importer.Same, importer.NewObject().Set("email", t.email).Field("email").Or(importer.NewObject().Set("directory", directoryOf(t.ca)).Field("directory")), "acme.main")
 	}
 	t.blocks(t.all)
-	t.rest(t.all)
+	t.rest(t.all, false)
 	for _, d := range t.reader.unknown {
 		t.AddVerdict(d, importer.Impossible, "there is no such snippet or file")
 		t.Check("%s:%d: import %s: there is no such snippet or file", d.File, d.Line, d.arg(0))
@@ -296,13 +296,16 @@ func (t *translator) known(d *directive, name string) {
 	t.SayKnown(d, table, name)
 }
 
-// rest adds a verdict to directives without one.
-func (t *translator) rest(list []*directive) {
+// rest adds a verdict to directives without one. lost means that the directive around them
+// could not be translated.
+func (t *translator) rest(list []*directive, lost bool) {
 	for _, d := range list {
 		if !d.Settled() {
-			t.known(d, d.name())
-			t.AddVerdict(d, importer.Impossible, "headgate does not know this directive here, or what it is part of could not be translated")
+			if t.known(d, d.name()); lost {
+				t.AddVerdict(d, importer.Impossible, "the directive around it could not be translated")
+			}
+			t.AddVerdict(d, importer.Impossible, "headgate does not know this directive here")
 		}
-		t.rest(d.block)
+		t.rest(d.block, lost || d.Verdict() == importer.Impossible)
 	}
 }

@@ -105,7 +105,7 @@ func (o *result) setFiles(out importer.Object, routePath string) {
 		out.Set("strip_prefix", strip)
 	}
 	field := out.Field("files")
-	o.w.t.Became(o.filesBy.get("handler"), importer.Close, field, "files: names that begin with a dot are not served, except .well-known; /index.html does not redirect to /")
+	o.w.t.Became(o.filesBy.get("handler"), importer.Close, field, "files: names that begin with a dot are not served, except .well-known; /index.html does not redirect to /; Content-Type of unknown extensions is application/octet-stream, which Caddy leaves out")
 	for _, by := range []*value{o.folder.rootBy, o.folder.spaBy} {
 		if by != nil {
 			o.w.t.Became(by, importer.Same, field, "files")

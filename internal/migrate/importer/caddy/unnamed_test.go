@@ -19,6 +19,8 @@ func TestDifferencesFromCaddyHaveALine(t *testing.T) {
 		"clients refused with 401":        {":80 {\n respond 200\n @far not remote_ip 10.1.1.0/24\n respond @far 401\n}\n", "respond @far 401", "they get 403", importer.Close},
 		"a redirect of plain HTTP":        {"{\n servers {\n  listener_wrappers {\n   http_redirect\n   tls\n  }\n }\n}\na.example.com {\n respond hello\n}\n", "http_redirect", "gets 400", importer.Impossible},
 		"no HTTPS by itself":              {"{\n auto_https off\n}\na.example.com {\n respond hello\n}\n", "auto_https off", "self-signed", importer.Close},
+		"types of files":                  {"a.example.com {\n root * /srv/www\n file_server\n}\n", "file_server", "Content-Type", importer.Close},
+		"a part of what is left out":      {"a.example.com {\n vars {\n  abc true\n }\n respond hello\n}\n", "abc true", "around it", importer.Impossible},
 		"only the redirects are left out": {"{\n auto_https disable_redirects\n}\na.example.com {\n respond hello\n}\n", "auto_https disable_redirects", "", importer.Same},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 
 	"headgate/internal/migrate/importer"
 	"headgate/internal/migrate/importer/rules"
+	"headgate/internal/proto/header"
 )
 
 // heads reads http-response and http-after-response of a section: rules for headers of
@@ -69,6 +70,9 @@ func headerAction(direction, name string, args []string) (act func(*outcome), be
 		return nil, nil, "a header has a name and a value"
 	}
 	field := args[0]
+	if !header.ValidName(field) {
+		return nil, nil, field + " is not a header name"
+	}
 	o := importer.NewObject().Set("direction", direction)
 	if direction == "request" && strings.EqualFold(field, "host") {
 		if name != "set-header" || strings.Contains(args[1], "%") {

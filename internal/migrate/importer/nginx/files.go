@@ -14,6 +14,9 @@ var handlers = []string{"proxy_pass", "grpc_pass", "fastcgi_pass", "uwsgi_pass",
 // scripts are the directives by which files are run instead of sent.
 var scripts = []string{"fastcgi_pass", "uwsgi_pass", "scgi_pass"}
 
+// otherFiles is the type of files whose extension headgate does not know.
+const otherFiles = "application/octet-stream"
+
 // files makes the route serve the files that nginx would: those below root or alias. A
 // server that also runs scripts is left alone, because their source would be sent.
 func (c *content) files() bool {
@@ -44,8 +47,15 @@ func (c *content) files() bool {
 	if c.path != "" {
 		c.o.Set("strip_prefix", strip)
 	}
-	const hidden = "names that begin with a dot are not served, except .well-known"
-	c.became(d, importer.Close, "files", hidden)
+	const differs = "names that begin with a dot are not served, except .well-known; Content-Type comes from headgate's table of extensions, not from types and default_type"
+	c.became(d, importer.Close, "files", differs)
+	if d := c.scope.last("default_type"); d != nil {
+		if d.arg(0) == otherFiles {
+			c.became(d, importer.Same, "files", "")
+		} else {
+			c.t.AddVerdict(d, importer.Impossible, "files of unknown extensions are sent as %s", otherFiles)
+		}
+	}
 	if tries != nil {
 		c.became(tries, verdictOf(note), "files", note)
 	}

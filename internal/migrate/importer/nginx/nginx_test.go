@@ -313,6 +313,24 @@ func TestPathsWithoutALocationAreNamed(t *testing.T) {
 	}
 }
 
+// Files of extensions that nginx or headgate does not know were sent with another type, and
+// no line of the report was why.
+func TestTypesOfFilesAreNamed(t *testing.T) {
+	t.Parallel()
+	for source, want := range map[string]importer.Verdict{
+		"default_type application/octet-stream": importer.Same,
+		"default_type text/plain":               importer.Impossible,
+	} {
+		_, entries := imported(t, "server { listen 80; "+source+"; root /srv/www; location / { try_files $uri =404; } }")
+		if e := entries[source]; e.Verdict != want {
+			t.Errorf("%s: %s: %s", source, e.Verdict, e.Note)
+		}
+		if e := entries["root /srv/www"]; e.Verdict != importer.Close || !strings.Contains(e.Note, "Content-Type") {
+			t.Errorf("root: %s: %s", e.Verdict, e.Note)
+		}
+	}
+}
+
 // TestMapsOfSeveralVariables holds that a map chooses servers by all variables of its source,
 // through other maps, and is a line to look at where it has no piece for each of them.
 func TestMapsOfSeveralVariables(t *testing.T) {
