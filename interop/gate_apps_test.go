@@ -120,6 +120,56 @@ func (g *gated) do(client *http.Client, host string, c appCall) (int, string, ht
 	return rs.StatusCode, string(text), rs.Header
 }
 
+// A sign-in page that browsers cannot reach is an issue of its proxy, and one that they can is none.
+func TestTheSignInPageIsTested(t *testing.T) {
+	t.Parallel()
+	for _, trusted := range []bool{true, false} {
+		t.Run(fmt.Sprintf("trusted=%v", trusted), func(t *testing.T) {
+			t.Parallel()
+			id, address := newIdentity(t), free(t)
+			g := prepare(t)
+			g.put("cert.pem", id.cert)
+			g.put("key.pem", id.key)
+			if trusted {
+				g.env = append(g.env, "SSL_CERT_FILE="+filepath.Join(g.dir, "cert.pem"))
+			}
+			config := fmt.Sprintf(`
+version: 1
+admin: {address: ""}
+access_log: {path: stdout}
+ports: {secure: {address: %q, protocol: https}}
+certificates: {main: {cert_file: cert.pem, key_file: key.pem}}
+sign_in: {local: true}
+proxies:
+  login: {virtual_hosts: [localhost], routes: [{path: /, sign_in: {}}]}
+`, address)
+			g.start(config)
+			issue := func() string {
+				found := g.manager().must(http.StatusOK, "GET", "/summary", "", "").body["attention"].([]any)
+				for _, one := range found {
+					if p := one.(map[string]any); p["name"] == "login" {
+						return fmt.Sprint(p["issues"])
+					}
+				}
+				return ""
+			}
+			if trusted {
+				eventually(t, "a successful self-test", func() bool { return strings.Contains(g.out.String(), "/self-test/") })
+				if found := issue(); found != "" || !strings.Contains(g.out.String(), `"status":200`) {
+					t.Errorf("%s\n%s", found, g.out)
+				}
+				return
+			}
+			eventually(t, "the issue", func() bool { return issue() != "" })
+			if found := issue(); !strings.Contains(found, "sign_in_unreachable: https://localhost:") || !strings.Contains(found, "certificate signed by unknown authority") {
+				t.Error(found)
+			}
+			g.put("headgate.yaml", strings.Replace(config, "local: true", "local: true, self_test: false", 1))
+			eventually(t, "no issue without the test", func() bool { return issue() == "" })
+		})
+	}
+}
+
 func basic(user, password string) string {
 	rq := http.Request{Header: http.Header{}}
 	rq.SetBasicAuth(user, password)

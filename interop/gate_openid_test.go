@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/http/cookiejar"
@@ -53,7 +54,7 @@ func startOpenID(t *testing.T, redirect string) *openID {
 	_, port, _ := net.SplitHostPort(l.Addr().String())
 	p := &openID{issuer: "http://localhost:" + port, groups: []string{"staff"}}
 	p.Storage = storage.NewStorageWithClients(storage.NewUserStore(p.issuer), map[string]*storage.Client{openIDClient: storage.WebClient(openIDClient, openIDSecret, redirect)})
-	router := exampleop.SetupServer(p.issuer, p, nil, false)
+	router := exampleop.SetupServer(p.issuer, p, slog.New(slog.DiscardHandler), false)
 	server := &httptest.Server{Listener: l, Config: &http.Server{Handler: p.observed(router)}}
 	server.Start()
 	t.Cleanup(server.Close)

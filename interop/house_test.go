@@ -65,6 +65,7 @@ type gate struct {
 	dir      string // files that the configuration names by relative paths go here
 	file     string
 	flags    []string // of headgate run, beside those of a gate
+	env      []string // of headgate run, beside that of the test
 	inside   []string // a command and its arguments that run headgate; nil runs it here
 	cmd      *exec.Cmd
 	told     *net.UnixConn // what it tells the service manager
@@ -100,7 +101,7 @@ func (g *gate) start(config string) {
 	command := append(slices.Clone(g.inside), os.Getenv(binaryFolder), "run", "--config", g.file, "--state", filepath.Join(g.dir, "state"))
 	command = append(command, g.flags...)
 	g.cmd = exec.Command(command[0], command[1:]...)
-	g.cmd.Env = append(os.Environ(), "NOTIFY_SOCKET="+address.Name)
+	g.cmd.Env = append(append(os.Environ(), "NOTIFY_SOCKET="+address.Name), g.env...)
 	g.cmd.Stderr, g.cmd.Stdout = g.log, g.out
 	if err := g.cmd.Start(); err != nil {
 		g.t.Fatal(err)

@@ -53,5 +53,19 @@ func (c *Control) detached() time.Duration {
 	return 0
 }
 
+// signInIssue returns the name of the proxy with the sign-in page and what is wrong with it, ""
+// if it can be reached or was not tested.
+func (c *Control) signInIssue() (proxy, issue string) {
+	found := c.gate.Unreachable()
+	p := c.current.Load()
+	if found == nil || p == nil {
+		return "", ""
+	}
+	if page := p.Config().SignInProxy(); page != nil {
+		return page.Name, found.String()
+	}
+	return "", ""
+}
+
 // Gate knows who has signed in.
 func (c *Control) Gate() *gate.Engine { return c.gate }

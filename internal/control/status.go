@@ -169,7 +169,7 @@ func (c *Control) StatusOf(proxy string) Status {
 	if p := c.current.Load(); p != nil {
 		out.addOrigins(p.Config())
 	}
-	out.addIssues(s.issues)
+	out.addIssues(c.Issues("proxies"), c.Issues("tcp_proxies"), c.Issues("udp_proxies"))
 	slices.SortFunc(out.Ports, func(a, b ports.State) int {
 		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Address, b.Address), a.Since.Compare(b.Since))
 	})
@@ -201,29 +201,40 @@ func (s *Status) addOrigins(c *config.Config) {
 	}
 }
 
-// addIssues shows the issues of discovery at the proxies that they are about.
-func (s *Status) addIssues(issues []discovery.Issue) {
-	at := map[discovery.Reference][]string{}
-	for _, i := range issues {
-		for _, o := range i.Objects() {
-			if len(at[o]) < maxIssuesShown {
-				at[o] = append(at[o], i.String())
+// Issues returns the issues of the objects of a kind, such as proxies, by name: those of
+// discovery, and the one of the sign-in page.
+func (c *Control) Issues(kind string) map[string][]string {
+	out := map[string][]string{}
+	if s := c.standing.Load(); s != nil {
+		for _, i := range s.issues {
+			for _, o := range i.Objects() {
+				if o.Kind == kind && len(out[o.Name]) < maxIssuesOfObject {
+					out[o.Name] = append(out[o.Name], i.String())
+				}
 			}
 		}
 	}
+	if proxy, issue := c.signInIssue(); issue != "" && kind == "proxies" {
+		out[proxy] = append(out[proxy], issue)
+	}
+	return out
+}
+
+// addIssues shows the issues at the proxies that they are about.
+func (s *Status) addIssues(http, tcp, udp map[string][]string) {
 	for i := range s.Proxies {
-		s.Proxies[i].Issues = at[discovery.Reference{Kind: "proxies", Name: s.Proxies[i].Name}]
+		s.Proxies[i].Issues = http[s.Proxies[i].Name]
 	}
 	for i := range s.TCPProxies {
-		s.TCPProxies[i].Issues = at[discovery.Reference{Kind: "tcp_proxies", Name: s.TCPProxies[i].Name}]
+		s.TCPProxies[i].Issues = tcp[s.TCPProxies[i].Name]
 	}
 	for i := range s.UDPProxies {
-		s.UDPProxies[i].Issues = at[discovery.Reference{Kind: "udp_proxies", Name: s.UDPProxies[i].Name}]
+		s.UDPProxies[i].Issues = udp[s.UDPProxies[i].Name]
 	}
 }
 
-// maxIssuesShown is how many issues are shown at one proxy or source.
-const maxIssuesShown = 100
+// maxIssuesShown is how many issues are shown at a source, and maxIssuesOfObject at an object.
+const maxIssuesShown, maxIssuesOfObject = 100, 20
 
 // source is a provider as a source.
 func (p *ProviderState) source() SourceState {

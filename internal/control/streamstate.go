@@ -14,7 +14,7 @@ type StreamState struct {
 	Protocol string `json:"protocol" required:"true"`
 	// Origin is where the proxy comes from: "shop.yaml:12:3".
 	Origin string `json:"origin,omitempty"`
-	// Issues are the discovery issues of the proxy.
+	// Issues are what needs an operator, such as issues of discovery.
 	Issues []string `json:"issues,omitempty"`
 	// Address is where it listens; Port is the https port whose connections it accepts if
 	// it has no address. SNI and ALPN are the server names and protocols of the TLS clients

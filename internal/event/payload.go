@@ -325,6 +325,15 @@ type PersonSignedOut struct{ Person }
 // PersonSignInFailed reports a sign-in for applications that was not confirmed.
 type PersonSignInFailed struct{ Person }
 
+// SignInUnreachable reports that this machine cannot reach the sign-in page.
+type SignInUnreachable struct {
+	// Cause is why, in one line.
+	Cause string `json:"cause"`
+}
+
+// SignInReachable reports that the sign-in page can be reached again.
+type SignInReachable struct{}
+
 // LimitReached is sent when a limit takes effect.
 type LimitReached struct {
 	// Limit is the name of the setting.

@@ -313,3 +313,11 @@ func (p PersonSignedOut) about() (string, string) {
 func (p PersonSignInFailed) about() (string, string) {
 	return "sign-in provider " + p.Provider, "a sign-in from " + p.Address + " failed" + because(p.Cause)
 }
+
+func (p SignInUnreachable) about() (string, string) {
+	return "sign-in page", "the sign-in page cannot be reached" + because(p.Cause)
+}
+
+func (p SignInReachable) about() (string, string) {
+	return "sign-in page", "the sign-in page can be reached again"
+}

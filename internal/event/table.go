@@ -66,6 +66,8 @@ var table = [...]struct {
 	{"person.signed_in", Info, PersonSignedIn{}},
 	{"person.signed_out", Info, PersonSignedOut{}},
 	{"person.sign_in_failed", Warning, PersonSignInFailed{}},
+	{"sign_in.unreachable", Warning, SignInUnreachable{}},
+	{"sign_in.reachable", Info, SignInReachable{}},
 	{"client.banned", Warning, ClientBanned{}},
 	{"client.unbanned", Info, ClientUnbanned{}},
 	{"list.loaded", Info, ListLoaded{}},

@@ -24,6 +24,12 @@ type Config struct {
 	Providers map[string]*provider.Config `json:"providers,omitempty" max:"16" object:"sign-in provider" example:"{company: {issuer: \"https://id.example.com\", client_id: headgate, client_secret: \"${file:/run/secrets/oidc}\"}}"`
 	// Session is how long people stay signed in.
 	Session Lifetime `json:"session"`
+	// SelfTest is whether headgate requests the sign-in page as a browser does, every 10 minutes
+	// and after each change: whether its host is in the DNS, whether its certificate is trusted,
+	// and whether headgate responds. If it does not, the proxy of the page has the issue
+	// `sign_in_unreachable`. A router may keep machines behind it from reaching its public
+	// address: then the test cannot succeed, and false switches it off.
+	SelfTest bool `json:"self_test" default:"true"`
 	// Headers are the fields that tell servers who signed in.
 	Headers Headers `json:"headers"`
 }

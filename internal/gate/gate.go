@@ -47,6 +47,8 @@ type Options struct {
 	// Detached returns for how long this node has not known what others write to the store, 0 if
 	// it does. It may be nil.
 	Detached func() time.Duration
+
+	selfTests selfTestPace // zero is the usual one
 }
 
 // EventKind is what happened.
@@ -60,6 +62,10 @@ const (
 	SignedOut
 	// SignInFailed is of a sign-in that a provider did not confirm.
 	SignInFailed
+	// SignInUnreachable is of a sign-in page that this machine cannot reach, and
+	// SignInReachable of one that it can reach again.
+	SignInUnreachable
+	SignInReachable
 )
 
 // Event is something that happened.
@@ -123,6 +129,8 @@ type Engine struct {
 
 	signIns, refusals atomic.Uint64
 
+	selfTest selfTest
+
 	stop    context.CancelFunc
 	running sync.WaitGroup
 }
@@ -172,6 +180,11 @@ func New(o Options) *Engine {
 	e.running.Go(func() { e.keep(ctx) })
 	e.running.Go(func() { e.recheckLoop(ctx) })
 	e.running.Go(func() { e.follow(ctx, after) })
+	e.selfTest.changed = make(chan struct{}, 1)
+	if o.selfTests == (selfTestPace{}) {
+		o.selfTests = usualSelfTests
+	}
+	e.running.Go(func() { e.selfTestLoop(ctx, o.selfTests) })
 	return e
 }
 
@@ -210,6 +223,7 @@ func (e *Engine) Use(c *Config, sites Sites) {
 		}
 	}
 	e.sessions.recheck(next)
+	e.testAgain()
 }
 
 // same returns the provider with a name if it has the same settings, else nil.

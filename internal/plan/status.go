@@ -16,7 +16,7 @@ type ProxyState struct {
 	VirtualHosts []string `json:"virtual_hosts,omitempty"`
 	// Origin is where the proxy comes from: "shop.yaml:12:3".
 	Origin string `json:"origin,omitempty"`
-	// Issues are the discovery issues of the proxy.
+	// Issues are what needs an operator, such as issues of discovery.
 	Issues []string `json:"issues,omitempty"`
 	// State is active; degraded when a server takes no requests, or a route fails
 	// open or is down; down when clients get an error on every route with servers,

@@ -120,7 +120,7 @@ func (r *replay) rewind(ex *exchange.Exchange) bool {
 	}
 	r.at, ex.Received = 0, 0
 	if r.complete() {
-		r.whole.Store(true) // the next attempt does not wait for an end without data
+		r.whole.Store(true)         // the next attempt does not wait for an end without data
 		ex.Request.Continue = false // the client has sent it already
 	}
 	return true

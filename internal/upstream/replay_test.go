@@ -23,7 +23,7 @@ func (e *endless) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-func (e *endless) Ready() bool  { return true }
+func (e *endless) Ready() bool { return true }
 func (e *endless) Close() error {
 	e.closed = true
 	return nil

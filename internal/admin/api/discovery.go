@@ -80,21 +80,6 @@ func (a *API) discovery(*call) (any, error) {
 	return out, nil
 }
 
-// issuesOf returns the discovery issues of objects of a kind, by name.
-func (a *API) issuesOf(kind string) map[string][]string {
-	out := map[string][]string{}
-	for _, p := range a.Control.Discovery() {
-		for _, i := range p.Issues {
-			for _, o := range i.Objects() {
-				if o.Kind == kind && len(out[o.Name]) < maxNamed {
-					out[o.Name] = append(out[o.Name], i.String())
-				}
-			}
-		}
-	}
-	return out
-}
-
 // discovered rejects changes of an object that is defined by container labels.
 func (e *edit) discovered() error {
 	if e.kind == nil || e.name == "" {

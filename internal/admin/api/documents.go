@@ -170,7 +170,7 @@ func (a *API) statesOf(k *config.Kind, names []string) states {
 	switch k.Name {
 	case "proxies":
 		s.proxies = map[string]proxyState{}
-		issues := a.issuesOf(k.Name)
+		issues := a.Control.Issues(k.Name)
 		for _, p := range a.Control.Plan().ProxiesNamed(names) {
 			now := proxyState{Servers: serverCount{p.Healthy, p.Unknown, p.Total}, Recent: showTraffic(a.recently(p.Name))}
 			if p.Reason != "" {
@@ -181,7 +181,7 @@ func (a *API) statesOf(k *config.Kind, names []string) states {
 		}
 	case "tcp_proxies", "udp_proxies":
 		s.streams = map[string]streamState{}
-		issues := a.issuesOf(k.Name)
+		issues := a.Control.Issues(k.Name)
 		list, udp := a.Control.StreamStates()
 		if k.Name == "udp_proxies" {
 			list = udp

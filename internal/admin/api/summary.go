@@ -111,7 +111,7 @@ func (b *summaryBody) addCertificates(all []control.CertificateState) {
 
 // summarize adds the HTTP proxies to a summary.
 func (a *API) summarize(out *summaryBody, states map[string]int) {
-	issues := a.issuesOf("proxies")
+	issues := a.Control.Issues("proxies")
 	for _, p := range a.Control.Plan().Proxies("") {
 		states[p.State]++
 		wrong := issues[p.Name]

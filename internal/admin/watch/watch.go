@@ -203,6 +203,10 @@ func (w *Watch) publishPeople(all []gate.Event) {
 			w.events.Send(event.PersonSignedOut{Person: p})
 		case gate.SignInFailed:
 			w.events.Send(event.PersonSignInFailed{Person: p})
+		case gate.SignInUnreachable:
+			w.events.Send(event.SignInUnreachable{Cause: e.Cause})
+		case gate.SignInReachable:
+			w.events.Send(event.SignInReachable{})
 		}
 	}
 }

@@ -84,6 +84,9 @@ func (v *visit) get(path string) *exchange.Answer {
 	if starts {
 		return v.start(name)
 	}
+	if secret, tests := strings.CutPrefix(path, gate.SelfTestPath); tests {
+		return v.selfTest(secret)
+	}
 	name, returns := strings.CutPrefix(path, callbackPath)
 	switch {
 	case returns:
@@ -96,6 +99,15 @@ func (v *visit) get(path string) *exchange.Answer {
 		return v.home()
 	}
 	return exchange.Fail(exchange.NoRoute, "sign_in: there is no such page")
+}
+
+// selfTest proves that this is headgate's page.
+func (v *visit) selfTest(secret string) *exchange.Answer {
+	proof, err := v.engine.ProveSelfTest(secret)
+	if err != nil {
+		return v.failed(err, gate.Return{})
+	}
+	return &exchange.Answer{Status: 200, Body: []byte(proof), ContentType: "text/plain; charset=utf-8", Fields: []header.Field{page.NoStore(), page.Plain("X-Content-Type-Options", "nosniff")}}
 }
 
 // overHTTP leads to https, where cookies are sent.

@@ -252,6 +252,7 @@ export const observe: Pick<Text, 'explain' | 'history' | 'log' | 'charts' | 'eve
     every: (object) => `alle Ereignisse: ${object}`,
     objects: {
       person: 'Personen',
+      sign_in: 'Anmeldeseite',
       client: 'Clients',
       list: 'Adresslisten',
       config: 'Konfiguration',
@@ -273,6 +274,8 @@ export const observe: Pick<Text, 'explain' | 'history' | 'log' | 'charts' | 'eve
       'person.signed_in': 'an einer Anwendung angemeldet',
       'person.signed_out': 'von Anwendungen abgemeldet',
       'person.sign_in_failed': 'Anmeldung fehlgeschlagen',
+      'sign_in.unreachable': 'Anmeldeseite nicht erreichbar',
+      'sign_in.reachable': 'Anmeldeseite wieder erreichbar',
       'client.banned': 'Client gesperrt',
       'client.unbanned': 'Client nicht mehr gesperrt',
       'list.loaded': 'Liste geladen',

@@ -252,6 +252,7 @@ export const observe: Pick<Text, 'explain' | 'history' | 'log' | 'charts' | 'eve
     every: (object) => `todos los eventos: ${object}`,
     objects: {
       person: 'personas',
+      sign_in: 'página de inicio de sesión',
       client: 'clientes',
       list: 'listas de direcciones',
       config: 'configuración',
@@ -273,6 +274,8 @@ export const observe: Pick<Text, 'explain' | 'history' | 'log' | 'charts' | 'eve
       'person.signed_in': 'sesión iniciada en una aplicación',
       'person.signed_out': 'sesión cerrada en las aplicaciones',
       'person.sign_in_failed': 'error al iniciar sesión',
+      'sign_in.unreachable': 'página de inicio de sesión inaccesible',
+      'sign_in.reachable': 'página de inicio de sesión accesible de nuevo',
       'client.banned': 'cliente bloqueado',
       'client.unbanned': 'cliente desbloqueado',
       'list.loaded': 'lista cargada',

@@ -252,6 +252,7 @@ export const observe: Pick<Text, 'explain' | 'history' | 'log' | 'charts' | 'eve
     every: (object) => `tous les événements : ${object}`,
     objects: {
       person: 'personnes',
+      sign_in: 'page de connexion',
       client: 'clients',
       list: 'les listes d’adresses',
       config: 'configuration',
@@ -273,6 +274,8 @@ export const observe: Pick<Text, 'explain' | 'history' | 'log' | 'charts' | 'eve
       'person.signed_in': 'connecté à une application',
       'person.signed_out': 'déconnecté des applications',
       'person.sign_in_failed': 'échec de la connexion',
+      'sign_in.unreachable': 'page de connexion inaccessible',
+      'sign_in.reachable': 'page de connexion à nouveau accessible',
       'client.banned': 'client banni',
       'client.unbanned': 'client débanni',
       'list.loaded': 'liste chargée',
