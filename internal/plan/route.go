@@ -251,7 +251,7 @@ func (c *compiler) body(b *body) error {
 	if b.reserved {
 		b.source = gatefeature.Entry(c.house.Gate, b.proxy.FramedGate(), c.envFor(b, false))
 	} else if b.settings.SignIn != nil {
-		b.source = signin.Compile(b.settings.SignIn, c.house.Gate)
+		b.source, err = signin.Compile(b.settings.SignIn, c.house.Gate, c.envFor(b, true))
 	} else if b.settings.Unserved {
 		b.source = unserved{}
 	} else if b.settings.FixedResponse != nil {

@@ -15,14 +15,21 @@ import (
 	"headgate/internal/proto/header"
 )
 
-// Compile returns the page. With a nil engine signing in is not possible.
-func Compile(c *Config, engine *gate.Engine) exchange.Source {
-	return &source{title: c.Title, engine: engine}
+// Compile returns the page. With a nil engine signing in is not possible. The error is that of
+// a logo that cannot be used.
+func Compile(c *Config, engine *gate.Engine, env exchange.Env) (exchange.Source, error) {
+	s := &source{title: c.Title, engine: engine}
+	var err error
+	if s.look, err = newLook(c, env); err != nil {
+		return nil, err
+	}
+	return s, nil
 }
 
-// source is the sign-in page. It is immutable.
+// source is the sign-in page. It may be used by several goroutines at once.
 type source struct {
 	title  string
+	look   *look
 	engine *gate.Engine
 }
 
@@ -370,7 +377,7 @@ func with(fields []header.Field) option {
 
 // view returns a page as an answer.
 func (v *visit) view(p page.View, options ...option) *exchange.Answer {
-	p.Texts, p.Site = v.texts, v.title
+	p.Texts, p.Site, p.Brand = v.texts, v.title, v.look.brand()
 	a := p.Answer(exchange.None, false)
 	for _, o := range options {
 		o(a)

@@ -12,6 +12,7 @@ func (v *View) HTML() []byte {
 	// A buffer takes everything, so there is no error.
 	_ = m.Render(&b, v.Texts.Code, v.head(), m.List{
 		m.El("main",
+			v.logo(),
 			m.If(v.Site != "", m.El("p", m.Class("site"), m.Text(v.Site))),
 			m.El("h1", m.Text(v.Title)),
 			m.If(v.Error != "", m.El("p", m.Class("error"), m.At("role", "alert"), m.Text(v.Error))),
@@ -40,7 +41,24 @@ func (v *View) head() m.List {
 		m.If(v.Refresh != "", m.El("meta", m.At("http-equiv", "refresh"), m.At("content", "0; url="+v.Refresh))),
 		m.El("title", m.Text(title)),
 		m.Style(style),
+		v.colours(),
 	}
+}
+
+// logo is the image of the operator. The name of the whole is beside it as text.
+func (v *View) logo() m.Part {
+	if v.Brand == nil || v.Brand.logo == "" {
+		return m.List{}
+	}
+	return m.El("img", m.Class("logo"), m.At("src", v.Brand.logo), m.At("alt", ""))
+}
+
+// colours is the style sheet of the operator.
+func (v *View) colours() m.Part {
+	if v.Brand == nil || v.Brand.style == "" {
+		return m.List{}
+	}
+	return m.Style(v.Brand.style)
 }
 
 // list is a list of a class, nothing if it has no items.

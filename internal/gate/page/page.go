@@ -19,6 +19,8 @@ type View struct {
 	Texts *Texts
 	// Site is the name of the whole, at the top.
 	Site string
+	// Brand is the look of the operator, nil for the usual one.
+	Brand *Brand
 	// Title is the heading.
 	Title string
 	// Lines are paragraphs.
@@ -113,6 +115,7 @@ func (v *View) Answer(reason exchange.Reason, framed bool, fields ...header.Fiel
 	if framed {
 		policy = policies().framed
 	}
+	policy = v.Brand.allow(policy)
 	return &exchange.Answer{
 		Reason: reason, Status: status, Body: v.HTML(), ContentType: "text/html; charset=utf-8",
 		Fields: append(fields,

@@ -88,6 +88,9 @@ func (n *needs) proxy(p *config.Proxy) {
 				n.server(s.TLS)
 			}
 		}
+		if r.SignIn != nil {
+			n.files = append(n.files, r.SignIn.Files()...)
+		}
 		n.affinity = n.affinity || r.StickyCookie != nil && r.StickyCookie.Enabled
 	}
 }
