@@ -17,8 +17,8 @@ type Config struct {
 	// 64 KiB. A relative path starts at the folder of the configuration file. It is read again
 	// when it changes. Absent is none.
 	Logo string `json:"logo,omitempty" max:"4096" example:"/etc/headgate/logo.svg"`
-	// Color is the colour of buttons and links, #rrggbb. Where text would not be readable with it,
-	// in the light or the dark theme, it is made darker or lighter. Absent is a blue.
+	// Color is the colour of buttons and links, #rrggbb. Links are made darker or lighter where
+	// they would not be readable, in the light or the dark theme. Absent is a blue.
 	Color string `json:"color,omitempty" max:"7" example:"#0b6e4f"`
 }
 

@@ -144,11 +144,10 @@ func (c colour) towards(end, card colour) colour {
 	return end
 }
 
-// style is a style sheet with the colour for both colour schemes. Where it would not be readable
-// on the page it is made darker or lighter.
+// style is a style sheet with the colour for both colour schemes. Buttons are filled with it as it
+// is; for links and edges it is made darker or lighter where it would not be readable on the page.
 func (c colour) style() string {
-	light, dark := c.towards(black, white), c.towards(white, darkCard)
-	return fmt.Sprintf(":root{--main:%s;--on:%s}@media(prefers-color-scheme:dark){:root{--main:%s;--on:%s}}", light, light.on(), dark, dark.on())
+	return fmt.Sprintf(":root{--fill:%s;--on:%s;--main:%s}@media(prefers-color-scheme:dark){:root{--main:%s}}", c, c.on(), c.towards(black, white), c.towards(white, darkCard))
 }
 
 // on returns the colour of text on a button of this colour.
