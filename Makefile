@@ -70,6 +70,15 @@ bench: build ## measure side by side with nginx, HAProxy and net/http (BENCH="-r
 peers: ## bring the newest nginx and HAProxy of Debian, which make bench then takes
 	@bench/peers
 
+# Takes some minutes on a machine with nothing else to do.
+.PHONY: upgrades-100
+upgrades-100: ## replace the process 100 times under load of all protocols, and look for leaks
+	cd interop && HEADGATE_UPGRADES=100 $(GO) test -count=1 -timeout 0 -v -run 'TestUpgradesUnderMixedLoad$$' .
+
+.PHONY: upgrades-slow
+upgrades-slow: ## replace the process 5 times under clients that are 200 ms away and lose datagrams
+	cd interop && HEADGATE_UPGRADES=5 $(GO) test -count=1 -timeout 0 -v -run 'TestUpgradesOverASlowLine$$' .
+
 .PHONY: abuse
 abuse: build ## attack headgate and nginx alike, and tell what it costs them (ABUSE="-attacks window" for a part)
 	@.ci/install nginx:nginx-light

@@ -29,12 +29,24 @@ type mixed struct {
 	stop  chan struct{}
 	all   sync.WaitGroup
 	kinds []*kind
+	// counts is for servers that may lose something: that is counted, and the client goes on
+	// with another line.
+	counts bool
 }
 
 // kind is one kind of load.
 type kind struct {
 	name               string
 	rounds, lost, size atomic.Int64 // size is the bytes that came back
+	longest            atomic.Int64 // round, in ns
+	why                sync.Map     // errors of lost rounds, when they are counted only
+}
+
+// took records how long a round has taken.
+func (k *kind) took(d time.Duration) {
+	for was := k.longest.Load(); int64(d) > was && !k.longest.CompareAndSwap(was, int64(d)); {
+		was = k.longest.Load()
+	}
 }
 
 // run starts clients of a kind. Each opens a line and uses it until the load ends:
@@ -45,7 +57,7 @@ func (m *mixed) run(name string, clients int, open func() (round func(p []byte) 
 	for i := range clients {
 		m.all.Go(func() {
 			round, end := open()
-			defer end()
+			defer func() { end() }()
 			p := make([]byte, 40_000)
 			for n := 0; ; n++ {
 				select {
@@ -58,9 +70,18 @@ func (m *mixed) run(name string, clients int, open func() (round func(p []byte) 
 				for j := range p {
 					p[j] = byte(i + n + j)
 				}
+				start := time.Now()
 				got, err := round(p)
+				k.took(time.Since(start))
 				if err == nil && !bytes.Equal(got, p) {
 					err = fmt.Errorf("%d bytes came back as %d others", len(p), len(got))
+				}
+				if err != nil && m.counts {
+					k.lost.Add(1)
+					k.why.Store(err.Error(), n)
+					end()
+					round, end = open()
+					continue
 				}
 				if err != nil {
 					if k.lost.Add(1) < 5 {
@@ -84,7 +105,7 @@ func (m *mixed) progress() {
 	}
 	eventually(m.t, "all kinds of load go on", func() bool {
 		for _, k := range m.kinds {
-			if k.rounds.Load() < before[k]+10 && k.lost.Load() == 0 {
+			if k.rounds.Load() < before[k]+10 && (m.counts || k.lost.Load() == 0) {
 				return false
 			}
 		}

@@ -14,17 +14,19 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A test kills a process at a step of an upgrade from between the two: the binary that the
+// A test kills a process at a step of an upgrade, or holds the step, from between the two: the binary that the
 // old process starts is this test program. It puts a relay into the link of both processes
 // and becomes headgate, so headgate itself has no code for it.
 //
-// between names the step and who is killed there, as STEP:old or STEP:new; linkOfRelay says
+// between names the step and who is killed there, as STEP:old or STEP:new, or STEP:hold, where
+// the message waits until the test releases it; linkOfRelay says
 // that this process is the relay, and has the process ID of the new process.
 const (
 	between     = "HEADGATE_INTEROP_BETWEEN"
 	linkOfRelay = "HEADGATE_INTEROP_RELAY"
 	upgradeLink = "HEADGATE_UPGRADE_LINK"
-	relayLog    = "relay" // in the folder of the test's binary
+	relayLog    = "relay"    // in the folder of the test's binary
+	releaseFile = "released" // likewise: a message that is held is passed on when it is there
 )
 
 // relayScript stands in place of the new binary.
@@ -98,6 +100,20 @@ func killed(dir string, pid int) {
 	}
 }
 
+// held waits until the test releases a message. A test that has ended releases it, too.
+func held(dir string) {
+	note(dir, "held")
+	for range 60_000 {
+		if _, err := os.Stat(filepath.Join(dir, releaseFile)); err == nil {
+			return
+		}
+		if _, err := os.Stat(dir); err != nil {
+			return
+		}
+		<-time.After(10 * time.Millisecond)
+	}
+}
+
 // runRelay passes on the messages of both processes. When it sees the one that it waits for,
 // it kills a process first: what the killed one has sent arrives nevertheless, as it would
 // from the queue of the socket.
@@ -132,7 +148,11 @@ func runRelay() int {
 			json.Unmarshal(data[:n], &m) // what is not JSON is passed on, too
 			if !done && m.Kind == step {
 				done = true
-				killed(dir, victim)
+				if who == "hold" {
+					held(dir)
+				} else {
+					killed(dir, victim)
+				}
 			}
 			_, _, err = to.WriteMsgUnix(data[:n], rights[:oobn], nil)
 			closeRights(rights[:oobn])

@@ -4,8 +4,6 @@ package interop
 
 import (
 	"context"
-	"crypto/tls"
-	"crypto/x509"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -14,18 +12,25 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
-
-	"github.com/quic-go/quic-go/http3"
 )
 
 // upgradesVariable is how many upgrades in a row are made under load; three by default.
 const upgradesVariable = "HEADGATE_UPGRADES"
+
+// upgradesInARow returns how many upgrades a test makes.
+func upgradesInARow(usual int) int {
+	if n, err := strconv.Atoi(os.Getenv(upgradesVariable)); err == nil {
+		return n
+	}
+	return usual
+}
 
 // replaced is a gate whose process is replaced by others. Its binary is a copy, so that
 // tests can put something else in its place.
@@ -257,14 +262,8 @@ func (r *replaced) alone() {
 // and again, while clients of every protocol are served. Tunnels live until one upgrade is
 // over, as two generations is the most there is.
 func TestUpgradesUnderMixedLoad(t *testing.T) {
-	count := 3
-	if n, err := strconv.Atoi(os.Getenv(upgradesVariable)); err == nil {
-		count = n
-	}
+	count := upgradesInARow(3)
 	id := newIdentity(t, "one.example")
-	trust := x509.NewCertPool()
-	trust.AppendCertsFromPEM([]byte(id.cert))
-	config := &tls.Config{RootCAs: trust, ServerName: "localhost"}
 	plain, secure, tcp, udp, ready := free(t), free(t), free(t), free(t), free(t)
 	calls, _ := grpcServer(t, "tcp4", "127.0.0.1:0", nil)
 	g := prepare(t)
@@ -293,131 +292,43 @@ udp_proxies:
 	watch := r.watchState()
 	datagrams := countDatagrams(t, udp)
 
-	m := &mixed{t: t, stop: make(chan struct{})}
-	var longest [9]atomic.Int64 // by kind, in ns
-	timed := func(kind int, round func([]byte) ([]byte, error)) func([]byte) ([]byte, error) {
-		return func(p []byte) ([]byte, error) {
-			began := time.Now()
-			got, err := round(p)
-			for took := int64(time.Since(began)); ; {
-				was := longest[kind].Load()
-				if took <= was || longest[kind].CompareAndSwap(was, took) {
-					return got, err
-				}
-			}
-		}
-	}
-	m.run("HTTP/1.1", 3, func() (func([]byte) ([]byte, error), func()) {
-		tr := &http.Transport{}
-		return timed(0, posts(tr, "http://"+plain+"/")), tr.CloseIdleConnections
-	})
-	m.run("HTTP/1.1 and TLS, each on a new connection", 2, func() (func([]byte) ([]byte, error), func()) {
-		tr := &http.Transport{TLSClientConfig: config.Clone(), DisableKeepAlives: true}
-		return timed(1, posts(tr, "https://"+secure+"/")), tr.CloseIdleConnections
-	})
-	m.run("HTTP/2", 3, func() (func([]byte) ([]byte, error), func()) {
-		tr := &http.Transport{TLSClientConfig: config.Clone(), ForceAttemptHTTP2: true}
-		return timed(2, againIfRefused(posts(tr, "https://"+secure+"/"))), tr.CloseIdleConnections
-	})
-	m.run("HTTP/3", 3, func() (func([]byte) ([]byte, error), func()) {
-		tr := &http3.Transport{TLSClientConfig: config.Clone()}
-		return timed(3, againIfRefused(posts(tr, "https://"+secure+"/"))), func() { tr.Close() }
-	})
-	m.run("HTTP/3, each on a new connection", 1, func() (func([]byte) ([]byte, error), func()) {
-		return timed(4, func(p []byte) ([]byte, error) {
-			tr := &http3.Transport{TLSClientConfig: config.Clone()}
-			defer tr.Close()
-			return posts(tr, "https://"+secure+"/")(p)
-		}), func() {}
-	})
-	var over atomic.Int64 // upgrades whose tunnels have been seen to live on
-	tunnel := func(name string, kind int, open func() io.ReadWriteCloser) {
-		m.run(name, 1, func() (func([]byte) ([]byte, error), func()) {
-			c, of := open(), over.Load()
-			return timed(kind, func(p []byte) ([]byte, error) {
-				if now := over.Load(); now != of {
-					c.Close()
-					c, of = open(), now
-				}
-				return lines(c)(p)
-			}), func() { c.Close() }
-		})
-	}
-	tunnel("WebSocket over HTTP/1.1", 5, func() io.ReadWriteCloser { return upgrade1(t, plain, nil) })
-	tunnel("WebSocket over HTTP/2", 6, func() io.ReadWriteCloser { return upgrade2(t, secure, config.Clone()) })
-	tunnel("WebSocket over HTTP/3", 7, func() io.ReadWriteCloser { return upgrade3(t, secure, config.Clone()) })
-	tunnel("gRPC stream", 8, func() io.ReadWriteCloser { return duplexCall(t, secure, config.Clone()) })
-	tunnel("TCP", 5, func() io.ReadWriteCloser { return dial(t, "tcp", tcp) })
-	m.run("readyz", 1, func() (func([]byte) ([]byte, error), func()) {
-		return func(p []byte) ([]byte, error) {
-			rs, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Get("http://" + ready + "/readyz")
-			if err != nil {
-				return nil, err
-			}
-			rs.Body.Close()
-			if rs.StatusCode != 200 {
-				return nil, fmt.Errorf("%s", rs.Status)
-			}
-			return p, nil
-		}, func() {}
-	})
+	m := &upgradeLoad{mixed: &mixed{t: t, stop: make(chan struct{})}, config: trusting(id), plain: plain, secure: secure, packets: secure, tcp: tcp}
+	m.http()
+	m.tunnels()
+	m.extended()
+	m.readyz(ready)
 
-	files, memory := footprint(t, r.pid)
+	start := footprint(t, r.pid)
 	var slowest, sum time.Duration
 	peak := 0 // memory of both processes in KiB
+	var each []usage
 	for i := range count {
 		m.progress()
 		old := r.pid
 		took := r.upgrade()
 		slowest, sum = max(slowest, took), sum+took
 		m.progress() // tunnels of the replaced process among it
-		_, now := footprint(t, r.pid)
-		_, before := footprint(t, old)
-		peak = max(peak, now+before)
+		peak = max(peak, footprint(t, r.pid).memory+footprint(t, old).memory)
 		if holdsFile(old, r.lock()) {
 			t.Error("the replaced process has the lock of the state directory open")
 		}
-		over.Add(1)
+		m.over.Add(1)
 		r.alone()
 		if s, err := r.state(); err != nil || s.Generation != i+2 {
 			t.Errorf("after upgrade %d: generation %d, %v", i+1, s.Generation, err)
 		}
+		each = append(each, footprint(t, r.pid))
 	}
 	m.progress()
-	close(m.stop)
-	m.all.Wait()
+	drops := []int{socketDrops(t, secure), socketDrops(t, udp)}
+	lost := m.end()
 	watch.verify(count)
-	t.Logf("UDP proxy: %s", datagrams())
-	var lost int64
-	for _, k := range m.kinds {
-		t.Logf("%-44s %6d rounds, %10d bytes, %d lost", k.name, k.rounds.Load(), k.size.Load(), k.lost.Load())
-		lost += k.lost.Load()
-	}
-	for i, name := range []string{"HTTP/1.1", "TLS", "HTTP/2", "HTTP/3", "HTTP/3 new", "WebSocket 1.1 and TCP", "WebSocket 2", "WebSocket 3", "gRPC stream"} {
-		t.Logf("longest answer, %s: %v", name, time.Duration(longest[i].Load()))
-	}
-	filesNow, memoryNow := footprint(t, r.pid)
-	t.Logf("%d upgrades, %d lost; until serving %v on average, %v at most; descriptors %d, then %d; memory %d KiB, then %d KiB, of both processes at most %d KiB",
-		count, lost, sum/time.Duration(count), slowest, files, filesNow, memory, memoryNow, peak)
-	if filesNow > files+maxMoreFiles {
-		t.Errorf("%d descriptors after %d upgrades, %d before the first", filesNow, count, files)
-	}
+	datagrams.verify()
+	t.Logf("datagrams dropped by the system: HTTP/3 %d, UDP proxy %d", drops[0], drops[1])
+	t.Logf("%d upgrades, %d lost; until serving %v on average, %v at most; of both processes at most %d KiB", count, lost, sum/time.Duration(count), slowest, peak)
+	verifyNoLeak(t, start, each)
 	syscall.Kill(r.pid, syscall.SIGTERM)
 	eventually(t, "the last process ends", func() bool { return syscall.Kill(r.pid, 0) != nil || zombie(r.pid) })
-}
-
-// againIfRefused sends a request again that net/http would send again by itself, if it could
-// read the body twice: the connection had its GOAWAY before the request was processed (RFC
-// 9113, section 8.7; RFC 9114, section 5.2). A client under load may pass over the last round trip between the two
-// GOAWAY frames.
-func againIfRefused(round func([]byte) ([]byte, error)) func([]byte) ([]byte, error) {
-	return func(p []byte) ([]byte, error) {
-		got, err := round(p)
-		if err != nil && (strings.Contains(err.Error(), "cannot rewind body after connection loss") || strings.Contains(err.Error(), "H3_REQUEST_REJECTED")) {
-			return round(p)
-		}
-		return got, err
-	}
 }
 
 // zombie reports whether a process has ended and nobody has waited for it.
@@ -426,27 +337,65 @@ func zombie(pid int) bool {
 	return err != nil || strings.Contains(string(b), ") Z ")
 }
 
-// maxMoreFiles is how many more descriptors the last process may have than the first: its
-// clients are connected, and those of the first were not yet.
-const maxMoreFiles = 60
+// usage is what a process has.
+type usage struct{ files, sockets, threads, memory int } // memory in KiB
 
-// footprint returns how many descriptors a process has open, and its memory in KiB.
-func footprint(t *testing.T, pid int) (files, memory int) {
+// footprint returns what a process has.
+func footprint(t *testing.T, pid int) (u usage) {
 	t.Helper()
-	list, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", pid))
+	dir := fmt.Sprintf("/proc/%d/", pid)
+	list, err := os.ReadDir(dir + "fd")
 	if err != nil {
 		t.Fatal(err)
 	}
-	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	u.files = len(list)
+	for _, e := range list {
+		if to, err := os.Readlink(dir + "fd/" + e.Name()); err == nil && strings.HasPrefix(to, "socket:") {
+			u.sockets++
+		}
+	}
+	status, err := os.ReadFile(dir + "status")
 	if err != nil {
 		t.Fatal(err)
 	}
 	for line := range strings.Lines(string(status)) {
-		if rest, ok := strings.CutPrefix(line, "VmRSS:"); ok {
-			fmt.Sscan(rest, &memory)
+		switch name, rest, _ := strings.Cut(line, ":"); name {
+		case "VmRSS":
+			fmt.Sscan(rest, &u.memory)
+		case "Threads":
+			fmt.Sscan(rest, &u.threads)
 		}
 	}
-	return len(list), memory
+	return u
+}
+
+// maxMoreFiles is how many more descriptors a process may have than another one with the same
+// clients, as those are not at the same point.
+const maxMoreFiles = 60
+
+// verifyNoLeak compares what processes that replaced each other have, all with the same
+// clients: what one leaks to the next grows with each.
+func verifyNoLeak(t *testing.T, start usage, each []usage) {
+	t.Helper()
+	for i, u := range each {
+		if i < 3 || (i+1)%10 == 0 || i == len(each)-1 {
+			t.Logf("after upgrade %d: %d descriptors, %d of them sockets, %d threads, %d KiB", i+1, u.files, u.sockets, u.threads, u.memory)
+		}
+	}
+	first, last := each[0], each[len(each)-1]
+	t.Logf("before the first, with few clients: %d descriptors, %d of them sockets, %d threads, %d KiB", start.files, start.sockets, start.threads, start.memory)
+	if last.files > first.files+maxMoreFiles || last.sockets > first.sockets+maxMoreFiles {
+		t.Errorf("%d descriptors and %d sockets after %d upgrades, %d and %d after the first", last.files, last.sockets, len(each), first.files, first.sockets)
+	}
+	if len(each) >= 20 && median(each[len(each)-9:]) > 2*median(each[:9]) {
+		t.Errorf("%d KiB in the last processes, %d in the first", median(each[len(each)-9:]), median(each[:9]))
+	}
+}
+
+// median returns the median of their memory.
+func median(all []usage) int {
+	sorted := slices.SortedFunc(slices.Values(all), func(a, b usage) int { return a.memory - b.memory })
+	return sorted[len(sorted)/2].memory
 }
 
 // fewFiles starts headgate with just enough descriptors to run, and too few to take over. What

@@ -226,18 +226,26 @@ func (d *duplex) Read(p []byte) (int, error) {
 
 func (d *duplex) Close() error { return d.end() }
 
-// countDatagrams sends a datagram after the other through a UDP proxy whose server echoes. It
-// returns what ends that and reports how many came back: sessions start anew in the new
-// process, which reads the same socket.
-func countDatagrams(t *testing.T, address string) (result func() string) {
+// datagramCount counts datagrams of a UDP proxy.
+type datagramCount struct {
+	t          *testing.T
+	stop       chan struct{}
+	once       sync.Once
+	all        sync.WaitGroup
+	sent, back int // valid after end
+}
+
+// countDatagrams sends a datagram after the other through a UDP proxy whose server echoes,
+// until the count is verified: sessions start anew in the new process, which reads the same
+// socket.
+func countDatagrams(t *testing.T, address string) *datagramCount {
 	t.Helper()
 	c, err := net.Dial("udp", address)
 	if err != nil {
 		t.Fatal(err)
 	}
-	stop, sent, back := make(chan struct{}), 0, 0
-	var all sync.WaitGroup
-	all.Go(func() {
+	d := &datagramCount{t: t, stop: make(chan struct{})}
+	d.all.Go(func() {
 		p := make([]byte, 64)
 		for {
 			n, err := c.Read(p)
@@ -245,34 +253,43 @@ func countDatagrams(t *testing.T, address string) (result func() string) {
 				return
 			}
 			if n == 8 {
-				back++
+				d.back++
 			}
 		}
 	})
-	all.Go(func() {
+	d.all.Go(func() {
 		defer func() {
 			<-time.After(time.Second) // for the last answers
 			c.Close()
 		}()
 		for {
 			select {
-			case <-stop:
+			case <-d.stop:
 				return
 			case <-time.After(5 * time.Millisecond):
 			}
-			if _, err := c.Write(binary.BigEndian.AppendUint64(nil, uint64(sent))); err == nil {
-				sent++
+			if _, err := c.Write(binary.BigEndian.AppendUint64(nil, uint64(d.sent))); err == nil {
+				d.sent++
 			}
 		}
 	})
-	var once sync.Once
-	end := func() { once.Do(func() { close(stop) }); all.Wait() }
-	t.Cleanup(end)
-	return func() string {
-		end()
-		if back == 0 {
-			t.Error("no datagram came back")
-		}
-		return fmt.Sprintf("%d datagrams sent, %d did not come back", sent, sent-back)
+	t.Cleanup(d.end)
+	return d
+}
+
+// end ends the count.
+func (d *datagramCount) end() {
+	d.once.Do(func() { close(d.stop) })
+	d.all.Wait()
+}
+
+// verify ends the count and reports it. UDP may lose a datagram when a machine is busy; what a
+// session would lose that is not continued is far more.
+func (d *datagramCount) verify() {
+	d.t.Helper()
+	d.end()
+	d.t.Logf("UDP proxy: %d datagrams sent, %d answered, %d lost", d.sent, d.back, d.sent-d.back)
+	if d.sent == 0 || d.sent-d.back > d.sent/20 {
+		d.t.Errorf("UDP proxy: %d of %d datagrams were lost", d.sent-d.back, d.sent)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 )
 
@@ -27,6 +28,13 @@ func (m *machines) notReplaced(one *machine) {
 	}
 	m.fails(1, "restart headgate, one machine after the other", "upgrade", "--state", state)
 	m.fails(1, "the state is shared with other machines", "upgrade", "--check", "--state", state)
+	if err := one.cmd.Process.Signal(syscall.SIGUSR2); err != nil {
+		m.t.Fatal(err)
+	}
+	eventually(m.t, "SIGUSR2 is refused, and the log contains the reason", func() bool {
+		log := one.log.String()
+		return strings.Contains(log, "no upgrade") && strings.Contains(log, "the state is shared with other machines")
+	})
 	if one.cmd.Process.Pid != pid || one.number() < 0 {
 		m.t.Errorf("%s does not serve after it refused an upgrade", one.name)
 	}

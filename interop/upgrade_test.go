@@ -6,6 +6,7 @@ import (
 	"crypto/sha1"
 	"crypto/tls"
 	"encoding/base64"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -56,14 +57,31 @@ func accepted(key string) string {
 
 // upgrade1 opens a WebSocket over HTTP/1.1. Its bytes are those of the stream.
 func upgrade1(t *testing.T, address string, _ *tls.Config) io.ReadWriteCloser {
-	c := dial(t, "tcp", address)
+	c, err := webSocket(address)
+	if err != nil {
+		t.Errorf("WebSocket over HTTP/1.1: %v", err)
+	}
+	return c
+}
+
+// webSocket is upgrade1 for a server that may refuse it.
+func webSocket(address string) (io.ReadWriteCloser, error) {
+	tcp, err := net.Dial("tcp", address)
+	if err != nil {
+		return nil, err
+	}
+	c := hurried{tcp}
 	fmt.Fprintf(c, "GET /ws HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n")
 	r := bufio.NewReader(c)
 	rs, err := http.ReadResponse(r, nil)
-	if err != nil || rs.StatusCode != http.StatusSwitchingProtocols {
-		t.Errorf("WebSocket over HTTP/1.1: %v, %v", rs, err)
+	if err == nil && rs.StatusCode != http.StatusSwitchingProtocols {
+		err = errors.New(rs.Status)
 	}
-	return &line{Reader: r, Writer: c, end: c.Close}
+	if err != nil {
+		c.Close()
+		return nil, err
+	}
+	return &line{Reader: r, Writer: c, end: c.Close}, nil
 }
 
 // upgrade2 opens one over HTTP/2 (RFC 8441).

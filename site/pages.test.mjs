@@ -38,8 +38,11 @@ test('the scoreboard has every row of the benchmark, and marks the best', () => 
   const bench = rows(performance.match(/<!-- bench: begin[^]*?<!-- bench: end -->/)[0])
   assert.ok(bench.length > 20)
   for (const row of bench) assert.ok(page.includes(`| ${row.work} | ${row.unit} |`), row.work)
-  const made = (cells) => `<!-- bench: begin -->\n| work | unit | headgate | nginx | haproxy | net/http | ÷ nginx |\n|---|---|---|---|---|---|---|\n| w | µs | ${cells.join(' | ')} | 2 |\n<!-- bench: end -->\n<!-- abuse: begin -->\n| attack |\n|---|\n<!-- abuse: end -->\n<!-- features: begin -->\n| feature |\n|---|\n<!-- features: end -->`
+  const made = (cells) => `<!-- bench: begin -->\n| work | unit | headgate | nginx | haproxy | net/http | ÷ nginx |\n|---|---|---|---|---|---|---|\n| w | µs | ${cells.join(' | ')} | 2 |\n<!-- bench: end -->\n<!-- abuse: begin -->\n| attack |\n|---|\n<!-- abuse: end -->\n<!-- features: begin -->\n| feature |\n|---|\n<!-- features: end -->\n<!-- steady: begin -->\n| work | headgate | nginx | haproxy | ÷ nginx | ÷ haproxy |\n|---|---|---|---|---|---|\n| s | 1; 2; 3 | 4; 5; 6 | – | 0.25 | – |\n<!-- steady: end -->`
   const lost = scoreboard(made(['20 (1–30)', '10 (9–11)', '–', '30']), { conformance: [] })
   assert.ok(lost.includes('| w | µs | 20 | **10** | – | 30 | 2 |'), lost)
   assert.ok(lost.includes('best result in 0 of 1 rows'))
+  assert.ok(lost.includes('| s | 1; 2; 3 | 4; 5; 6 | – | 0.25 | – |'), lost)
+  const upgrades = { about: 'Five upgrades.', rows: [{ load: 'HTTP/3', headgate: '0 of 9', nginx: '2 of 9', haproxy: '1 of 9' }] }
+  assert.ok(scoreboard(performance, { conformance: [], upgrades }).includes('| HTTP/3 | 0 of 9 | 2 of 9 | 1 of 9 |'))
 })

@@ -49,6 +49,13 @@ export function scoreboard(performance, data) {
   out.push('', `headgate has the best result in ${wins} of ${compared} rows. net/http is Go's standard reverse proxy. The ranges of all rounds are in [Performance](performance.md).`, '')
   out.push('```sh', 'make peers   # the newest nginx and HAProxy', 'make bench', '```', '')
 
+  const steady = part(performance, 'steady')
+  out.push('## At constant rates', '', 'CPU time, and latency at the median and at the 99th percentile, at rates that leave every proxy time to spare. Lower is better.', '')
+  out.push(...facts(steady), '')
+  out.push('| work | headgate | nginx | haproxy | ÷ nginx | ÷ haproxy |', '|---|---|---|---|---|---|')
+  for (const row of rows(steady)) out.push(`| ${row.work} | ${row.headgate} | ${row.nginx} | ${row.haproxy} | ${row['÷ nginx']} | ${row['÷ haproxy']} |`)
+  out.push('', '```sh', 'make bench BENCH=-steady', '```', '')
+
   out.push('## Under attack', '')
   out.push(...facts(abuse), '', 'A proxy passes an attack if it answers all 20 requests of another client during the attack.', '')
   out.push('| attack | proxy | CPU, s | memory, MiB | requests of others | recovered after, s |', '|---|---|---|---|---|---|')
@@ -62,6 +69,13 @@ export function scoreboard(performance, data) {
   out.push(...facts(features), '', '| feature | ns CPU per request | allocations |', '|---|---|---|')
   for (const row of rows(features)) out.push(`| ${row.feature} | ${median(row['ns CPU per request'])} | ${row.allocations} |`)
   out.push('', '```sh', 'make features', '```', '')
+
+  if (data.upgrades) {
+    out.push('## Upgrades of the binary', '', data.upgrades.about, '')
+    out.push('| load | headgate | nginx | haproxy |', '|---|---|---|---|')
+    for (const r of data.upgrades.rows) out.push(`| ${r.load} | ${r.headgate} | ${r.nginx} | ${r.haproxy} |`)
+    out.push('', '```sh', 'make upgrades', '```', '')
+  }
 
   out.push('## Conformance', '')
   out.push('| what | result | date | version | command |', '|---|---|---|---|---|')

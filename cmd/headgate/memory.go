@@ -39,12 +39,17 @@ func tuneMemory() {
 }
 
 // halveMemory halves the memory limit of a process that was replaced: the new one needs
-// its part.
-func halveMemory() {
-	if limit := debug.SetMemoryLimit(-1); limit < math.MaxInt64 {
+// its part. What it returns reverts that.
+func halveMemory() (restore func()) {
+	limit := debug.SetMemoryLimit(-1)
+	if limit < math.MaxInt64 {
 		debug.SetMemoryLimit(limit / 2)
 	}
-	debug.SetGCPercent(usualGrowth / 2)
+	growth := debug.SetGCPercent(usualGrowth / 2)
+	return func() {
+		debug.SetMemoryLimit(limit)
+		debug.SetGCPercent(growth)
+	}
 }
 
 // memoryLimit returns the smallest memory limit of the process's control group

@@ -58,6 +58,7 @@ type replacer struct {
 		// served again if the new process ends.
 		listener, socketFile *os.File
 		handover             *upgrade.Handover
+		fullMemory           func() // reverts halveMemory, after Release
 	}
 }
 
@@ -216,7 +217,7 @@ func (r *replacer) Release() {
 	r.admin.Leave()
 	r.mu.socket.Leave()
 	r.closeLocked(false) // the lock among them
-	halveMemory()
+	r.mu.fullMemory = halveMemory()
 }
 
 // Thaw is that of an upgrade.Service.
@@ -231,6 +232,7 @@ func (r *replacer) Thaw() error {
 	if err := r.control.Thaw(); err != nil {
 		return err
 	}
+	r.mu.fullMemory()
 	r.mu.running = false // before the admin socket is open, by which another upgrade can be requested
 	var err error
 	if r.mu.listener != nil {
