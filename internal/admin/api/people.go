@@ -3,6 +3,7 @@ package api
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"net/http"
 	"net/netip"
 	"slices"
@@ -45,6 +46,8 @@ func (a *API) peopleRows() []row {
 			about: "Lists the groups of people who are kept by headgate, with their members."},
 		{method: get, path: "/gate/sessions", access: viewer, area: areaAccess, out: of[personSession](), list: true, query: paging("created", "seen", "person"), handle: a.personSessions,
 			about: "Lists the sessions of people at applications, of those from providers too."},
+		{method: del, path: "/gate/sessions", access: admin, area: areaAccess, out: of[endedBody](), may: []int{404}, dry: true, query: sessionsOf, handle: a.endPersonSessions,
+			about: "Ends all sessions of a person. WebSockets and other long exchanges are cut. The person may sign in again."},
 		{method: del, path: "/gate/sessions/{name}", access: admin, area: areaAccess, dry: true, handle: a.endPersonSession,
 			about: "Ends a session with those of all its applications. WebSockets and other long exchanges are cut."},
 		{method: get, path: "/gate/openings", access: viewer, area: areaAccess, out: of[gate.Opening](), list: true, query: paging("host"), handle: a.openings,
@@ -357,6 +360,47 @@ func (a *API) personSessions(c *call) (any, error) {
 			keys: map[string]string{"created": b.Created.Format(time.RFC3339), "seen": b.Seen.Format(time.RFC3339), "person": b.Person}})
 	}
 	return c.list(entries)
+}
+
+// sessionsOf are the parameters of ending the sessions of a person.
+var sessionsOf = []parameter{{name: "person", about: "PROVIDER/ID of the person, as the list of sessions has it. Required."}}
+
+// endedBody is how many sessions were ended.
+type endedBody struct {
+	// Ended is the number of sessions.
+	Ended int `json:"ended"`
+}
+
+// endPersonSessions ends the sessions of a person one by one: if the store fails, those before
+// have ended.
+func (a *API) endPersonSessions(c *call) (any, error) {
+	engine, err := a.gate()
+	if err != nil {
+		return nil, err
+	}
+	person := c.text("person")
+	if person == "" {
+		return nil, refuseParameter("invalid", "person", "person: missing", "add person=PROVIDER/ID, as the list of sessions shows it")
+	}
+	var out endedBody
+	for _, s := range engine.Sessions() {
+		if s.Person().ID != person {
+			continue
+		}
+		if !c.dryRun {
+			if err := engine.SignOut(s, c.who.Name); err != nil {
+				return nil, refuse("unavailable", "", fmt.Sprintf("%d sessions were ended, the next one cannot be: %v", out.Ended, err), "try again")
+			}
+		}
+		out.Ended++
+	}
+	if out.Ended == 0 {
+		return nil, refuse("not_found", "", "the person has no session", "check the name: the list of sessions has it as PROVIDER/ID")
+	}
+	if !c.dryRun {
+		c.note("person.session_end", "person "+person, fmt.Sprintf("%d sessions", out.Ended))
+	}
+	return out, nil
 }
 
 func (a *API) endPersonSession(c *call) (any, error) {

@@ -53,6 +53,7 @@ func (s *scene) people() {
 	if !in.Session.Ended() {
 		s.h.t.Error("the session goes on")
 	}
+	s.allSessions()
 	s.does(200, "GET", "/gate/openings", "")
 	s.does(404, "POST", "/gate/openings", `{"host":"other.example.com","for":"10m"}`)
 	s.does(400, "POST", "/gate/openings", `{"host":"gated.example.com","for":"100h"}`)
@@ -163,4 +164,17 @@ func TestEditorsDoNotWidenGates(t *testing.T) {
 	h.does("POST", "/revert", "{}", 403, "forbidden", "as: editor")
 	h.does("POST", "/revert", "{}", 200, "", "as: granter")
 	h.does("PATCH", "/proxies/gated", `{"gate":{"allow":["group:family","person:eve@example.com"]}}`, 200, "", "as: granter", always)
+}
+
+// allSessions ends all sessions of a person at once, of which there is one.
+func (s *scene) allSessions() {
+	s.h.t.Helper()
+	_, made := s.does(201, "POST", "/people/ann/reset", `{"for":"1h"}`)
+	_, secret, _ := strings.Cut(made["link"].(string), "?link=")
+	in := s.h.accept(secret)
+	s.does(400, "DELETE", "/gate/sessions", "")
+	s.does(404, "DELETE", "/gate/sessions?person=local/none", "")
+	if _, out := s.does(200, "DELETE", "/gate/sessions?person=local/ann", ""); out["ended"] != 1.0 || !in.Session.Ended() {
+		s.h.t.Errorf("%v, ended: %v", out, in.Session.Ended())
+	}
 }
