@@ -20,6 +20,9 @@ const technical = (text: string) => /^\S*[./:@]\S*$/.test(text) || text.startsWi
 
 const visible = (text: string) => /\p{L}{2,}/u.test(text) && !technical(text.trim())
 
+/** Whether an attribute is of a Command: what it shows is typed in a terminal. */
+const isCommand = (node: ts.JsxAttribute) => (node.parent.parent as ts.JsxSelfClosingElement).tagName.getText() === 'Command'
+
 /** The texts in a file that people would read and that are no data. */
 function texts(file: string): string[] {
   const source = ts.createSourceFile(file, readFileSync(join(src, file), 'utf8'), ts.ScriptTarget.Latest, true, ts.ScriptKind.TSX)
@@ -35,7 +38,7 @@ function texts(file: string): string[] {
   const look = (node: ts.Node) => {
     if (ts.isJsxText(node)) note(node, node.text)
     else if (ts.isJsxExpression(node) && (ts.isJsxElement(node.parent) || ts.isJsxFragment(node.parent))) literal(node.expression)
-    else if (ts.isJsxAttribute(node) && read.includes(node.name.getText())) literal(node.initializer && (ts.isJsxExpression(node.initializer) ? node.initializer.expression : node.initializer))
+    else if (ts.isJsxAttribute(node) && read.includes(node.name.getText()) && !isCommand(node)) literal(node.initializer && (ts.isJsxExpression(node.initializer) ? node.initializer.expression : node.initializer))
     else if (ts.isPropertyAssignment(node) && ['message', 'title', 'label'].includes(node.name.getText()) && ts.isStringLiteralLike(node.initializer)) note(node, node.initializer.text)
     ts.forEachChild(node, look)
   }
