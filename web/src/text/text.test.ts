@@ -38,7 +38,8 @@ function texts(file: string): string[] {
   const look = (node: ts.Node) => {
     if (ts.isJsxText(node)) note(node, node.text)
     else if (ts.isJsxExpression(node) && (ts.isJsxElement(node.parent) || ts.isJsxFragment(node.parent))) literal(node.expression)
-    else if (ts.isJsxAttribute(node) && read.includes(node.name.getText()) && !isCommand(node)) literal(node.initializer && (ts.isJsxExpression(node.initializer) ? node.initializer.expression : node.initializer))
+    else if (ts.isJsxAttribute(node) && read.includes(node.name.getText()) && !isCommand(node))
+      literal(node.initializer && (ts.isJsxExpression(node.initializer) ? node.initializer.expression : node.initializer))
     else if (ts.isPropertyAssignment(node) && ['message', 'title', 'label'].includes(node.name.getText()) && ts.isStringLiteralLike(node.initializer)) note(node, node.initializer.text)
     ts.forEachChild(node, look)
   }
