@@ -461,6 +461,73 @@ func TestAHomeAssistantClientPassesAGate(t *testing.T) {
 	g.kept(token)
 }
 
+// A WebSocket at the follower of a pair that was let in with a token is cut within two seconds when
+// the token is revoked at the leader, and nobody enters there with the token any more.
+func TestATokenIsRevokedOnBothMachines(t *testing.T) {
+	t.Parallel()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, rq *http.Request) {
+		c, err := websocket.Accept(w, rq, nil)
+		if err != nil {
+			return
+		}
+		defer c.CloseNow()
+		for kind, data := websocket.MessageText, []byte("hello"); err == nil; kind, data, err = c.Read(rq.Context()) {
+			err = c.Write(rq.Context(), kind, data)
+		}
+	}))
+	t.Cleanup(server.Close)
+	id, secure := newIdentity(t, "app.example.com", "login.example.com"), map[string]string{}
+	p := newPairOf(t, fmt.Sprintf(`version: 1
+admin: {address: "${ADMIN}"}
+access_log: {enabled: false}
+ports:
+  web: {address: "${WEB}", protocol: http}
+  secure: {address: "${SECURE}", protocol: https}
+certificates: {main: {cert_file: cert.pem, key_file: key.pem}}
+sign_in: {local: true, self_test: false}
+proxies:
+  login: {virtual_hosts: [login.example.com], routes: [{path: /, sign_in: {}}]}
+  app: {virtual_hosts: [app.example.com], gate: {allow: ["token:app"]}, routes: [{servers: [{url: %q}]}]}
+`, server.URL), func(one *twin) {
+		secure[one.name] = free(t)
+		one.inside = append(one.inside, "SECURE="+secure[one.name])
+		one.put("cert.pem", id.cert)
+		one.put("key.pem", id.key)
+	})
+	p.b.is("follower", true)
+	made := p.a.manager().must(http.StatusCreated, "POST", "/gate/tokens", `{"name": "app"}`, "")
+	fields := http.Header{"X-Headgate-Token": {made.body["token"].(string)}}
+	tr := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: id.pool}, DialContext: func(ctx context.Context, network, _ string) (net.Conn, error) {
+		return new(net.Dialer).DialContext(ctx, network, secure["b"])
+	}}
+	t.Cleanup(tr.CloseIdleConnections)
+	dial := func() (*websocket.Conn, error) {
+		c, _, err := websocket.Dial(within(t), "wss://app.example.com/", &websocket.DialOptions{HTTPClient: &http.Client{Transport: tr}, HTTPHeader: fields})
+		return c, err
+	}
+	var c *websocket.Conn
+	eventually(t, "the follower knows the token", func() (in bool) {
+		var err error
+		c, err = dial()
+		return err == nil
+	})
+	defer c.CloseNow()
+	if _, data, err := c.Read(within(t)); err != nil || string(data) != "hello" {
+		t.Fatalf("got %q, %v", data, err)
+	}
+	revoked := time.Now()
+	p.a.manager().must(http.StatusNoContent, "DELETE", "/gate/tokens/app", "", "")
+	ctx := within(t)
+	if _, _, err := c.Read(ctx); err == nil || ctx.Err() != nil {
+		t.Fatalf("the WebSocket goes on: %v", err)
+	}
+	t.Logf("the WebSocket at the follower was cut %v after the token was revoked at the leader", time.Since(revoked))
+	if c, err := dial(); err == nil {
+		c.CloseNow()
+		t.Error("the revoked token lets in")
+	}
+}
+
 // A player as those for Subsonic sends the token as the password of Basic, and the credentials of
 // the application as parameters.
 func TestASubsonicPlayerPassesAGate(t *testing.T) {

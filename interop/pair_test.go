@@ -115,6 +115,12 @@ proxies:
 // newPair makes a pair and starts both machines.
 func newPair(t *testing.T) *pairOfMachines {
 	t.Helper()
+	return newPairOf(t, pairConfig(), func(*twin) {})
+}
+
+// newPairOf is newPair with another configuration, and with what a machine needs for it.
+func newPairOf(t *testing.T, config string, equip func(*twin)) *pairOfMachines {
+	t.Helper()
 	m := &machines{t: t}
 	p := &pairOfMachines{machines: m}
 	for _, name := range []string{"a", "b"} {
@@ -122,6 +128,7 @@ func newPair(t *testing.T) *pairOfMachines {
 		one.client = &http.Client{Timeout: patience, Transport: &http.Transport{MaxIdleConnsPerHost: 8}}
 		one.inside = []string{"env", "WEB=" + one.web, "ADMIN=0.0.0.0:" + one.admin}
 		one.cable = newCable(t, "127.0.0.1:"+one.admin)
+		equip(one)
 		m.all = append(m.all, one.machine)
 		if name == "a" {
 			p.a = one
@@ -130,9 +137,9 @@ func newPair(t *testing.T) *pairOfMachines {
 		}
 	}
 	m.command(0, "node", "init", "--state", p.a.state(), "--name", "a", "--address", "https://"+p.a.cable.address)
-	p.a.start(pairConfig())
+	p.a.start(config)
 	p.join()
-	p.b.start(pairConfig())
+	p.b.start(config)
 	p.a.up.Store(true)
 	p.b.up.Store(true)
 	return p
