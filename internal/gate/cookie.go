@@ -224,6 +224,6 @@ func DropSetCookies(list *header.List) {
 		}
 		pair, _, _ := strings.Cut(f.Value, ";")
 		name, _, _ := strings.Cut(pair, "=")
-		return Reserved(strings.Trim(name, " \t"))
+		return Reserved(header.TrimOWS(name))
 	})
 }

@@ -228,7 +228,7 @@ func (k *sticky) strip(ex *exchange.Exchange, value string) string {
 	b := ex.Text.Buffer()
 	found, first := false, true
 	for part := range strings.SplitSeq(value, ";") {
-		name, text, _ := strings.Cut(strings.Trim(part, " \t"), "=")
+		name, text, _ := header.CutPair(part)
 		if name == k.name {
 			found = true
 			if p, ok := parsePin(text); ok && affinities.Get(ex) == nil {
@@ -268,7 +268,7 @@ func shared(list *header.List) bool {
 			continue
 		}
 		for part := range strings.SplitSeq(f.Value, ",") {
-			name, _, _ := strings.Cut(strings.Trim(part, " \t"), "=")
+			name, _, _ := header.CutPair(part)
 			if header.EqualFold(name, "public") || header.EqualFold(name, "s-maxage") {
 				return true
 			}

@@ -16,7 +16,7 @@ func (h *hit) unchanged(e *entry, rs *exchange.Response) {
 	}
 	switch {
 	case rq.Has(header.IfNoneMatch):
-		if !matches(rq, e.etag) {
+		if !rq.ListsTag(header.IfNoneMatch, e.etag, false) {
 			return
 		}
 	case rq.Has(header.IfModifiedSince):
@@ -51,41 +51,6 @@ func notModifiedField(id header.ID) bool {
 
 func notModifiedFieldOrDate(id header.ID) bool {
 	return id == header.LastModified || notModifiedField(id)
-}
-
-// matches compares the tags of If-None-Match, which need be no more than weakly
-// the same (RFC 9110, section 13.1.2).
-func matches(rq *header.List, tag string) bool {
-	for _, f := range rq.All() {
-		if f.ID != header.IfNoneMatch {
-			continue
-		}
-		if header.TrimOWS(f.Value) == "*" {
-			return true
-		}
-		for rest := f.Value; rest != "" && tag != ""; {
-			var one string
-			one, rest = cutTag(rest)
-			if one != "" && opaque(one) == opaque(tag) {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-// cutTag cuts the first tag off a list. There may be commas in one.
-func cutTag(s string) (tag, rest string) {
-	quoted := false
-	for i := 0; i < len(s); i++ {
-		switch {
-		case s[i] == '"':
-			quoted = !quoted
-		case s[i] == ',' && !quoted:
-			return header.TrimOWS(s[:i]), s[i+1:]
-		}
-	}
-	return header.TrimOWS(s), ""
 }
 
 // opaque returns a tag without the mark of a weak one.

@@ -30,9 +30,9 @@ func parseContentRange(s string) (p part, ok bool) {
 	span, total, _ := strings.Cut(rest, "/")
 	from, to, _ := strings.Cut(span, "-")
 	var okFirst, okLast, okTotal bool
-	p.first, okFirst = position(from)
-	p.last, okLast = position(to)
-	p.total, okTotal = position(total)
+	p.first, okFirst = header.ParsePosition(from)
+	p.last, okLast = header.ParsePosition(to)
+	p.total, okTotal = header.ParsePosition(total)
 	ok = header.EqualFold(unit, "bytes") && okFirst && okLast && okTotal && p.first <= p.last && p.last < p.total
 	return p, ok
 }
@@ -160,48 +160,9 @@ func (h *hit) ifRange(e *entry) bool {
 // ignored: other units, several ranges, mistakes. ok is false for a range that
 // lies outside.
 func parseRange(s string, total int64) (first, last int64, ok, valid bool) {
-	unit, spec, found := strings.Cut(s, "=")
-	if !found || !header.EqualFold(header.TrimOWS(unit), "bytes") {
-		return 0, 0, false, false
-	}
-	from, to, found := strings.Cut(header.TrimOWS(spec), "-")
+	set, found := header.CutRanges(s)
 	if !found {
 		return 0, 0, false, false
 	}
-	if from == "" {
-		n, ok := position(to)
-		if !ok {
-			return 0, 0, false, false
-		}
-		return max(0, total-n), total - 1, n > 0 && total > 0, true
-	}
-	first, ok = position(from)
-	if !ok {
-		return 0, 0, false, false
-	}
-	last = total - 1
-	if to != "" {
-		end, ok := position(to)
-		if !ok || end < first {
-			return 0, 0, false, false
-		}
-		last = min(last, end)
-	}
-	return first, last, first < total, true
-}
-
-// position reads a number of bytes.
-func position(s string) (n int64, ok bool) {
-	if s == "" {
-		return 0, false
-	}
-	for i := 0; i < len(s); i++ {
-		if !isDigit(s[i]) {
-			return 0, false
-		}
-		if n = n*10 + int64(s[i]-'0'); n > 1<<53 {
-			n = 1 << 53
-		}
-	}
-	return n, true
+	return header.ParseRange(set, total)
 }

@@ -133,7 +133,7 @@ func element(text string) (node, proto string, ok bool) {
 		if i := semicolon(text); i >= 0 {
 			pair, rest = text[:i], text[i+1:]
 		}
-		name, value, found := strings.Cut(strings.Trim(pair, " \t"), "=")
+		name, value, found := header.CutPair(pair)
 		if n := len(value); n >= 2 && value[0] == '"' && value[n-1] == '"' {
 			value = value[1 : n-1]
 		}

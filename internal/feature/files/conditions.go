@@ -69,7 +69,7 @@ func check(rq *exchange.Request, v validators) verdict {
 	h := &rq.Header
 	switch {
 	case h.Has(header.IfMatch):
-		if !lists(h, header.IfMatch, v.tag, true) {
+		if !h.ListsTag(header.IfMatch, v.tag, true) {
 			return failed
 		}
 	case h.Has(header.IfUnmodifiedSince):
@@ -79,7 +79,7 @@ func check(rq *exchange.Request, v validators) verdict {
 	}
 	switch {
 	case h.Has(header.IfNoneMatch):
-		if lists(h, header.IfNoneMatch, v.tag, false) {
+		if h.ListsTag(header.IfNoneMatch, v.tag, false) {
 			return notModified
 		}
 	case h.Has(header.IfModifiedSince):
@@ -107,55 +107,6 @@ func mayUseRange(rq *exchange.Request, v validators, now time.Time) bool {
 	// A date is strong if the file has not changed in the second that it names.
 	at, ok := dateOf(value)
 	return ok && v.date != "" && at == v.modified && now.Unix() > v.modified
-}
-
-// lists reports whether a field lists the tag, or "*". Strong comparison needs two strong
-// tags, weak comparison ignores W/ (RFC 9110, section 8.8.3.2).
-func lists(h *header.List, id header.ID, tag string, strong bool) bool {
-	for _, f := range h.All() {
-		if f.ID != id {
-			continue
-		}
-		rest := strings.TrimLeft(f.Value, " \t,")
-		if strings.TrimRight(rest, " \t") == "*" {
-			return true
-		}
-		for rest != "" {
-			one, after, ok := cutTag(rest)
-			if !ok {
-				break
-			}
-			if tag != "" && matches(one, tag, strong) {
-				return true
-			}
-			rest = strings.TrimLeft(after, " \t,")
-		}
-	}
-	return false
-}
-
-func matches(one, tag string, strong bool) bool {
-	if strong {
-		return one == tag && !strings.HasPrefix(tag, "W/")
-	}
-	return strings.TrimPrefix(one, "W/") == strings.TrimPrefix(tag, "W/")
-}
-
-// cutTag returns the entity tag at the beginning of s, and what follows it.
-func cutTag(s string) (tag, rest string, ok bool) {
-	start := 0
-	if strings.HasPrefix(s, "W/") {
-		start = 2
-	}
-	if len(s) <= start || s[start] != '"' {
-		return "", "", false
-	}
-	end := strings.IndexByte(s[start+1:], '"')
-	if end < 0 {
-		return "", "", false
-	}
-	end += start + 2
-	return s[:end], s[end:], true
 }
 
 // dateOf parses a date of HTTP into seconds since 1970.

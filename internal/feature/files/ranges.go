@@ -21,26 +21,26 @@ const maxRanges = 16
 // file, so that a short request cannot cause a response larger than the file. It reports
 // false if none of the ranges is in the file.
 func parseRanges(value string, size int64) (ranges []byteRange, satisfiable bool) {
-	unit, set, _ := strings.Cut(value, "=")
-	if !header.EqualFold(strings.TrimSpace(unit), "bytes") {
+	set, ok := header.CutRanges(value)
+	if !ok {
 		return nil, true
 	}
 	count, total := 0, int64(0)
 	for item := range strings.SplitSeq(set, ",") {
-		item = strings.Trim(item, " \t")
-		if item == "" {
+		if header.TrimOWS(item) == "" {
 			continue
 		}
 		if count++; count > maxRanges {
 			return nil, true
 		}
-		r, valid := parseRange(item, size)
+		first, last, satisfiable, valid := header.ParseRange(item, size)
 		if !valid {
 			return nil, true
 		}
-		if r.length == 0 {
-			continue // beyond the end
+		if !satisfiable {
+			continue
 		}
+		r := byteRange{first, last - first + 1}
 		for _, other := range ranges {
 			if r.start < other.start+other.length && other.start < r.start+r.length {
 				return nil, true
@@ -54,50 +54,6 @@ func parseRanges(value string, size int64) (ranges []byteRange, satisfiable bool
 		return nil, true
 	}
 	return ranges, len(ranges) > 0
-}
-
-// parseRange parses one range. Its length is 0 if it is not in the file.
-func parseRange(s string, size int64) (r byteRange, valid bool) {
-	first, last, ok := strings.Cut(s, "-")
-	if !ok {
-		return r, false
-	}
-	if first == "" {
-		n, ok := parseDigits(last)
-		if !ok {
-			return r, false
-		}
-		n = min(n, size)
-		return byteRange{size - n, n}, true
-	}
-	start, ok := parseDigits(first)
-	if !ok {
-		return r, false
-	}
-	end := size - 1
-	if last != "" {
-		n, ok := parseDigits(last)
-		if !ok || n < start {
-			return r, false
-		}
-		end = min(end, n)
-	}
-	if start >= size {
-		return r, true
-	}
-	return byteRange{start, end - start + 1}, true
-}
-
-// parseDigits parses a number without a sign. One that is too large is the largest.
-func parseDigits(s string) (int64, bool) {
-	if s == "" || strings.Trim(s, "0123456789") != "" {
-		return 0, false
-	}
-	n, err := strconv.ParseInt(s, 10, 64)
-	if err != nil {
-		return 1<<63 - 1, true
-	}
-	return n, true
 }
 
 // contentRange returns the value of Content-Range.

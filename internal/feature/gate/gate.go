@@ -186,7 +186,7 @@ func ofCDN(name string) bool {
 // confines reports whether a Cache-Control field keeps shared caches from storing.
 func confines(value string) bool {
 	for part := range strings.SplitSeq(value, ",") {
-		if part = strings.Trim(part, " \t"); header.EqualFold(part, "private") || header.EqualFold(part, "no-store") {
+		if part = header.TrimOWS(part); header.EqualFold(part, "private") || header.EqualFold(part, "no-store") {
 			return true
 		}
 	}
@@ -205,7 +205,7 @@ func confine(ex *exchange.Exchange, value string) string {
 	}
 	b := append(ex.Text.Buffer(), "private"...)
 	for part := range strings.SplitSeq(value, ",") {
-		if part = strings.Trim(part, " \t"); part != "" && !shares(part) && !header.EqualFold(part, "private") {
+		if part = header.TrimOWS(part); part != "" && !shares(part) && !header.EqualFold(part, "private") {
 			b = append(append(b, ", "...), part...)
 		}
 	}
@@ -214,7 +214,7 @@ func confine(ex *exchange.Exchange, value string) string {
 
 // shares reports whether a directive lets shared caches store what they otherwise would not.
 func shares(part string) bool {
-	name, _, _ := strings.Cut(strings.Trim(part, " \t"), "=")
+	name, _, _ := header.CutPair(part)
 	return header.EqualFold(name, "public") || header.EqualFold(name, "s-maxage") || header.EqualFold(name, "proxy-revalidate")
 }
 

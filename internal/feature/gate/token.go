@@ -64,7 +64,7 @@ func scheme(value, name string) (string, bool) {
 	if len(value) <= len(name) || !header.EqualFold(value[:len(name)], name) {
 		return "", false
 	}
-	return strings.Trim(value[len(name):], " \t"), true
+	return header.TrimOWS(value[len(name):]), true
 }
 
 // tokenField reports whether a field is for tokens, or may be read as it.
@@ -85,7 +85,7 @@ func stripTokens(ex *exchange.Exchange) {
 				return false
 			}
 		case tokenField(f):
-			one.key, _, one.valid = gate.ReadToken(strings.Trim(f.Value, " \t"))
+			one.key, _, one.valid = gate.ReadToken(header.TrimOWS(f.Value))
 			one.found = true
 			one.valid = one.valid && header.EqualFold(f.Name, gate.TokenHeader)
 		default:

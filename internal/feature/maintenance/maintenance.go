@@ -101,7 +101,7 @@ func (g *gate) hasCookie(list *header.List) bool {
 			continue
 		}
 		for pair := range strings.SplitSeq(f.Value, ";") {
-			name, value, _ := strings.Cut(strings.Trim(pair, " \t"), "=")
+			name, value, _ := header.CutPair(pair)
 			if name == g.cookie.name && g.cookie.is(value) {
 				return true
 			}

@@ -86,7 +86,7 @@ func (k *key) repeated(list *header.List) bool {
 			n++
 		case k.cookie != "" && f.ID == header.Cookie:
 			for pair := range strings.SplitSeq(f.Value, ";") {
-				if name, _, ok := strings.Cut(strings.Trim(pair, " \t"), "="); ok && name == k.cookie {
+				if name, _, ok := header.CutPair(pair); ok && name == k.cookie {
 					n++
 				}
 			}

@@ -173,8 +173,8 @@ func (b *mend) cookie(ex *exchange.Exchange, s *exchange.RouteServer, value stri
 // another attribute or needs no change.
 func (b *mend) cookiePath(ex *exchange.Exchange, s *exchange.RouteServer, attribute string) string {
 	name, path, _ := strings.Cut(attribute, "=")
-	path = strings.Trim(path, " \t")
-	if !header.EqualFold(strings.Trim(name, " \t"), "path") || path == "" || path[0] != '/' {
+	path = header.TrimOWS(path)
+	if !header.EqualFold(header.TrimOWS(name), "path") || path == "" || path[0] != '/' {
 		return ""
 	}
 	before, rest, ok := b.back(s, path)

@@ -1,6 +1,10 @@
 package section
 
-import "strings"
+import (
+	"strings"
+
+	"headgate/internal/proto/header"
+)
 
 // maxPriority limits the priority header that is parsed, in bytes.
 const maxPriority = 64
@@ -16,7 +20,7 @@ func Priority(text string) (urgency uint8, rotates bool) {
 		return urgency, rotates
 	}
 	for part := range strings.SplitSeq(text, ",") {
-		part, _, _ = strings.Cut(strings.Trim(part, " \t"), ";")
+		part, _, _ = strings.Cut(header.TrimOWS(part), ";")
 		switch {
 		case len(part) == 3 && part[:2] == "u=" && '0' <= part[2] && part[2] <= '7':
 			urgency = part[2] - '0'

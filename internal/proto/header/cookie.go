@@ -37,7 +37,7 @@ func (l *List) HasToken(id ID, token string) bool {
 		for rest, more := l.fields[i].Value, true; more; {
 			var member string
 			member, rest, more = strings.Cut(rest, ",")
-			if EqualFold(strings.Trim(member, " \t"), token) {
+			if EqualFold(TrimOWS(member), token) {
 				return true
 			}
 		}

@@ -1,5 +1,7 @@
 package header
 
+import "strings"
+
 // TrimOWS removes optional white space from both ends of s (RFC 9110, section 5.6.3): spaces
 // and tabs, and nothing else.
 func TrimOWS(s string) string {
@@ -10,4 +12,10 @@ func TrimOWS(s string) string {
 		s = s[:len(s)-1]
 	}
 	return s
+}
+
+// CutPair returns the name and the value of a cookie or a parameter, "name=value" with optional
+// white space around it. found is false without a "=".
+func CutPair(s string) (name, value string, found bool) {
+	return strings.Cut(TrimOWS(s), "=")
 }
