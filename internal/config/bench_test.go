@@ -50,7 +50,7 @@ func BenchmarkCheck10000Proxies(b *testing.B) {
 }
 
 func BenchmarkEffective(b *testing.B) {
-	p, r := NewProxy("a"), NewRoute()
+	p, r := newProxy("a"), NewRoute()
 	b.ReportAllocs()
 	for b.Loop() {
 		p.Effective(r)

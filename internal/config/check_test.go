@@ -172,8 +172,8 @@ func TestHostHeaders(t *testing.T) {
 
 func TestACheckOfAProgramsObjects(t *testing.T) {
 	c := New()
-	c.Ports = map[string]*Port{"web": NewPort("web")}
-	c.Proxies = map[string]*Proxy{"a": NewProxy("a")}
+	c.Ports = map[string]*Port{"web": newPort("web")}
+	c.Proxies = map[string]*Proxy{"a": newProxy("a")}
 	report := schema.NewReport("labels", nil)
 	Check(c, report)
 	var got []string

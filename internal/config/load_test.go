@@ -51,16 +51,16 @@ proxies:
 func TestLoadFillsEveryDefault(t *testing.T) {
 	got, _ := mustLoad(t, example)
 	want := New()
-	web := NewPort("web")
+	web := newPort("web")
 	web.Address, web.Protocol = netip.MustParseAddrPort("0.0.0.0:8080"), HTTP
 	want.Ports = map[string]*Port{"web": web}
-	shop := NewProxy("shop")
+	shop := newProxy("shop")
 	timeout := unit.Duration(30e9)
 	shop.VirtualHosts, shop.RequestTimeout = []string{"shop.example.com", "*.shop.example.com"}, &timeout
 	api, gone := NewRoute(), NewRoute()
-	heavy := NewServer("http://127.0.0.1:3000/v2/")
+	heavy := newServer("http://127.0.0.1:3000/v2/")
 	heavy.Weight = 3
-	api.Path, api.Servers = "/api", []*Server{heavy, NewServer("http://127.0.0.1:3001/v2/")}
+	api.Path, api.Servers = "/api", []*Server{heavy, newServer("http://127.0.0.1:3001/v2/")}
 	api.Rewrite = &rewrite.Config{Enabled: true, Regex: "^/a/(.*)$", Replacement: "/${1}", RewriteResponse: true}
 	gone.Path = "/gone"
 	gone.FixedResponse = &FixedResponse{Status: 410, ContentType: "text/plain; charset=utf-8"}
@@ -72,7 +72,7 @@ func TestLoadFillsEveryDefault(t *testing.T) {
 }
 
 func TestDefaultsAreTheDocumentedOnes(t *testing.T) {
-	c, p, r, s := New(), NewPort("p"), NewRoute(), NewServer("http://x")
+	c, p, r, s := New(), newPort("p"), NewRoute(), newServer("http://x")
 	for _, v := range []struct{ got, want any }{
 		{c.Admin.Address.String(), "127.0.0.1:9080"},
 		{c.AccessLog, AccessLog{Enabled: true, Format: LogJSON, Path: "stdout", Sample: 100, Recent: Recent{Enabled: true, MemoryLimit: 32 << 20}}},
@@ -95,9 +95,9 @@ func TestDefaultsAreTheDocumentedOnes(t *testing.T) {
 		{r.LoadBalancing, "round_robin"},
 		{r.Timeouts.Connect.String(), "5s"},
 		{s.Weight, 1},
-		{NewProxy("x").HostHeader, "preserve"},
-		{NewProxy("x").ForwardedStyle, ForwardedCompat},
-		{NewProxy("x").ViaStyle, ViaCompat},
+		{newProxy("x").HostHeader, "preserve"},
+		{newProxy("x").ForwardedStyle, ForwardedCompat},
+		{newProxy("x").ViaStyle, ViaCompat},
 	} {
 		if diff := cmp.Diff(v.want, v.got); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)

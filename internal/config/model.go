@@ -48,35 +48,11 @@ func New() *Config {
 	return c
 }
 
-// NewPort returns a port with every default; it lacks its address and protocol.
-func NewPort(name string) *Port {
-	p := &Port{}
-	model().port.Fill(reflect.ValueOf(p).Elem())
-	p.Name = name
-	return p
-}
-
-// NewProxy returns a proxy with every default and without routes.
-func NewProxy(name string) *Proxy {
-	p := &Proxy{}
-	model().proxy.Fill(reflect.ValueOf(p).Elem())
-	p.Name = name
-	return p
-}
-
 // NewRoute returns a route with every default; it lacks what answers there.
 func NewRoute() *Route {
 	r := &Route{}
 	model().route.Fill(reflect.ValueOf(r).Elem())
 	return r
-}
-
-// NewServer returns a server with this URL and every other default.
-func NewServer(url string) *Server {
-	s := &Server{}
-	model().server.Fill(reflect.ValueOf(s).Elem())
-	s.URL = url
-	return s
 }
 
 //go:generate go run ../schema/gen -root ../..

@@ -67,7 +67,7 @@ var update = flag.Bool("update", false, "write the reference page")
 
 func TestReferencePageIsFresh(t *testing.T) {
 	const path = "../../docs/reference/events.md"
-	want, err := Reference(schema.NewComments("headgate", "../.."))
+	want, err := referencePage(schema.NewComments("headgate", "../.."))
 	if err != nil {
 		t.Fatal(err)
 	}

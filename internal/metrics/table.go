@@ -1,12 +1,6 @@
 package metrics
 
-import (
-	"fmt"
-	"strings"
-	"time"
-
-	"github.com/prometheus/client_golang/prometheus"
-)
+import "github.com/prometheus/client_golang/prometheus"
 
 // kind is what a metric is to Prometheus.
 type kind string
@@ -207,42 +201,4 @@ func (f *families) all() []*family {
 
 func (f *family) desc() *prometheus.Desc {
 	return prometheus.NewDesc(f.name, f.help, f.labels, nil)
-}
-
-// Reference returns the reference page of all metrics, in Markdown.
-func Reference() string {
-	var b strings.Builder
-	b.WriteString(`# Metrics
-
-<!-- Made from internal/metrics/table.go by "go generate ./internal/metrics". Do not edit. -->
-
-The admin listener serves these at ` + "`/metrics`" + `, in the text form of Prometheus, as OpenMetrics or as protocol
-buffers. The metrics of the Go runtime (` + "`go_*`" + `) and of the process (` + "`process_*`" + `) stand beside them.
-
-Labels have few values: ports, proxies, routes and servers of the running configuration, and the reasons of
-the access log. A route is shown from its first request on. A route or server that a change removed
-disappears from the page.
-
-| metric | kind | labels | what it tells |
-|---|---|---|---|
-`)
-	f := table()
-	for _, m := range f.all() {
-		labels := "–"
-		if len(m.labels) > 0 {
-			labels = "`" + strings.Join(m.labels, "`, `") + "`"
-		}
-		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", m.name, m.kind, labels, m.help)
-	}
-	b.WriteString("\nBuckets of `" + f.duration.name + "` and `" + f.firstByte.name + "`: ")
-	for i, bound := range bounds {
-		if i > 0 {
-			b.WriteString(", ")
-		}
-		b.WriteString(bound.Round(time.Microsecond).String())
-	}
-	b.WriteString(`. A Prometheus that supports native histograms gets buckets that are at most 19 %
-wide instead.
-`)
-	return b.String()
 }

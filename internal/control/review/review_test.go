@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -103,7 +104,7 @@ func TestReviewIsBounded(t *testing.T) {
 	before.Proxies, after.Proxies = map[string]*config.Proxy{}, map[string]*config.Proxy{}
 	for i := range n {
 		name := fmt.Sprintf("p%04d", i)
-		a, b := config.NewProxy(name), config.NewProxy(name)
+		a, b := newProxy(name), newProxy(name)
 		route := config.NewRoute()
 		route.FixedResponse = &config.FixedResponse{Status: 200}
 		a.Routes, b.Routes = []*config.Route{route}, []*config.Route{route}
@@ -132,10 +133,10 @@ func BenchmarkOneAmong10000(b *testing.B) {
 	before.Proxies, after.Proxies = map[string]*config.Proxy{}, map[string]*config.Proxy{}
 	for i := range 10_000 {
 		name := fmt.Sprintf("p%05d", i)
-		p := config.NewProxy(name)
+		p := newProxy(name)
 		for _, path := range []string{"/", "/api"} {
 			r := config.NewRoute()
-			r.Path, r.Servers = path, []*config.Server{config.NewServer("http://10.0.0.1:3000")}
+			r.Path, r.Servers = path, []*config.Server{{URL: "http://10.0.0.1:3000", Weight: 1}}
 			p.Routes = append(p.Routes, r)
 		}
 		p.VirtualHosts = []string{name + ".example.com", "www." + name + ".example.com"}
@@ -181,4 +182,12 @@ func TestGatesAreNamed(t *testing.T) {
 			t.Errorf("%q to %q%s: got %q, want %q", c.was, c.is, c.isRoute, got, c.want)
 		}
 	}
+}
+
+// newProxy returns a proxy with every default.
+func newProxy(name string) *config.Proxy {
+	p := &config.Proxy{}
+	config.KindOf("proxies").Schema().Fill(reflect.ValueOf(p).Elem())
+	p.Name = name
+	return p
 }

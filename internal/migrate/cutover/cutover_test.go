@@ -45,7 +45,8 @@ func TestMoves(t *testing.T) {
 	cfg := config.New()
 	cfg.Ports = map[string]*config.Port{}
 	for name, address := range map[string]string{"web": "127.0.0.1:8080", "tls": "[::]:8443"} {
-		p := config.NewPort(name)
+		p := &config.Port{}
+		p.Name = name
 		p.Address = at(address)
 		cfg.Ports[name] = p
 	}

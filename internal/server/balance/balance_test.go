@@ -16,7 +16,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 func members(weights ...int) []Member {
 	var list []Member
 	for i, w := range weights {
-		list = append(list, Member{ID: name(i), Weight: w, Gauge: NewGauge(0, nil)})
+		list = append(list, Member{ID: name(i), Weight: w, Gauge: newGauge(0, nil)})
 	}
 	return list
 }
@@ -103,7 +103,7 @@ func TestOnlyServersThatMayTakeAreTaken(t *testing.T) {
 		n := rapid.IntRange(1, 6).Draw(t, "servers")
 		list := make([]Member, n)
 		for i := range list {
-			g := NewGauge(rapid.IntRange(0, 2).Draw(t, "most"), nil)
+			g := newGauge(rapid.IntRange(0, 2).Draw(t, "most"), nil)
 			g.Set(Out(rapid.IntRange(0, 7).Draw(t, "out")) & Out(rapid.IntRange(0, 7).Draw(t, "and")))
 			g.active.Store(int64(rapid.IntRange(0, 2).Draw(t, "active")))
 			list[i] = Member{ID: name(i), Weight: rapid.IntRange(0, 3).Draw(t, "weight"), Backup: rapid.Bool().Draw(t, "backup"), Gauge: g}
@@ -283,4 +283,11 @@ func TestAGroupThatFailsClosedAsksNobody(t *testing.T) {
 			list[1].Gauge.Clear(why)
 		}
 	}
+}
+
+// newGauge returns the gauge of a server that may run limit requests at once.
+func newGauge(limit int, queue *Queue) *Gauge {
+	g := new(Gauge)
+	g.Init(limit, queue)
+	return g
 }

@@ -45,15 +45,8 @@ type Gauge struct {
 	active atomic.Int64 // written with every request: on another cache line than the rest
 }
 
-// NewGauge returns the gauge of a server that may run limit requests at once; 0
-// is no bound. Who finds it full waits in queue, which may be nil.
-func NewGauge(limit int, queue *Queue) *Gauge {
-	g := new(Gauge)
-	g.Init(limit, queue)
-	return g
-}
-
-// Init makes g what NewGauge returns.
+// Init sets the number of requests that the server may run at once; 0 is no limit. Further
+// requests wait in queue, which may be nil.
 func (g *Gauge) Init(limit int, queue *Queue) { g.limit, g.queue = int64(limit), queue }
 
 // Set adds reasons why the server gets no requests, Clear removes them.

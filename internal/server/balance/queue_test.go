@@ -15,7 +15,7 @@ func bounded(servers, limit, length int) *Group {
 	q := NewQueue(length)
 	var list []Member
 	for i := range servers {
-		list = append(list, Member{ID: name(i), Weight: 1, Gauge: NewGauge(limit, q)})
+		list = append(list, Member{ID: name(i), Weight: 1, Gauge: newGauge(limit, q)})
 	}
 	return New(list, Options{Queue: q})
 }

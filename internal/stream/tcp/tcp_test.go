@@ -39,7 +39,7 @@ func prepare(dials ...func(context.Context) (net.Conn, error)) *house {
 	}
 	var members []balance.Member
 	for i, dial := range dials {
-		s := &Server{Address: string(rune('a' + i)), Dial: dial, Gauge: balance.NewGauge(0, nil)}
+		s := &Server{Address: string(rune('a' + i)), Dial: dial, Gauge: new(balance.Gauge)}
 		h.Servers = append(h.Servers, s)
 		members = append(members, balance.Member{ID: s.Address, Weight: 1, Gauge: s.Gauge})
 	}

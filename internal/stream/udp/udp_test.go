@@ -66,7 +66,7 @@ func (h *house) proxy(sessions int, idle time.Duration, servers ...*net.UDPConn)
 	var members []balance.Member
 	for _, conn := range servers {
 		at := conn.LocalAddr().(*net.UDPAddr).AddrPort()
-		server := &Server{Address: at.String(), Gauge: balance.NewGauge(0, nil), Resolve: func() []netip.AddrPort { return []netip.AddrPort{at} }}
+		server := &Server{Address: at.String(), Gauge: new(balance.Gauge), Resolve: func() []netip.AddrPort { return []netip.AddrPort{at} }}
 		s.Servers = append(s.Servers, server)
 		members = append(members, balance.Member{ID: server.Address, Weight: 1, Gauge: server.Gauge})
 	}
