@@ -105,7 +105,7 @@ func (d *decoder) unknown(key *yaml.Node, o *schema.Object, at schema.Place) {
 	} else if d.labels {
 		remedy = "known are " + strings.Join(known, ", ")
 	} else if owners := d.owners(name); len(owners) > 0 {
-		remedy = fmt.Sprintf("%s belongs to %s", name, strings.Join(owners, " or "))
+		remedy = fmt.Sprintf("%s is a key of %s", name, strings.Join(owners, ", "))
 	} else if near := schema.Nearest(name, o.Later); near != "" {
 		remedy = fmt.Sprintf("%s is not in this version yet", near)
 	} else {

@@ -141,7 +141,7 @@ type Entry struct {
 func ParseEntry(text string) (Entry, error) {
 	kind, name, ok := strings.Cut(text, ":")
 	if !ok || name == "" || strings.ContainsFunc(name, func(r rune) bool { return r < ' ' }) {
-		return Entry{}, fmt.Errorf("%q names nobody", text)
+		return Entry{}, fmt.Errorf("%q is not a group, person, domain or token", text)
 	}
 	e := Entry{Kind: kind, Name: name}
 	switch kind + ":" {

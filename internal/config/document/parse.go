@@ -191,8 +191,8 @@ func plainSyntax(message, context, began string) (what, remedy string) {
 	case strings.Contains(context, "quoted scalar") && strings.Contains(message, "end of stream"):
 		return "a quoted text is not closed", "put a quote at the end of the text" + began
 	case strings.Contains(message, "mapping values are not allowed"):
-		return "unexpected colon: no key is possible here",
-			"put a text with a colon in it in quotes; a key begins its line, indented like those beside it"
+		return "unexpected colon",
+			"quote text that contains a colon; start a key on a new line, with the same indentation as the other keys"
 	case context != "":
 		return message, context + began
 	}

@@ -70,7 +70,7 @@ func TestSettingsAreChecked(t *testing.T) {
 		{Config{}, ""},
 		{Config{Enabled: true}, "gate.allow: the gate lets nobody in"},
 		{Config{Enabled: true, From: []string{"10.0.0.0/8"}}, "gate.allow: the gate lets nobody in"},
-		{Config{Enabled: true, Allow: []string{"staff"}}, `gate.allow[0]: "staff" names nobody`},
+		{Config{Enabled: true, Allow: []string{"staff"}}, `gate.allow[0]: "staff" is not a group, person, domain or token`},
 		{Config{Enabled: true, Allow: []string{"group:Our Staff"}}, `gate.allow[0]: group "Our Staff" names no provider`},
 		{Config{Enabled: true, Allow: []string{"domain:*.example.com"}}, `gate.allow[0]: "*.example.com" is not a domain`},
 		{Config{Enabled: true, Allow: []string{"domain:a", "domain:a"}}, "gate.allow[1]: duplicate entry domain:a"},
