@@ -15,6 +15,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"headgate/client"
 	"headgate/internal/certs/acme"
 )
 
@@ -48,7 +49,7 @@ by step, with the error messages of the certificate authority and what they mean
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		return r.withRemote(func(ctx context.Context, to *remote) error {
 			if len(args) == 0 {
-				all, err := askList[*acme.Record](ctx, to, "/orders")
+				all, err := askList[*client.Order](ctx, to, "/orders")
 				if err != nil {
 					return err
 				}
@@ -58,17 +59,17 @@ by step, with the error messages of the certificate authority and what they mean
 				return printACME(cmd.OutOrStdout(), all.items, false)
 			}
 			var raw json.RawMessage
-			if err := to.call(ctx, http.MethodGet, orderPath(args[0], ""), nil, &raw); err != nil {
+			if err := to.Do(ctx, http.MethodGet, orderPath(args[0], ""), nil, &raw); err != nil {
 				return err
 			}
 			if output.value == "json" {
 				return writeJSON(cmd, raw)
 			}
-			record := &acme.Record{}
+			record := &client.Order{}
 			if err := json.Unmarshal(raw, record); err != nil {
-				return fmt.Errorf("read the response of %s: %w", to.place, err)
+				return fmt.Errorf("read the response of %s: %w", to.Name(), err)
 			}
-			return printACME(cmd.OutOrStdout(), []*acme.Record{record}, true)
+			return printACME(cmd.OutOrStdout(), []*client.Order{record}, true)
 		})
 	}
 	return cmd
@@ -111,13 +112,13 @@ certificate that is not valid.` + namesHelp + ` A valid certificate is not order
 			if len(args) > 0 {
 				return f.start(ctx, to, "order", args)
 			}
-			all, err := askList[*acme.Record](ctx, to, "/orders")
+			all, err := askList[*client.Order](ctx, to, "/orders")
 			if err != nil {
 				return err
 			}
 			var names []string
 			for _, r := range all.items {
-				if r.State != acme.Valid {
+				if r.State != string(acme.Valid) {
 					names = append(names, r.Name)
 				}
 			}
@@ -161,7 +162,7 @@ rate limits. A certificate that is certain to fail is reported as blocked, with 
 		return r.withRemote(func(ctx context.Context, to *remote) error {
 			names := args
 			if len(args) == 0 {
-				all, err := askList[*acme.Record](ctx, to, "/orders")
+				all, err := askList[*client.Order](ctx, to, "/orders")
 				if err != nil {
 					return err
 				}
@@ -175,23 +176,14 @@ rate limits. A certificate that is certain to fail is reported as blocked, with 
 	return cmd
 }
 
-// outlook is what a look before an order has found.
-type outlook struct {
-	Name       string        `json:"name"`
-	Blocked    bool          `json:"blocked"`
-	Trouble    *acme.Trouble `json:"trouble"`
-	Warnings   []string      `json:"warnings"`
-	Challenges []struct{ Name, Challenge string }
-}
-
 // preflight checks certificates one after the other and reports the results.
 func preflight(ctx context.Context, cmd *cobra.Command, to *remote, names []string, asJSON bool) error {
 	all, blocked := []json.RawMessage{}, 0
 	out := cmd.OutOrStdout()
 	for _, name := range names {
 		var raw json.RawMessage
-		var o outlook
-		err := to.call(ctx, http.MethodPost, orderPath(name, "preflight"), struct{}{}, &raw)
+		var o client.Preflight
+		err := to.Do(ctx, http.MethodPost, orderPath(name, "preflight"), struct{}{}, &raw)
 		if err == nil {
 			err = json.Unmarshal(raw, &o)
 		}
@@ -202,7 +194,7 @@ func preflight(ctx context.Context, cmd *cobra.Command, to *remote, names []stri
 			blocked++
 		}
 		if all = append(all, raw); !asJSON {
-			o.print(screen{out})
+			printPreflight(screen{out}, &o)
 		}
 	}
 	if asJSON {
@@ -218,7 +210,8 @@ func preflight(ctx context.Context, cmd *cobra.Command, to *remote, names []stri
 	return nil
 }
 
-func (o *outlook) print(out io.Writer) {
+// printPreflight writes the result of a preflight.
+func printPreflight(out io.Writer, o *client.Preflight) {
 	var by []string
 	for _, c := range o.Challenges {
 		by = append(by, c.Name+" by "+c.Challenge)
@@ -251,7 +244,7 @@ Certificates and orders are not affected.` + reachHelp,
 	r, output := addReach(cmd), addOutput(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		return r.withRemote(func(ctx context.Context, to *remote) error {
-			if err := to.call(ctx, http.MethodPost, "/acme/"+url.PathEscape(args[0])+"/rollover", struct{}{}, nil); err != nil {
+			if err := to.Do(ctx, http.MethodPost, "/acme/"+url.PathEscape(args[0])+"/rollover", struct{}{}, nil); err != nil {
 				return err
 			}
 			return done(cmd, output, map[string]string{"entry": args[0]}, "account key of %s replaced", args[0])
@@ -284,18 +277,18 @@ const askPause = 300 * time.Millisecond
 func (f *ordering) start(ctx context.Context, to *remote, action string, names []string) error {
 	ctx, cancel := context.WithTimeout(ctx, *f.timeout)
 	defer cancel()
-	began := make([]*acme.Record, 0, len(names))
+	began := make([]*client.Order, 0, len(names))
 	for _, name := range names {
-		was := &acme.Record{} // before, so that no end is missed
-		if err := to.call(ctx, http.MethodGet, orderPath(name, ""), nil, was); err != nil {
+		was := &client.Order{} // before, so that no end is missed
+		if err := to.Do(ctx, http.MethodGet, orderPath(name, ""), nil, was); err != nil {
 			return err
 		}
-		if err := to.call(ctx, http.MethodPost, orderPath(was.Name, action), struct{}{}, nil); err != nil {
+		if err := to.Do(ctx, http.MethodPost, orderPath(was.Name, action), struct{}{}, nil); err != nil {
 			return err
 		}
 		began = append(began, was)
 	}
-	ended, failed := []*acme.Record{}, 0
+	ended, failed := []*client.Order{}, 0
 	for _, was := range began {
 		is := was
 		if !*f.noWait {
@@ -303,7 +296,7 @@ func (f *ordering) start(ctx context.Context, to *remote, action string, names [
 			if is, err = f.wait(ctx, to, was); err != nil {
 				return err
 			}
-			if is.State != acme.Valid {
+			if is.State != string(acme.Valid) {
 				failed++
 			}
 		}
@@ -319,14 +312,14 @@ func (f *ordering) start(ctx context.Context, to *remote, action string, names [
 }
 
 // wait waits until an order has ended that began after a record.
-func (f *ordering) wait(ctx context.Context, to *remote, was *acme.Record) (*acme.Record, error) {
+func (f *ordering) wait(ctx context.Context, to *remote, was *client.Order) (*client.Order, error) {
 	for {
-		is := &acme.Record{}
-		if err := to.call(ctx, http.MethodGet, orderPath(was.Name, ""), nil, is); err != nil {
+		is := &client.Order{}
+		if err := to.Do(ctx, http.MethodGet, orderPath(was.Name, ""), nil, is); err != nil {
 			return nil, timedOut(ctx, err, was.Name)
 		}
 		switch is.State {
-		case acme.Valid, acme.Blocked, acme.Failed:
+		case string(acme.Valid), string(acme.Blocked), string(acme.Failed):
 			if !is.Since.Equal(was.Since) || !is.NextTry.Equal(was.NextTry) || !is.NotBefore.Equal(was.NotBefore) || is.Failures != was.Failures {
 				return is, nil
 			}
@@ -347,7 +340,7 @@ func timedOut(ctx context.Context, err error, name string) error {
 	return err
 }
 
-func (f *ordering) printResults(ended []*acme.Record) error {
+func (f *ordering) printResults(ended []*client.Order) error {
 	if f.output.value == "json" {
 		return writeJSON(f.cmd, ended)
 	}
@@ -364,7 +357,7 @@ func (f *ordering) printResults(ended []*acme.Record) error {
 }
 
 // printACME writes certificates as a table, and with orders what happened to each.
-func printACME(out io.Writer, records []*acme.Record, orders bool) error {
+func printACME(out io.Writer, records []*client.Order, orders bool) error {
 	w := tabwriter.NewWriter(screen{out}, 0, 0, 2, ' ', 0)
 	tableOfACME(w, records)
 	for _, r := range records {
@@ -377,15 +370,15 @@ func printACME(out io.Writer, records []*acme.Record, orders bool) error {
 		if r.Trouble != nil {
 			fmt.Fprintf(w, "\n%s\n", wordsOf(r.Trouble))
 		}
-		for _, a := range r.Timeline {
-			printOrder(w, a)
+		for i := range r.Timeline {
+			printOrder(w, &r.Timeline[i])
 		}
 	}
 	return w.Flush()
 }
 
 // tableOfACME writes one line for each certificate.
-func tableOfACME(w io.Writer, records []*acme.Record) {
+func tableOfACME(w io.Writer, records []*client.Order) {
 	if len(records) == 0 {
 		fmt.Fprintln(w, "no certificates are managed by ACME")
 		return
@@ -407,11 +400,11 @@ func tableOfACME(w io.Writer, records []*acme.Record) {
 }
 
 // wordsOf returns the text of a problem, with the authority's message and how to fix it.
-func wordsOf(t *acme.Trouble) string {
+func wordsOf(t *client.OrderProblem) string {
 	text := t.Code + ": " + t.Message
 	if t.Problem != nil {
 		text += fmt.Sprintf("\n  certificate authority: %s (%s)", t.Problem.Detail, t.Problem.Type)
-		for _, s := range t.Problem.Sub {
+		for _, s := range t.Problem.Subproblems {
 			text += fmt.Sprintf("\n    %s: %s (%s)", s.Name, s.Detail, s.Type)
 		}
 	}
@@ -422,7 +415,7 @@ func wordsOf(t *acme.Trouble) string {
 }
 
 // printOrder writes what happened to one order.
-func printOrder(w io.Writer, a *acme.Attempt) {
+func printOrder(w io.Writer, a *client.OrderAttempt) {
 	end := "in progress"
 	switch {
 	case a.Issued && a.Staging:

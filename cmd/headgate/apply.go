@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"net/http"
@@ -13,20 +14,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"headgate/internal/control/review"
+	"headgate/client"
+	"headgate/internal/admin/api"
 	"headgate/internal/file"
-	"headgate/internal/plan/whatif"
 )
-
-// answered is what the API answers to a change.
-type answered struct {
-	Revision string         `json:"revision,omitempty"`
-	ETag     string         `json:"etag,omitempty"`
-	DryRun   bool           `json:"dry_run,omitempty"`
-	Until    time.Time      `json:"until,omitzero"`
-	Plan     *review.Review `json:"plan,omitempty"`
-	WhatIf   *whatif.Result `json:"what_if,omitempty"`
-}
 
 // changeFlags are the flags of commands that change the configuration.
 type changeFlags struct {
@@ -64,8 +55,8 @@ func (f changeFlags) query() (string, error) {
 	return "?" + q.Encode(), nil
 }
 
-// print prints what became of a change, or would.
-func (c *answered) print(cmd *cobra.Command, output *choice) error {
+// printChange prints the result of a change or of its dry run.
+func printChange(cmd *cobra.Command, output *choice, c *api.Change) error {
 	if output.value == "json" {
 		return writeJSON(cmd, c)
 	}
@@ -144,54 +135,33 @@ func someFiles(_ *cobra.Command, args []string) error {
 	return nil
 }
 
-// documentText is a document as the API has it.
-type documentText struct {
-	Name string `json:"name"`
-	Text string `json:"text"`
-}
-
 // applyFiles sends files to a row of the API that takes documents.
 func applyFiles(cmd *cobra.Command, r *reach, output *choice, method, path string, files []string) error {
-	var texts []documentText
+	var texts []client.Document
 	for _, name := range files {
 		data, err := file.Read(name, maxDocument, "the file is larger than 8 MiB")
 		if err != nil {
 			return err
 		}
-		texts = append(texts, documentText{filepath.Base(name), string(data)})
+		texts = append(texts, client.Document{Name: filepath.Base(name), Text: string(data)})
 	}
 	to, err := r.open(cmd.Context())
 	if err != nil {
 		return err
 	}
 	defer to.close()
-	var now struct {
-		ETag      string         `json:"etag"`
-		Folder    string         `json:"folder"`
-		Documents []documentText `json:"documents"`
-	}
-	if err := to.call(cmd.Context(), http.MethodGet, "/config", nil, &now); err != nil {
+	now, err := to.GetConfig(cmd.Context())
+	if err != nil {
 		return err
 	}
 	if len(texts) == 1 && len(now.Documents) == 1 && now.Folder == "" {
 		texts[0].Name = now.Documents[0].Name
 	}
-	var out answered
-	if err := to.change(cmd.Context(), method, path, now.ETag, map[string]any{"documents": texts}, &out); err != nil {
+	var out api.Change
+	if err := to.Do(cmd.Context(), method, path, map[string]any{"documents": texts}, &out, client.IfMatch(now.ETag)); err != nil {
 		return err
 	}
-	return out.print(cmd, output)
-}
-
-// revision is a revision as the API has it.
-type revision struct {
-	Number  int       `json:"number"`
-	When    time.Time `json:"when"`
-	Who     string    `json:"who,omitempty"`
-	Why     string    `json:"why,omitempty"`
-	Via     string    `json:"via"`
-	State   string    `json:"state"`
-	Changes []string  `json:"changes,omitempty"`
+	return printChange(cmd, output, &out)
 }
 
 func newRevisions() *cobra.Command {
@@ -228,7 +198,7 @@ revision; with two, what changed from the first to the second.` + reachHelp,
 		}
 		defer to.close()
 		if len(args) > 0 {
-			return tellDifference(cmd, to, output, args)
+			return printDifference(cmd, to, output, args)
 		}
 		return listRevisions(cmd, to, output, *limit)
 	}
@@ -239,7 +209,7 @@ func listRevisions(cmd *cobra.Command, to *remote, output *choice, limit int) er
 	var page struct {
 		Items []json.RawMessage `json:"items"`
 	}
-	if err := to.call(cmd.Context(), http.MethodGet, "/revisions?limit="+strconv.Itoa(limit), nil, &page); err != nil {
+	if err := to.Do(cmd.Context(), http.MethodGet, "/revisions?limit="+strconv.Itoa(limit), nil, &page); err != nil {
 		return err
 	}
 	if output.value == "json" {
@@ -247,7 +217,7 @@ func listRevisions(cmd *cobra.Command, to *remote, output *choice, limit int) er
 	}
 	t := newTable(cmd.OutOrStdout(), "REVISION", "WHEN", "WHO", "VIA", "STATE", "CHANGES", "WHY")
 	for _, raw := range page.Items {
-		var v revision
+		var v client.Revision
 		if err := json.Unmarshal(raw, &v); err != nil {
 			return fmt.Errorf("read a revision: %w", err)
 		}
@@ -269,19 +239,19 @@ func objectsOf(all []string) string {
 	return fmt.Sprintf("%s and %d more", all[0], len(all)-1)
 }
 
-func tellDifference(cmd *cobra.Command, to *remote, output *choice, args []string) error {
+func printDifference(cmd *cobra.Command, to *remote, output *choice, args []string) error {
 	other := "current"
 	if len(args) == 2 {
 		other = args[1]
 	}
 	var raw json.RawMessage
-	if err := to.call(cmd.Context(), http.MethodGet, "/revisions/"+args[0]+"/diff/"+other, nil, &raw); err != nil {
+	if err := to.Do(cmd.Context(), http.MethodGet, "/revisions/"+args[0]+"/diff/"+other, nil, &raw); err != nil {
 		return err
 	}
 	if output.value == "json" {
 		return writeJSON(cmd, raw)
 	}
-	var d answered
+	var d api.Change
 	if err := json.Unmarshal(raw, &d); err != nil {
 		return fmt.Errorf("read the difference: %w", err)
 	}
@@ -331,27 +301,27 @@ number it uses the revision before the active one. It prints the changes.` + rea
 		} else if number, err = to.before(cmd.Context()); err != nil {
 			return err
 		}
-		var out answered
-		if err := to.change(cmd.Context(), http.MethodPost, "/revisions/"+number+"/rollback"+q, "*", struct{}{}, &out); err != nil {
+		var out api.Change
+		if err := to.Do(cmd.Context(), http.MethodPost, "/revisions/"+number+"/rollback"+q, struct{}{}, &out); err != nil {
 			return err
 		}
-		return out.print(cmd, output)
+		return printChange(cmd, output, &out)
 	}
 	return cmd
 }
 
 // before returns the revision before the newest.
 func (to *remote) before(ctx context.Context) (string, error) {
-	var page struct {
-		Items []revision `json:"items"`
+	n := 0
+	for v, err := range to.ListRevisions(ctx, client.Query("limit", "2")) {
+		if err != nil {
+			return "", err
+		}
+		if n++; n == 2 {
+			return strconv.Itoa(v.Number), nil
+		}
 	}
-	if err := to.call(ctx, http.MethodGet, "/revisions?limit=2", nil, &page); err != nil {
-		return "", err
-	}
-	if len(page.Items) < 2 {
-		return "", fmt.Errorf("there is no revision before the active one")
-	}
-	return strconv.Itoa(page.Items[1].Number), nil
+	return "", errors.New("there is no revision before the active one")
 }
 
 func newPurge() *cobra.Command {
@@ -397,11 +367,8 @@ func newPurge() *cobra.Command {
 			return err
 		}
 		defer to.close()
-		var out struct {
-			Purged int `json:"purged"`
-			Caches int `json:"caches"`
-		}
-		if err := to.call(cmd.Context(), http.MethodPost, "/cache/purge", in, &out); err != nil {
+		var out client.Purge
+		if err := to.Do(cmd.Context(), http.MethodPost, "/cache/purge", in, &out); err != nil {
 			return err
 		}
 		format := "%d responses removed from %d caches"

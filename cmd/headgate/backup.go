@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -56,7 +55,7 @@ If headgate is not running, the state directory is read directly.`,
 			defer temp.Close()
 			out = temp
 		}
-		if err := r.with(func(ctx context.Context, to *remote) error { return to.backup(ctx, out, passphrase) }); err != nil {
+		if err := r.with(func(ctx context.Context, to *remote) error { return to.Backup(ctx, out, passphrase) }); err != nil {
 			return err
 		}
 		temp, ok := out.(*os.File)
@@ -85,19 +84,6 @@ func kept(name string, size int64, sealed bool) string {
 		return text + "encrypted with the passphrase"
 	}
 	return text + "not encrypted: protect it like the state directory, or encrypt it with --passphrase-file"
-}
-
-// backup writes an archive.
-func (to *remote) backup(ctx context.Context, out io.Writer, passphrase string) error {
-	rs, err := to.open(ctx, http.MethodPost, "/backup", map[string]string{"passphrase": passphrase})
-	if err != nil {
-		return err
-	}
-	defer rs.Body.Close()
-	if _, err := io.Copy(out, rs.Body); err != nil {
-		return fmt.Errorf("the archive is incomplete: %w", err)
-	}
-	return nil
 }
 
 // keepAs gives a whole file its name.

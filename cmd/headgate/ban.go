@@ -3,18 +3,18 @@ package main
 import (
 	"context"
 	"fmt"
-	"net/http"
 	"strconv"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"headgate/client"
 	"headgate/internal/bans"
 )
 
 func newBan() *cobra.Command {
 	cmd := group("ban", "List, add and lift bans", `ban shows which clients are banned and why, bans an address, and lifts bans. Rules under bans in
-the configuration ban clients by themselves: see "headgate ban rules".`+reachHelp)
+the configuration ban clients automatically: see "headgate ban rules".`+reachHelp)
 	cmd.Example = `  headgate ban list
   headgate ban add 203.0.113.9 --for 24h --why 'scans for phpMyAdmin'
   headgate ban lift 203.0.113.9`
@@ -28,8 +28,8 @@ func newBanList() *cobra.Command {
 		Long: `list shows the active bans, the latest first: the address, the rule, the reason, the end, and
 the number of rejected requests.` + reachHelp,
 	}
-	return withList(cmd, "/banned", []string{"CLIENT", "RULE", "SINCE", "UNTIL", "ANSWER", "REFUSED", "WHO", "WHY"}, func(b *bans.Shown) []string {
-		return []string{b.Network, orNone(b.Rule), ago(b.Since), b.Until.Local().Format(time.DateTime), string(b.Answer), strconv.Itoa(b.Refused), orNone(b.Who), orNone(b.Why)}
+	return withList(cmd, "/banned", []string{"CLIENT", "RULE", "SINCE", "UNTIL", "ANSWER", "REFUSED", "WHO", "WHY"}, func(b *client.BannedAddress) []string {
+		return []string{b.Network, orNone(b.Rule), ago(b.Since), b.Until.Local().Format(time.DateTime), b.Answer, strconv.Itoa(b.Refused), orNone(b.Who), orNone(b.Why)}
 	})
 }
 
@@ -48,18 +48,17 @@ closed, before TLS; clients that signed in within 24 hours still get the 403.` +
 	}
 	r, output := addReach(cmd), addOutput(cmd)
 	span := cmd.Flags().String("for", "24h", "`DURATION` of the ban, like 10m, 24h or 7d")
-	why := cmd.Flags().String("why", "", "`TEXT` that the log, events and the audit have")
+	why := cmd.Flags().String("why", "", "`TEXT` recorded in the log, events and the audit log")
 	answer := newChoice(string(bans.Deny), string(bans.Reject))
 	cmd.Flags().Var(answer, "answer", "what the client gets: deny answers with 403, reject closes new connections before TLS")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		d, err := longDuration(*span)
 		if err != nil || d <= 0 {
-			return usage("invalid duration %q, want one like 10m or 24h", *span)
+			return usage("invalid duration %q: expected a duration like 10m or 24h", *span)
 		}
 		return r.withRemote(func(ctx context.Context, to *remote) error {
-			var b bans.Shown
-			in := map[string]any{"address": args[0], "for": d.String(), "why": *why, "answer": answer.value}
-			if err := to.call(ctx, http.MethodPost, "/banned", in, &b); err != nil {
+			b, err := to.BanAddress(ctx, &client.BanInput{Address: args[0], For: d.String(), Why: *why, Answer: answer.value})
+			if err != nil {
 				return err
 			}
 			return done(cmd, output, b, "%s is banned until %s", b.Network, b.Until.Local().Format(time.DateTime))
@@ -71,27 +70,23 @@ closed, before TLS; clients that signed in within 24 hours still get the 403.` +
 func newBanLift() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "lift ADDRESS", Short: "Lift the bans of an address or a network",
-		Long: `lift ends all bans that have an address, or a network and those within it. --never keeps rules
-from banning it again, and --again ends that.` + reachHelp,
+		Long: `lift removes all bans of an address, or of a network and the addresses in it. With --never, rules
+do not ban the address again; --again reverses that.` + reachHelp,
 		Example: `  headgate ban lift 203.0.113.9
   headgate ban lift 203.0.113.9 --never --why 'our monitoring'`,
 		Args: oneAddress,
 	}
 	r, output := addReach(cmd), addOutput(cmd)
-	never := cmd.Flags().Bool("never", false, "no rule bans the address again")
-	again := cmd.Flags().Bool("again", false, "rules may ban the address again, after --never")
-	why := cmd.Flags().String("why", "", "`TEXT` that the audit has")
+	never := cmd.Flags().Bool("never", false, "keep rules from banning the address again")
+	again := cmd.Flags().Bool("again", false, "allow rules to ban the address again, after --never")
+	why := cmd.Flags().String("why", "", "`TEXT` recorded in the audit log")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if *never && *again {
 			return usage("--never and --again exclude each other")
 		}
 		return r.withRemote(func(ctx context.Context, to *remote) error {
-			var out struct {
-				Lifted []bans.Shown `json:"lifted"`
-				Never  bool         `json:"never"`
-			}
-			in := map[string]any{"address": args[0], "never": *never, "again": *again, "why": *why}
-			if err := to.call(ctx, http.MethodPost, "/banned/lift", in, &out); err != nil {
+			out, err := to.LiftBan(ctx, &client.LiftInput{Address: args[0], Never: *never, Again: *again, Why: *why})
+			if err != nil {
 				return err
 			}
 			text := fmt.Sprintf("bans lifted: %d", len(out.Lifted))
@@ -106,19 +101,15 @@ from banning it again, and --again ends that.` + reachHelp,
 
 func newBanRules() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "rules", Short: "Show what the ban rules have done", Args: noArguments,
+		Use: "rules", Short: "Show which clients the ban rules have banned", Args: noArguments,
 		Long: `rules shows what each ban rule has done since it was configured. For a rule in observe mode it
 lists the clients that it would have banned, and how many of those have signed in.` + reachHelp,
 	}
 	r, output := addReach(cmd), addOutput(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		return r.withRemote(func(ctx context.Context, to *remote) error {
-			var out struct {
-				Rules  []bans.RuleState `json:"rules"`
-				Never  []bans.Pardon    `json:"never"`
-				Issues []bans.Issue     `json:"issues"`
-			}
-			if err := to.call(ctx, http.MethodGet, "/banned/rules", nil, &out); err != nil {
+			out, err := to.GetBanRules(ctx)
+			if err != nil {
 				return err
 			}
 			if output.value == "json" {
@@ -147,10 +138,10 @@ lists the clients that it would have banned, and how many of those have signed i
 	return cmd
 }
 
-// oneAddress wants one address or network.
+// oneAddress requires one address or network.
 func oneAddress(_ *cobra.Command, args []string) error {
 	if len(args) != 1 || args[0] == "" {
-		return usage("want one address or network, have %d arguments", len(args))
+		return usage("expected one address or network, got %d arguments", len(args))
 	}
 	return nil
 }

@@ -11,31 +11,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"headgate/client"
 	"headgate/internal/file"
 )
-
-// storedCertificate is a certificate in the state directory as the API has it.
-type storedCertificate struct {
-	Name     string    `json:"name"`
-	Names    []string  `json:"names"`
-	Issuer   string    `json:"issuer"`
-	State    string    `json:"state"`
-	NotAfter time.Time `json:"not_after"`
-	DaysLeft int       `json:"days_left"`
-	UsedBy   []string  `json:"used_by"`
-	Notes    []string  `json:"notes"`
-}
-
-// certificateOf is which certificate the clients of a host get.
-type certificateOf struct {
-	Host     string    `json:"host"`
-	Port     string    `json:"port"`
-	Name     string    `json:"name"`
-	From     string    `json:"from"`
-	Why      string    `json:"why"`
-	State    string    `json:"state"`
-	NotAfter time.Time `json:"not_after"`
-}
 
 func newCertificate() *cobra.Command {
 	cmd := group("certificate", "Manage stored certificates", `certificate uploads, creates, lists, exports and removes certificates that headgate stores
@@ -50,7 +28,7 @@ func newCertificateList() *cobra.Command {
 	r, output := addReach(cmd), addOutput(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		return r.with(func(ctx context.Context, to *remote) error {
-			all, err := askList[storedCertificate](ctx, to, storedPath(""))
+			all, err := askList[client.StoredCertificate](ctx, to, storedPath(""))
 			if err != nil {
 				return err
 			}
@@ -109,12 +87,12 @@ intermediate certificate. --replace replaces the stored certificate of the same 
 			}
 		}
 		return r.with(func(ctx context.Context, to *remote) error {
-			var c storedCertificate
+			var c client.StoredCertificate
 			method, path := http.MethodPost, "/certificates/upload"
 			if *replace {
 				method, path = http.MethodPut, storedPath(args[0])
 			}
-			if err := to.call(ctx, method, path, in, &c); err != nil {
+			if err := to.Do(ctx, method, path, in, &c); err != nil {
 				return err
 			}
 			return reportStored(cmd, output, &c)
@@ -124,7 +102,7 @@ intermediate certificate. --replace replaces the stored certificate of the same 
 }
 
 // reportStored reports a certificate that was stored.
-func reportStored(cmd *cobra.Command, output *choice, c *storedCertificate) error {
+func reportStored(cmd *cobra.Command, output *choice, c *client.StoredCertificate) error {
 	if err := done(cmd, output, c, "certificate %s for %s stored, valid until %s", c.Name, strings.Join(c.Names, ", "), c.NotAfter.Local().Format(time.DateOnly)); err != nil || output.value == "json" {
 		return err
 	}
@@ -154,9 +132,9 @@ func newCertificateSelfSigned() *cobra.Command {
 	days := cmd.Flags().Int("days", 365, "validity in days")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		return r.with(func(ctx context.Context, to *remote) error {
-			var c storedCertificate
+			var c client.StoredCertificate
 			in := map[string]any{"name": args[0], "hosts": args[1:], "days": *days}
-			if err := to.call(ctx, http.MethodPost, "/certificates/self_signed", in, &c); err != nil {
+			if err := to.Do(ctx, http.MethodPost, "/certificates/self_signed", in, &c); err != nil {
 				return err
 			}
 			return reportStored(cmd, output, &c)
@@ -171,7 +149,7 @@ func newCertificateRemove() *cobra.Command {
 	r, output := addReach(cmd), addOutput(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		return r.with(func(ctx context.Context, to *remote) error {
-			if err := to.call(ctx, http.MethodDelete, storedPath(args[0]), nil, nil); err != nil {
+			if err := to.Do(ctx, http.MethodDelete, storedPath(args[0]), nil, nil); err != nil {
 				return err
 			}
 			return done(cmd, output, map[string]string{"removed": args[0]}, "certificate %s removed", args[0])
@@ -198,12 +176,8 @@ export requires the role admin and is recorded in the audit log.` + reachHelp,
 			return usage("--cert and --key must be used together")
 		}
 		return r.with(func(ctx context.Context, to *remote) error {
-			var c struct {
-				Name        string `json:"name"`
-				Certificate string `json:"certificate"`
-				Key         string `json:"key"`
-			}
-			if err := to.call(ctx, http.MethodPost, storedPath(args[0])+"/export", struct{}{}, &c); err != nil {
+			c, err := to.ExportStoredCertificate(ctx, args[0])
+			if err != nil {
 				return err
 			}
 			switch {
@@ -222,7 +196,7 @@ export requires the role admin and is recorded in the audit log.` + reachHelp,
 			case output.value == "json":
 				return writeJSON(cmd, c)
 			}
-			_, err := fmt.Fprint(cmd.OutOrStdout(), c.Certificate, c.Key)
+			_, err = fmt.Fprint(cmd.OutOrStdout(), c.Certificate, c.Key)
 			return err
 		})
 	}
@@ -249,17 +223,15 @@ func newCertificateChosen() *cobra.Command {
 			query = "host=" + url.QueryEscape(args[0])
 		}
 		return r.withRemote(func(ctx context.Context, to *remote) error {
-			var all struct {
-				Items []certificateOf `json:"items"`
-			}
-			if err := to.call(ctx, http.MethodGet, "/certificates/chosen?"+query, nil, &all); err != nil {
+			all, err := askList[client.ChosenCertificate](ctx, to, "/certificates/chosen?"+query)
+			if err != nil {
 				return err
 			}
 			if output.value == "json" {
-				return writeJSON(cmd, all.Items)
+				return writeJSON(cmd, all.raw)
 			}
 			t := newTable(cmd.OutOrStdout(), "HOST", "PORT", "CERTIFICATE", "FROM", "STATE", "ENDS", "WHY")
-			for _, c := range all.Items {
+			for _, c := range all.items {
 				t.row(c.Host, c.Port, orNone(c.Name), c.From, c.State, moment(c.NotAfter), c.Why)
 			}
 			return t.end()

@@ -21,7 +21,7 @@ import (
 func newCompare() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "compare --old ADDRESS --new ADDRESS",
-		Short: "Compare the answers of two proxies",
+		Short: "Compare the responses of two proxies",
 		Long: `compare sends the same requests to the current proxy and to headgate, and reports how the
 responses differ: status, redirect targets, cookie attributes, CORS, caching and security
 headers, other headers, body, certificate and HTTP version. For each proxy it reports the

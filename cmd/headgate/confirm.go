@@ -4,6 +4,8 @@ import (
 	"net/http"
 
 	"github.com/spf13/cobra"
+
+	"headgate/client"
 )
 
 func newConfirm() *cobra.Command {
@@ -36,8 +38,8 @@ func newDecision(cmd *cobra.Command, message string) *cobra.Command {
 			return err
 		}
 		defer to.close()
-		var out answered
-		if err := to.call(cmd.Context(), http.MethodPost, "/"+cmd.Name(), struct{}{}, &out); err != nil {
+		var out client.Confirm
+		if err := to.Do(cmd.Context(), http.MethodPost, "/"+cmd.Name(), struct{}{}, &out); err != nil {
 			return err
 		}
 		return done(cmd, output, out, message, out.Revision)

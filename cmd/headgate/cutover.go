@@ -18,6 +18,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"headgate/client"
 	"headgate/internal/control"
 	"headgate/internal/migrate/cutover"
 	"headgate/internal/ports"
@@ -117,7 +118,7 @@ type cutoverRun struct {
 	to    *remote
 	in    io.Reader
 	out   io.Writer
-	moves []move
+	moves []client.MovedPort
 	// status is the status before the change.
 	status cutoverStatus
 }
@@ -128,24 +129,8 @@ type cutoverStatus struct {
 	ETag string `json:"etag"`
 }
 
-// move is a port that gets another address.
-type move struct {
-	Port string `json:"port"`
-	From string `json:"from,omitempty"`
-	To   string `json:"to"`
-}
-
-func (m move) String() string { return fmt.Sprintf("%s %s -> %s", m.Port, m.From, m.To) }
-
-// cutoverState is a cutover as the API returns it.
-type cutoverState struct {
-	Revision int               `json:"revision"`
-	State    cutover.State     `json:"state"`
-	Moves    []move            `json:"moves"`
-	Until    time.Time         `json:"until"`
-	Held     []string          `json:"held"`
-	Watch    *cutover.Watching `json:"watch"`
-}
+// moveText describes the move of a port.
+func moveText(m client.MovedPort) string { return fmt.Sprintf("%s %s -> %s", m.Port, m.From, m.To) }
 
 func (c *cutoverRun) printf(format string, args ...any) {
 	fmt.Fprintln(c.out, printable(fmt.Sprintf(format, args...)))
@@ -153,7 +138,7 @@ func (c *cutoverRun) printf(format string, args ...any) {
 
 // run moves the ports.
 func (c *cutoverRun) run(ctx context.Context) error {
-	if err := c.to.call(ctx, http.MethodGet, "/status", nil, &c.status); err != nil {
+	if err := c.to.Do(ctx, http.MethodGet, "/status", nil, &c.status); err != nil {
 		return err
 	}
 	for _, w := range []struct{ protocol, want string }{{"http", *c.http}, {"https", *c.https}, {"http3", *c.http3}} {
@@ -192,7 +177,7 @@ func (c *cutoverRun) run(ctx context.Context) error {
 }
 
 // choose finds the port of a protocol that gets a number.
-func (c *cutoverRun) choose(protocol, want string) (m move, err error) {
+func (c *cutoverRun) choose(protocol, want string) (m client.MovedPort, err error) {
 	name, text, named := strings.Cut(want, "=")
 	if !named {
 		name, text = "", want
@@ -232,31 +217,25 @@ func (c *cutoverRun) confirmed(question string) bool {
 	return answer == "y" || answer == "yes"
 }
 
-// cutoverRequest is the body that requests a cutover.
-type cutoverRequest struct {
-	Moves []move               `json:"moves"`
-	Watch *cutover.WatchLimits `json:"watch,omitempty"`
-}
-
 // request returns the body, with limits unless --yes leaves the decision to the caller.
-func (c *cutoverRun) request() cutoverRequest {
-	q := cutoverRequest{}
+func (c *cutoverRun) request() *client.CutoverInput {
+	q := &client.CutoverInput{}
 	for _, m := range c.moves {
-		q.Moves = append(q.Moves, move{Port: m.Port, To: m.To})
+		q.Moves = append(q.Moves, client.CutoverRequest{Port: m.Port, To: m.To})
 	}
 	if !*c.yes {
-		q.Watch = &cutover.WatchLimits{MaxErrors: *c.maxErrors, MinHealthy: *c.minHealthy}
+		q.Watch = &client.CutoverWatch{MaxErrorsPercent: *c.maxErrors, MinHealthyPercent: *c.minHealthy}
 	}
 	return q
 }
 
 // post requests the cutover, or tries it out.
-func (c *cutoverRun) post(ctx context.Context, dryRun bool) (done cutoverState, err error) {
+func (c *cutoverRun) post(ctx context.Context, dryRun bool) (done client.Cutover, err error) {
 	q := url.Values{"confirm_within": {c.cutoverFlags.confirm.String()}}
 	if dryRun {
 		q.Set("dry_run", "true")
 	}
-	return done, c.to.change(ctx, http.MethodPost, "/cutover?"+q.Encode(), c.status.ETag, c.request(), &done)
+	return done, c.to.Do(ctx, http.MethodPost, "/cutover?"+q.Encode(), c.request(), &done, client.IfMatch(c.status.ETag))
 }
 
 // Between two tries of an address that is in use passes as much time as the last try took,
@@ -268,7 +247,7 @@ const (
 
 // start moves the ports in one change. While an address is in use it waits for as long as
 // the flags say.
-func (c *cutoverRun) start(ctx context.Context) (cutoverState, error) {
+func (c *cutoverRun) start(ctx context.Context) (client.Cutover, error) {
 	end, waiting := time.Now().Add(*c.wait), false
 	for {
 		done, err := c.post(ctx, false)
@@ -305,6 +284,6 @@ func (c *cutoverRun) awaitFree(ctx context.Context, end time.Time) error {
 
 // inUse reports whether a change was rejected because an address is in use.
 func inUse(err error) bool {
-	var r *refusal
+	var r *client.Problem
 	return errors.As(err, &r) && r.Code == "address_in_use"
 }

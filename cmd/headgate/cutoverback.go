@@ -8,26 +8,27 @@ import (
 	"strings"
 	"time"
 
+	"headgate/client"
 	"headgate/internal/migrate/cutover"
 )
 
 // goBack moves the ports of the last cutover back.
 func (c *cutoverRun) goBack(ctx context.Context) error {
-	var last cutoverState
-	err := c.to.call(ctx, http.MethodGet, "/cutover", nil, &last)
-	if r := (*refusal)(nil); errors.As(err, &r) && r.Code == "not_found" || err == nil && (last.State == cutover.Reverted || last.State == cutover.Returned) {
+	var last client.Cutover
+	err := c.to.Do(ctx, http.MethodGet, "/cutover", nil, &last)
+	if r := (*client.Problem)(nil); errors.As(err, &r) && r.Code == "not_found" || err == nil && (last.State == string(cutover.Reverted) || last.State == string(cutover.Returned)) {
 		return errors.New("there is no cutover to revert; use headgate rollback to return to a revision")
 	} else if err != nil {
 		return err
 	}
 	question := fmt.Sprintf("revert the ports to those before revision %08d?", last.Revision)
-	if last.State != cutover.Pending {
-		var planned cutoverState
-		if err := c.to.call(ctx, http.MethodDelete, "/cutover?dry_run=true", nil, &planned); err != nil {
+	if last.State != string(cutover.Pending) {
+		var planned client.Cutover
+		if err := c.to.Do(ctx, http.MethodDelete, "/cutover?dry_run=true", nil, &planned); err != nil {
 			return err
 		}
 		for _, m := range planned.Moves {
-			c.printf("port %s", m)
+			c.printf("port %s", moveText(m))
 		}
 		question = "revert?"
 	}
@@ -35,10 +36,8 @@ func (c *cutoverRun) goBack(ctx context.Context) error {
 		return errors.New("nothing was changed")
 	}
 	began := time.Now()
-	var done struct {
-		Change *answered `json:"change"`
-	}
-	if err := c.to.call(ctx, http.MethodDelete, "/cutover", nil, &done); err != nil {
+	var done client.Cutover
+	if err := c.to.Do(ctx, http.MethodDelete, "/cutover", nil, &done); err != nil {
 		return fmt.Errorf("revert revision %08d: %w", last.Revision, err)
 	}
 	c.printf("the ports were reverted after %s", time.Since(began).Round(time.Millisecond))
@@ -59,8 +58,8 @@ const (
 func (c *cutoverRun) awaitRelease(ctx context.Context) error {
 	end, waiting := time.Now().Add(freeWithin), false
 	for {
-		var now cutoverState
-		if err := c.to.call(ctx, http.MethodGet, "/cutover", nil, &now); err != nil {
+		var now client.Cutover
+		if err := c.to.Do(ctx, http.MethodGet, "/cutover", nil, &now); err != nil {
 			return err
 		}
 		held := strings.Join(now.Held, ", ")
@@ -90,7 +89,7 @@ const (
 )
 
 // follow waits until headgate has confirmed or reverted the cutover.
-func (c *cutoverRun) follow(ctx context.Context, done cutoverState) error {
+func (c *cutoverRun) follow(ctx context.Context, done client.Cutover) error {
 	if done.Watch == nil {
 		return errors.New("headgate does not watch the change; run headgate confirm to keep it")
 	}
@@ -104,8 +103,8 @@ func (c *cutoverRun) follow(ctx context.Context, done cutoverState) error {
 			return context.Cause(ctx)
 		case <-tick.C:
 		}
-		var now cutoverState
-		if err := c.to.call(ctx, http.MethodGet, "/cutover", nil, &now); err != nil {
+		var now client.Cutover
+		if err := c.to.Do(ctx, http.MethodGet, "/cutover", nil, &now); err != nil {
 			if failures++; failures >= maxFailures && ctx.Err() == nil {
 				return fmt.Errorf("%w; unless it is confirmed, the change is reverted by %s", err, done.Until.Local().Format(time.DateTime))
 			}
@@ -113,7 +112,7 @@ func (c *cutoverRun) follow(ctx context.Context, done cutoverState) error {
 		}
 		failures = 0
 		switch {
-		case now.Revision != done.Revision, now.Watch == nil && now.State == cutover.Pending:
+		case now.Revision != done.Revision, now.Watch == nil && now.State == string(cutover.Pending):
 			return fmt.Errorf("revision %08d is no longer watched; run headgate confirm to keep it, otherwise it is reverted by %s", done.Revision, done.Until.Local().Format(time.DateTime))
 		case now.Watch != nil && now.Watch.Result == "":
 			continue // it ends soon after a decision
@@ -123,19 +122,19 @@ func (c *cutoverRun) follow(ctx context.Context, done cutoverState) error {
 }
 
 // finish prints how a cutover ended.
-func (c *cutoverRun) finish(ctx context.Context, now *cutoverState) error {
+func (c *cutoverRun) finish(ctx context.Context, now *client.Cutover) error {
 	reason := ""
 	if now.Watch != nil {
 		reason = now.Watch.Reason
 	}
 	switch {
-	case now.State == cutover.Confirmed && now.Watch != nil && now.Watch.Result == cutover.ResultConfirmed:
+	case now.State == string(cutover.Confirmed) && now.Watch != nil && now.Watch.Result == cutover.ResultConfirmed:
 		c.printf("revision %08d confirmed; keep the configuration of the old proxy until you are sure. To go back, run headgate cutover --back", now.Revision)
 		return nil
-	case now.State == cutover.Confirmed:
+	case now.State == string(cutover.Confirmed):
 		c.printf("the change was confirmed elsewhere")
 		return nil
-	case now.State == cutover.Pending:
+	case now.State == string(cutover.Pending):
 		return fmt.Errorf("%s; the ports are reverted by %s unless the change is confirmed", reason, now.Until.Local().Format(time.DateTime))
 	case now.Watch == nil || now.Watch.Result != cutover.ResultReverted:
 		c.printf("the change was reverted elsewhere")

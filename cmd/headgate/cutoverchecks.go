@@ -28,7 +28,7 @@ const (
 // change that cannot be made.
 func (c *cutoverRun) preconditions(ctx context.Context) error {
 	for _, m := range c.moves {
-		c.printf("port %s", m)
+		c.printf("port %s", moveText(m))
 	}
 	if c.status.Pending != nil {
 		return fmt.Errorf("revision %s is waiting to be confirmed; run headgate confirm, or wait until %s", c.status.Pending.Revision, c.status.Pending.Until.Local().Format(time.DateTime))

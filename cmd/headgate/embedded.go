@@ -72,7 +72,10 @@ func serveState(ctx context.Context, dir string, log *slog.Logger) (*remote, err
 		defer close(done)
 		server.Serve(l) // until it is closed
 	}()
-	to := newRemote("http://headgate", dir, l.dial)
+	to, err := newRemote("http://headgate", dir, l.dial)
+	if err != nil {
+		return nil, err
+	}
 	idle := to.close
 	to.close = func() {
 		idle()

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"headgate/client"
 	"headgate/internal/plan"
 	"headgate/internal/server/target"
 )
@@ -26,8 +27,8 @@ same number, --http3 selects the second. With tcp:// or udp:// it shows which TC
 proxy handles a connection, and which server; on an https port the host is the TLS server
 name.
 
-With --as it shows what a gate decides for a person or a token, and the rule that lets in or
-refuses: NAME, PROVIDER/ID or an e-mail address, or token:NAME. It implies --running.
+With --as it shows what a gate decides for a person or a token, and the rule that allows or
+denies it: NAME, PROVIDER/ID or an e-mail address, or token:NAME. It implies --running.
 
 explain reads the configuration files. To include proxies discovered from containers, use
 --running, which queries the running headgate.` + strings.Replace(reachHelp, "It queries", "With --running it queries", 1),
@@ -116,18 +117,11 @@ func explainRunning(ctx context.Context, r *reach, q plan.Question, as string) (
 		return e, err
 	}
 	defer to.close()
-	in := struct {
-		Method  string   `json:"method"`
-		URL     string   `json:"url"`
-		Headers []string `json:"headers,omitempty"`
-		From    string   `json:"from"`
-		HTTP3   bool     `json:"http3,omitempty"`
-		As      string   `json:"as,omitempty"`
-	}{Method: q.Method, URL: q.Scheme + "://" + q.Authority + q.Target, From: q.From.String(), HTTP3: q.HTTP3, As: as}
+	in := &client.ExplainInput{Method: q.Method, URL: q.Scheme + "://" + q.Authority + q.Target, From: q.From.String(), HTTP3: q.HTTP3, As: as}
 	for _, f := range q.Fields {
 		in.Headers = append(in.Headers, f[0]+": "+f[1])
 	}
-	err = to.call(ctx, http.MethodPost, "/explain", in, &e)
+	err = to.Do(ctx, http.MethodPost, "/explain", in, &e)
 	return e, err
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"headgate/client"
 	"headgate/internal/plan"
 )
 
@@ -62,10 +63,7 @@ func explainRunningStream(ctx context.Context, r *reach, address, from string) (
 		return e, err
 	}
 	defer to.close()
-	in := struct {
-		Address string `json:"address"`
-		From    string `json:"from"`
-	}{address, from}
-	err = to.call(ctx, http.MethodPost, "/explain/stream", in, &e)
+	in := &client.ExplainStreamInput{Address: address, From: from}
+	err = to.Do(ctx, http.MethodPost, "/explain/stream", in, &e)
 	return e, err
 }

@@ -17,7 +17,7 @@ func fetch(method, url, body string, fields ...string) (status int, text string,
 		name, value, _ := strings.Cut(f, ": ")
 		rq.Header.Set(name, value)
 	}
-	rs, err := client().Do(rq)
+	rs, err := newHTTPClient().Do(rq)
 	if err != nil {
 		return 0, err.Error(), nil
 	}

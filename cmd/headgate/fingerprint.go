@@ -8,7 +8,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"net/http"
 	"net/url"
 	"strings"
 
@@ -58,6 +57,3 @@ func verify(host string, chain []*x509.Certificate) error {
 	}
 	return err
 }
-
-// setTrust sets which certificates are trusted.
-func (to *remote) setTrust(c *tls.Config) { to.client.Transport.(*http.Transport).TLSClientConfig = c }

@@ -1,11 +1,8 @@
 package main
 
 import (
-	"bufio"
-	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -18,47 +15,23 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"headgate/internal/accesslog/recent"
-	"headgate/internal/event"
+	"headgate/client"
 )
 
-// maxEventLine is how long a line of a stream of events may be, in bytes.
-const maxEventLine = 4 << 20
-
-// follow reads a stream of events of the API until it ends, the command is interrupted
-// or each returns an error. Each gets the kind and the data of an event.
+// follow reads a stream of the API until it ends, the command is interrupted or each returns
+// an error. Each gets the kind and the data of a message.
 func (to *remote) follow(ctx context.Context, path string, each func(kind string, data []byte) error) error {
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt)
 	defer stop()
-	rs, err := to.open(ctx, http.MethodGet, path, nil)
-	if err != nil {
-		return err
-	}
-	defer rs.Body.Close()
-	lines := bufio.NewScanner(rs.Body)
-	lines.Buffer(nil, maxEventLine)
-	kind, data := "", []byte(nil)
-	for lines.Scan() {
-		line := lines.Bytes()
-		switch {
-		case len(line) == 0 && len(data) > 0:
-			if err := each(kind, data); err != nil {
-				return err
-			}
-			kind, data = "", nil
-		case bytes.HasPrefix(line, []byte("event: ")):
-			kind = string(line[len("event: "):])
-		case bytes.HasPrefix(line, []byte("data: ")):
-			data = append(data, line[len("data: "):]...)
+	for m, err := range to.Follow(ctx, path) {
+		if err == nil {
+			err = each(m.Event, m.Data)
+		}
+		if err != nil {
+			return err
 		}
 	}
-	if ctx.Err() != nil {
-		return nil
-	}
-	if err := lines.Err(); err != nil {
-		return fmt.Errorf("follow %s: %w", to.place, err)
-	}
-	return errors.New("the stream has ended: headgate stopped, or your access was revoked")
+	return nil
 }
 
 // show prints an object of a list or a stream: as one line of JSON, or as text.
@@ -131,7 +104,7 @@ func showPage(cmd *cobra.Command, to *remote, path string, show func([]byte) err
 	var page struct {
 		Items []json.RawMessage `json:"items"`
 	}
-	if err := to.call(cmd.Context(), http.MethodGet, path, nil, &page); err != nil {
+	if err := to.Do(cmd.Context(), http.MethodGet, path, nil, &page); err != nil {
 		return err
 	}
 	for i := len(page.Items) - 1; i >= 0; i-- {
@@ -144,15 +117,15 @@ func showPage(cmd *cobra.Command, to *remote, path string, show func([]byte) err
 
 func showRequest(cmd *cobra.Command, output *choice, raw []byte) error {
 	return output.show(cmd.OutOrStdout(), raw, func() (string, error) {
-		var q recent.Request
+		var q client.Request
 		if err := json.Unmarshal(raw, &q); err != nil {
 			return "", fmt.Errorf("read a request: %w", err)
 		}
-		line := fmt.Sprintf("%s %s %s", q.Time.Local().Format("2006-01-02 15:04:05.000"), orNone(q.Client), q.Protocol)
+		line := fmt.Sprintf("%s %s %s", q.Time.Local().Format("2006-01-02 15:04:05.000"), orNone(q.ClientIP), q.Proto)
 		if q.Method != "" {
 			line += fmt.Sprintf(" %d %s %s://%s%s", q.Status, q.Method, q.Scheme, q.Host, q.Path)
 		}
-		line += fmt.Sprintf(" %.1fms proxy=%s", q.Duration, orNone(q.Proxy))
+		line += fmt.Sprintf(" %.1fms proxy=%s", q.DurationMS, orNone(q.Proxy))
 		network := ""
 		if q.ASN > 0 {
 			network = fmt.Sprint(q.ASN)
@@ -205,7 +178,7 @@ func newEvents() *cobra.Command {
 
 func showEvent(cmd *cobra.Command, output *choice, raw []byte) error {
 	return output.show(cmd.OutOrStdout(), raw, func() (string, error) {
-		var e event.Event
+		var e client.Event
 		if err := json.Unmarshal(raw, &e); err != nil {
 			return "", fmt.Errorf("read an event: %w", err)
 		}

@@ -25,7 +25,10 @@ func TestFollowReadsEventsUntilTheStreamEnds(t *testing.T) {
 		fmt.Fprint(w, "retry: 3000\n\n: \n\nid: 1\nevent: request\ndata: {\"a\":1}\n\n: \n\nevent: gap\ndata: {}\n\n")
 	}))
 	defer server.Close()
-	to := newRemote(server.URL, "there", (&net.Dialer{}).DialContext)
+	to, err := newRemote(server.URL, "there", (&net.Dialer{}).DialContext)
+	if err != nil {
+		t.Fatal(err)
+	}
 	defer to.close()
 	var got []string
 	each := func(kind string, data []byte) error {
@@ -35,7 +38,11 @@ func TestFollowReadsEventsUntilTheStreamEnds(t *testing.T) {
 	if err := to.follow(t.Context(), "/events", each); err == nil || !strings.Contains(err.Error(), tokenVariable) {
 		t.Errorf("without a token: %v, want a word of it", err)
 	}
-	to.token = "hg_x"
+	options := to.options
+	options.Token = "hg_x"
+	if err := to.set(options); err != nil {
+		t.Fatal(err)
+	}
 	if err := to.follow(t.Context(), "/events", each); err == nil || !strings.Contains(err.Error(), "the stream has ended") {
 		t.Errorf("got %v, want the end told", err)
 	}

@@ -3,28 +3,16 @@ package main
 import (
 	"context"
 	"fmt"
-	"net/http"
 	"strconv"
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"headgate/client"
 )
 
-// gateLink is a share link as the API has it.
-type gateLink struct {
-	ID          string    `json:"id,omitempty"`
-	URL         string    `json:"url"`
-	Expires     time.Time `json:"expires"`
-	Uses        int       `json:"uses,omitempty"`
-	Writes      bool      `json:"writes,omitempty"`
-	Description string    `json:"description,omitempty"`
-	Link        string    `json:"link,omitempty"`
-	Used        bool      `json:"used,omitempty"`
-	Visits      int       `json:"visits,omitempty"`
-}
-
 func newGateLink() *cobra.Command {
-	cmd := group("link", "Manage share links", `link creates, lists and revokes share links: a client that has the address of one can open one path of an
+	cmd := group("link", "Manage share links", `link creates, lists and revokes share links. With a share link, a client can open one path of an
 application behind a gate without signing in.`+reachHelp)
 	cmd.AddCommand(newGateLinkCreate(), newGateLinkList(), newGateLinkRevoke())
 	return cmd
@@ -34,8 +22,9 @@ func newGateLinkCreate() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "create URL",
 		Short: "Create a share link and print it",
-		Long: `create creates a link to a path of an application behind a gate, and everything below it. The page
-shows a button; the link is used when it is pressed, so previews of messages use up nothing.` + reachHelp,
+		Long: `create creates a link to a path of an application behind a gate, and everything below it. The link
+opens a page with a button and is used only when the button is pressed, so link previews in
+messengers do not use it up.` + reachHelp,
 		Example: `  headgate gate link create https://photos.example.com/album/7 --for 7d
   headgate gate link create https://files.example.com/report.pdf --for 24h --uses 1`,
 		Args: func(_ *cobra.Command, args []string) error {
@@ -46,7 +35,7 @@ shows a button; the link is used when it is pressed, so previews of messages use
 		},
 	}
 	r, output := addReach(cmd), addOutput(cmd)
-	span := cmd.Flags().String("for", "7d", "`DURATION` after which the link and its visits end, at most 366d")
+	span := cmd.Flags().String("for", "7d", "`DURATION` for which the link, and sessions started with it, are valid; at most 366d")
 	uses := cmd.Flags().Int("uses", 0, "`NUMBER` of times that the link can be opened; 0 for any number of times")
 	writes := cmd.Flags().Bool("writes", false, "allow requests other than GET and HEAD, and WebSockets")
 	description := cmd.Flags().String("description", "", "description `TEXT`")
@@ -55,10 +44,10 @@ shows a button; the link is used when it is pressed, so previews of messages use
 		if err != nil || d <= 0 {
 			return usage("invalid duration %q: expected a duration like 7d or 12h", *span)
 		}
-		l := gateLink{URL: args[0], Expires: time.Now().Add(d).UTC().Truncate(time.Second), Uses: *uses, Writes: *writes, Description: *description}
+		l := &client.GateLink{URL: args[0], Expires: time.Now().Add(d).UTC().Truncate(time.Second), Uses: *uses, Writes: *writes, Description: *description}
 		return r.withRemote(func(ctx context.Context, to *remote) error {
-			var made gateLink
-			if err := to.call(ctx, http.MethodPost, "/gate/links", l, &made); err != nil {
+			made, err := to.CreateGateLink(ctx, l)
+			if err != nil {
 				return err
 			}
 			if output.value != "json" {
@@ -72,7 +61,7 @@ shows a button; the link is used when it is pressed, so previews of messages use
 
 func newGateLinkList() *cobra.Command {
 	cmd := &cobra.Command{Use: "list", Short: "List share links", Long: "list shows all share links, without their secrets." + reachHelp, Example: "  headgate gate link list", Args: noArguments}
-	return withList(cmd, "/gate/links", []string{"ID", "URL", "USES LEFT", "VISITS", "EXPIRES", "DESCRIPTION"}, func(l *gateLink) []string {
+	return withList(cmd, "/gate/links", []string{"ID", "URL", "USES LEFT", "VISITS", "EXPIRES", "DESCRIPTION"}, func(l *client.GateLink) []string {
 		left := "any"
 		if l.Used || l.Uses > 0 {
 			left = strconv.Itoa(l.Uses)
@@ -84,7 +73,7 @@ func newGateLinkList() *cobra.Command {
 func newGateLinkRevoke() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "revoke ID", Short: "Revoke a share link",
-		Long:    "revoke ends a share link, also for the browsers that have opened it." + reachHelp,
+		Long:    "revoke revokes a share link, including for browsers that have already opened it." + reachHelp,
 		Example: "  headgate gate link revoke 3f9a1c0b7d2e4f68", Args: oneName("link"),
 	}
 	return withDelete(cmd, "/gate/links/", "revoked", "link %s revoked")

@@ -85,7 +85,7 @@ func (r *reach) openHealth(ctx context.Context) (*remote, error) {
 
 // health reads a health page.
 func (to *remote) health(ctx context.Context, page string) (status int, word string, err error) {
-	rs, err := to.send(ctx, http.MethodGet, "/"+page, nil, nil)
+	rs, err := to.Send(ctx, http.MethodGet, "/"+page, nil, nil)
 	if err != nil {
 		return 0, "", err
 	}

@@ -56,7 +56,7 @@ func openServer(o serverOptions) (server, error) {
 			if proxy != "" && len(s.Proxies)+len(s.TCPProxies)+len(s.UDPProxies) == 0 {
 				return nil
 			}
-			return withPair(s, shared.pair)
+			return newStatusPage(s, shared.pair)
 		},
 	}
 	if shared.pair != nil {

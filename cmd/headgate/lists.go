@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -11,11 +10,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"headgate/internal/bans"
+	"headgate/client"
 )
 
 func newLists() *cobra.Command {
-	cmd := group("lists", "Check addresses against lists, countries and bans", `lists shows which lists and bans have an address, and where it is.`+reachHelp)
+	cmd := group("lists", "Check addresses against lists, countries and bans", `lists shows which lists and bans contain an address, and its country and network.`+reachHelp)
 	cmd.Example = `  headgate lists check 203.0.113.9`
 	cmd.AddCommand(newListsCheck())
 	return cmd
@@ -23,9 +22,9 @@ func newLists() *cobra.Command {
 
 func newListsCheck() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "check ADDRESS", Short: "Show which lists and bans have an address",
-		Long: `check shows which lists and bans have an address, its country and network if the
-configuration has databases of them, and why no rule bans it if none may.` + reachHelp,
+		Use: "check ADDRESS", Short: "Show which lists and bans contain an address",
+		Long: `check shows which lists and bans contain an address, its country and network if databases
+are configured, and why rules cannot ban it, if so.` + reachHelp,
 		Example: `  headgate lists check 203.0.113.9
   headgate lists check 2001:db8::9 -o json`,
 		Args: oneAddress,
@@ -33,23 +32,12 @@ configuration has databases of them, and why no rule bans it if none may.` + rea
 	r, output := addReach(cmd), addOutput(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		return r.withRemote(func(ctx context.Context, to *remote) error {
-			var raw json.RawMessage
-			if err := to.call(ctx, http.MethodGet, "/addresses/"+url.PathEscape(args[0]), nil, &raw); err != nil {
+			raw, out, err := queryJSON[client.Address](ctx, to, http.MethodGet, "/addresses/"+url.PathEscape(args[0]), nil)
+			if err != nil {
 				return err
 			}
 			if output.value == "json" {
 				return writeJSON(cmd, raw)
-			}
-			var out struct {
-				Address   string       `json:"address"`
-				Lists     []string     `json:"lists"`
-				Bans      []bans.Shown `json:"bans"`
-				Country   string       `json:"country"`
-				ASN       uint32       `json:"asn"`
-				Protected string       `json:"protected"`
-			}
-			if err := json.Unmarshal(raw, &out); err != nil {
-				return fmt.Errorf("read the answer of %s: %w", to.place, err)
 			}
 			w := screen{cmd.OutOrStdout()}
 			fmt.Fprintf(w, "address:  %s\nlists:    %s\n", out.Address, orNone(strings.Join(out.Lists, ", ")))

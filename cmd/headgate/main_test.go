@@ -152,8 +152,8 @@ func sendSignal(ts *testscript.TestScript, neg bool, args []string) {
 // patience is how long a script waits for something to happen.
 const patience = time.Minute
 
-// client is one that believes every certificate.
-func client() *http.Client {
+// newHTTPClient returns a client that accepts every certificate.
+func newHTTPClient() *http.Client {
 	return &http.Client{Timeout: patience, Transport: &http.Transport{
 		DisableKeepAlives: true, ForceAttemptHTTP2: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: true},
 	}}
@@ -167,7 +167,7 @@ func request(ts *testscript.TestScript, neg bool, args []string) {
 	if len(args) < 2 || !neg && len(args) < 3 {
 		ts.Fatalf("usage: [!] http METHOD URL STATUS [name:value...]")
 	}
-	client := client()
+	client := newHTTPClient()
 	var last string
 	waitFor(ts, func() bool {
 		rq, err := http.NewRequest(args[0], args[1], nil)
@@ -210,7 +210,7 @@ func waitFile(ts *testscript.TestScript, neg bool, args []string) {
 	var last []byte
 	waitFor(ts, func() bool {
 		if len(args) == 3 {
-			rs, err := client().Get(args[2])
+			rs, err := newHTTPClient().Get(args[2])
 			ts.Check(err)
 			rs.Body.Close()
 		}
@@ -225,7 +225,7 @@ func waitPage(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 2 {
 		ts.Fatalf("usage: waitpage URL TEXT")
 	}
-	client := client()
+	client := newHTTPClient()
 	var last []byte
 	waitFor(ts, func() bool {
 		rs, err := client.Get(args[0])

@@ -11,43 +11,30 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"headgate/client"
 	"headgate/internal/store"
 )
 
 func newNode() *cobra.Command {
-	cmd := group("node", "Manage the machines that share their state", `node shows the machines that share a store, and takes them out of service. On a machine that
-shares nothing, drain and undrain act on that machine.
+	cmd := group("node", "Manage the machines that share their state", `node shows the machines that share a store, and takes them out of service. On a machine
+without a shared store, drain and undrain act on that machine.
 
 `+pairHelp+reachHelp)
 	cmd.AddCommand(newNodeList(), newNodeDrain(), newNodeUndrain(), newNodeRemove(), newNodeInit(), newNodeInvite(), newNodeJoin(), newNodeRevoke())
 	return cmd
 }
 
-// nodeAnswer is a machine as the API shows it.
-type nodeAnswer struct {
-	Name     string    `json:"name"`
-	Self     bool      `json:"self"`
-	State    string    `json:"state"`
-	Reason   string    `json:"reason"`
-	Version  string    `json:"version"`
-	Revision int       `json:"revision"`
-	Latest   int       `json:"latest_revision"`
-	Seen     time.Time `json:"seen"`
-	Offset   string    `json:"clock_offset"`
-	Problems []string  `json:"problems"`
-}
-
-// row returns the cells of a machine in the table.
-func (n *nodeAnswer) row() []string {
+// nodeRow returns the cells of a machine in the table.
+func nodeRow(n *client.Node) []string {
 	state := n.State
 	if n.Reason != "" {
 		state += " (" + n.Reason + ")"
 	}
 	revision := fmt.Sprint(n.Revision)
-	if n.Revision < n.Latest {
-		revision += fmt.Sprintf(" (newest %d)", n.Latest)
+	if n.Revision < n.LatestRevision {
+		revision += fmt.Sprintf(" (newest %d)", n.LatestRevision)
 	}
-	return []string{n.Name, state, n.Version, revision, ago(n.Seen), n.Offset, orNone(strings.Join(n.Problems, "; "))}
+	return []string{n.Name, state, n.Version, revision, ago(n.Seen), n.ClockOffset, orNone(strings.Join(n.Problems, "; "))}
 }
 
 func newNodeList() *cobra.Command {
@@ -62,7 +49,7 @@ With --store it reads the database directly, when no headgate runs on this machi
   headgate node list --store @/etc/headgate/store`,
 		Args: noArguments,
 	}
-	withList(cmd, "/nodes", []string{"NODE", "STATE", "VERSION", "REVISION", "SEEN", "CLOCK", "PROBLEMS"}, (*nodeAnswer).row)
+	withList(cmd, "/nodes", []string{"NODE", "STATE", "VERSION", "REVISION", "SEEN", "CLOCK", "PROBLEMS"}, nodeRow)
 	running := cmd.RunE
 	address, _ := addStore(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -108,7 +95,7 @@ func newNodeDrain() *cobra.Command {
 		Long: `drain makes the readiness check of a machine fail, so that load balancers and keepalived send
 its clients to other machines. /readyz answers 503, and open HTTP connections end with their
 next response. The ports stay open: requests that still arrive are served, and connections of
-TCP proxies go on. It lasts until undrain, also over restarts.` + reachHelp,
+TCP proxies go on. The drain lasts until undrain, including across restarts.` + reachHelp,
 		Example: `  headgate node drain web2 --why 'new kernel'
   headgate node undrain web2`,
 		Args: oneName("node"),
@@ -137,8 +124,8 @@ func withNodeVerb(cmd *cobra.Command, verb, message string) *cobra.Command {
 			if *why != "" {
 				in["why"] = *why
 			}
-			var n nodeAnswer
-			if err := to.call(ctx, http.MethodPost, "/nodes/"+url.PathEscape(args[0])+"/"+verb, in, &n); err != nil {
+			var n client.Node
+			if err := to.Do(ctx, http.MethodPost, "/nodes/"+url.PathEscape(args[0])+"/"+verb, in, &n); err != nil {
 				return err
 			}
 			return done(cmd, output, n, message, n.Name)
@@ -151,7 +138,7 @@ func newNodeRemove() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "remove NODE",
 		Short: "Remove a machine that is gone",
-		Long: `remove deletes the entry of a machine that no longer runs, so that nothing waits for it.
+		Long: `remove deletes the entry of a machine that no longer runs, so that other machines do not wait for it.
 Certificates that only this machine required may be deleted when they have expired. A machine
 that runs cannot be removed: stop it first.` + reachHelp,
 		Example: "  headgate node remove web3",

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"headgate/client"
 )
 
 func newNotice() *cobra.Command {
@@ -19,18 +21,6 @@ notices and webhooks in the configuration.`+reachHelp)
   headgate notice test phone`
 	cmd.AddCommand(newNoticeList(), newNoticeTest())
 	return cmd
-}
-
-// queueKinds are what has messages: the kinds of the API, notices first.
-var queueKinds = []string{"notices", "webhooks"}
-
-// queueState is the part of a queue's state that is printed.
-type queueState struct {
-	Sent     int64             `json:"sent"`
-	Waiting  []json.RawMessage `json:"waiting"`
-	Dead     []json.RawMessage `json:"dead"`
-	LastTry  time.Time         `json:"last_try"`
-	LastFail string            `json:"last_error"`
 }
 
 func newNoticeList() *cobra.Command {
@@ -43,28 +33,36 @@ delivered, and why the last attempt failed.` + reachHelp,
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		return r.withRemote(func(ctx context.Context, to *remote) error {
 			t := newTable(cmd.OutOrStdout(), "KIND", "NAME", "SENT", "WAITING", "DEAD", "LAST", "ERROR")
-			for _, kind := range queueKinds {
-				all, err := askList[struct {
-					Name   string `json:"name"`
-					Active *bool  `json:"active"`
-				}](ctx, to, "/"+kind)
+			show := func(kind, name string, active *bool, state func(context.Context, string, ...client.Option) (*client.QueueState, error)) error {
+				if active != nil && !*active {
+					t.row(kind, name, "", "", "", "", "not active")
+					return nil
+				}
+				s, err := state(ctx, name)
 				if err != nil {
 					return err
 				}
-				for _, o := range all.items {
-					if o.Active != nil && !*o.Active {
-						t.row(kind, o.Name, "", "", "", "", "not active")
-						continue
-					}
-					var s queueState
-					if err := to.call(ctx, http.MethodGet, "/"+kind+"/"+url.PathEscape(o.Name)+"/state", nil, &s); err != nil {
-						return err
-					}
-					last := "never"
-					if !s.LastTry.IsZero() {
-						last = s.LastTry.Local().Format(time.DateTime)
-					}
-					t.row(kind, o.Name, strconv.FormatInt(s.Sent, 10), strconv.Itoa(len(s.Waiting)), strconv.Itoa(len(s.Dead)), last, s.LastFail)
+				last := "never"
+				if !s.LastTry.IsZero() {
+					last = s.LastTry.Local().Format(time.DateTime)
+				}
+				t.row(kind, name, strconv.FormatInt(s.Sent, 10), strconv.Itoa(len(s.Waiting)), strconv.Itoa(len(s.Dead)), last, s.LastError)
+				return nil
+			}
+			for o, err := range to.ListNotices(ctx) {
+				if err == nil {
+					err = show("notices", o.Name, o.Active, to.GetNoticeState)
+				}
+				if err != nil {
+					return err
+				}
+			}
+			for o, err := range to.ListWebhooks(ctx) {
+				if err == nil {
+					err = show("webhooks", o.Name, o.Active, to.GetWebhookState)
+				}
+				if err != nil {
+					return err
 				}
 			}
 			return t.end()
@@ -75,9 +73,9 @@ delivered, and why the last attempt failed.` + reachHelp,
 
 func newNoticeTest() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "test NAME", Short: "Send a test message and show the answer",
-		Long: `test sends a test message of a notice, or of a webhook with --webhook, and shows what the other
-side answered. It exits with 1 if the message was not accepted.` + reachHelp,
+		Use: "test NAME", Short: "Send a test message and show the response",
+		Long: `test sends a test message of a notice, or of a webhook with --webhook, and shows the
+response. It exits with 1 if the message was not accepted.` + reachHelp,
 		Example: `  headgate notice test phone
   headgate notice test ops --webhook`,
 		Args: oneName("notice"),
@@ -85,31 +83,25 @@ side answered. It exits with 1 if the message was not accepted.` + reachHelp,
 	webhook := cmd.Flags().Bool("webhook", false, "NAME is a webhook")
 	r, output := addReach(cmd), addOutput(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		kind := queueKinds[0]
+		kind := "notices"
 		if *webhook {
-			kind = queueKinds[1]
+			kind = "webhooks"
 		}
 		return r.withRemote(func(ctx context.Context, to *remote) error {
 			var raw json.RawMessage
-			if err := to.call(ctx, http.MethodPost, "/"+kind+"/"+url.PathEscape(args[0])+"/test", struct{}{}, &raw); err != nil {
+			if err := to.Do(ctx, http.MethodPost, "/"+kind+"/"+url.PathEscape(args[0])+"/test", struct{}{}, &raw); err != nil {
 				return err
 			}
-			var out struct {
-				Taken    bool    `json:"taken"`
-				Status   int     `json:"status"`
-				Answer   string  `json:"answer"`
-				Error    string  `json:"error"`
-				Duration float64 `json:"duration_ms"`
-			}
+			var out client.QueueTest
 			if err := json.Unmarshal(raw, &out); err != nil {
-				return fmt.Errorf("read the answer of %s: %w", to.place, err)
+				return fmt.Errorf("read the response of %s: %w", to.Name(), err)
 			}
 			if output.value == "json" {
 				if err := writeJSON(cmd, raw); err != nil {
 					return err
 				}
 			} else if out.Taken {
-				fmt.Fprintf(screen{cmd.OutOrStdout()}, "accepted with %d in %.0f ms\n", out.Status, out.Duration)
+				fmt.Fprintf(screen{cmd.OutOrStdout()}, "accepted with %d in %.0f ms\n", out.Status, out.DurationMS)
 				if out.Answer != "" {
 					fmt.Fprintf(screen{cmd.OutOrStdout()}, "answer: %s\n", out.Answer)
 				}

@@ -38,7 +38,7 @@ func withDelete(cmd *cobra.Command, path, key, message string) *cobra.Command {
 	r, output := addReach(cmd), addOutput(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		return r.withRemote(func(ctx context.Context, to *remote) error {
-			if err := to.call(ctx, http.MethodDelete, path+url.PathEscape(args[0]), nil, nil); err != nil {
+			if err := to.Do(ctx, http.MethodDelete, path+url.PathEscape(args[0]), nil, nil); err != nil {
 				return err
 			}
 			return done(cmd, output, map[string]string{key: args[0]}, message, args[0])

@@ -12,7 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"headgate/internal/control"
+	"headgate/client"
 	"headgate/internal/pair"
 	"headgate/internal/store/local"
 )
@@ -23,21 +23,6 @@ start headgate there, run invite, and run join on the second with the token.`
 
 // joinTimeout limits joining a group.
 const joinTimeout = time.Minute
-
-// pairedStatus is the page /status of a machine of a pair.
-type pairedStatus struct {
-	control.Status
-	// Pair is the state of the machine in its pair.
-	Pair pair.State `json:"pair"`
-}
-
-// withPair adds the state of a pair to the status; p is nil if there is none.
-func withPair(s control.Status, p *pair.Store) any {
-	if p == nil {
-		return s
-	}
-	return pairedStatus{s, p.State()}
-}
 
 // printPair writes the role of the machine in its pair, nil for none.
 func printPair(w io.Writer, g *pair.State) {
@@ -130,19 +115,12 @@ as those. It is recorded in the audit log.` + reachHelp,
 	name := cmd.Flags().String("name", "", "`NAME` that the machine must have; any by default")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		return r.withRemote(func(ctx context.Context, to *remote) error {
-			in := map[string]string{}
-			if *name != "" {
-				in["name"] = *name
-			}
-			var made struct {
-				Token   string    `json:"token"`
-				Expires time.Time `json:"expires"`
-			}
-			if err := to.call(ctx, http.MethodPost, "/pair/invitations", in, &made); err != nil {
+			made, err := to.CreatePairInvitation(ctx, &client.InvitationInput{Name: *name})
+			if err != nil {
 				return err
 			}
 			fmt.Fprintf(cmd.ErrOrStderr(), "Valid once, until %s. On the other machine: headgate node join --token-file FILE --address URL\n", made.Expires.Local().Format(time.DateTime))
-			_, err := fmt.Fprintln(cmd.OutOrStdout(), made.Token)
+			_, err = fmt.Fprintln(cmd.OutOrStdout(), made.Token)
 			return err
 		})
 	}
@@ -152,7 +130,7 @@ as those. It is recorded in the audit log.` + reachHelp,
 func newNodeJoin() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "join --address URL",
-		Short: "Make this machine the follower of the one that has printed a token",
+		Short: "Make this machine the follower of the machine that issued a token",
 		Long: `join makes this machine a member of the group that has issued a token, which is read from a
 file or from standard input. headgate must not be running. Everything in the state directory
 is moved to the folder before-join-TIME in it; nothing of it is merged.
@@ -273,7 +251,7 @@ have are lost: if it comes back, it keeps them in its state directory and follow
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		return r.withRemote(func(ctx context.Context, to *remote) error {
 			var st pair.State
-			if err := to.call(ctx, http.MethodPost, "/pair/promote", map[string]any{"alone": *alone, "why": *why}, &st); err != nil {
+			if err := to.Do(ctx, http.MethodPost, "/pair/promote", map[string]any{"alone": *alone, "why": *why}, &st); err != nil {
 				return err
 			}
 			return done(cmd, output, st, "machine %s leads in epoch %s", st.Name, st.Epoch)

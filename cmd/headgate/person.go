@@ -10,33 +10,14 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"headgate/client"
 )
 
-// gatePerson is a person who is kept by headgate, as the API has it.
-type gatePerson struct {
-	Name     string    `json:"name"`
-	FullName string    `json:"full_name,omitempty"`
-	Email    string    `json:"email,omitempty"`
-	Groups   []string  `json:"groups,omitempty"`
-	Disabled bool      `json:"disabled"`
-	Password bool      `json:"password"`
-	Passkeys []any     `json:"passkeys,omitempty"`
-	Sessions int       `json:"sessions"`
-	SignedIn time.Time `json:"signed_in,omitzero"`
-	Invited  time.Time `json:"invited,omitzero"`
-}
-
-// invitationLink is a link for a person, as the API has it.
-type invitationLink struct {
-	Link    string    `json:"link,omitempty"`
-	Path    string    `json:"path,omitempty"`
-	Expires time.Time `json:"expires"`
-}
-
 func newPerson() *cobra.Command {
-	cmd := group("person", "Manage the people who sign in at applications", `person lists, adds, invites, resets and removes the people whom headgate keeps itself (sign_in.local),
-and shows and ends sessions of all people at applications. People choose their passkey or password with an
-invitation link. Operators of headgate are others: see "headgate user".`+reachHelp)
+	cmd := group("person", "Manage the people who sign in at applications", `person lists, adds, invites, resets and removes the people that headgate stores (sign_in.local), and
+shows and ends sessions at applications, including those of people from providers. People set up their
+passkey or password through an invitation link. For the operators of headgate, see "headgate user".`+reachHelp)
 	cmd.Example = `  headgate person add ann --email ann@example.com --group family
   headgate person invite ann
   headgate person sessions`
@@ -47,14 +28,15 @@ invitation link. Operators of headgate are others: see "headgate user".`+reachHe
 func personPath(name string) string { return "/people/" + url.PathEscape(name) }
 
 func newPersonList() *cobra.Command {
-	cmd := &cobra.Command{Use: "list", Short: "List the people who are kept by headgate", Long: "list shows all people who are kept by headgate, by name." + reachHelp,
+	cmd := &cobra.Command{Use: "list", Short: "List the people that headgate stores", Long: "list shows the people that headgate stores, by name." + reachHelp,
 		Example: "  headgate person list -o json", Args: noArguments}
-	return withList(cmd, "/people", []string{"NAME", "FULL NAME", "E-MAIL", "GROUPS", "STATE", "PASSKEYS", "SESSIONS", "SIGNED IN"}, func(p *gatePerson) []string {
-		return []string{p.Name, orNone(p.FullName), orNone(p.Email), orNone(strings.Join(p.Groups, ",")), p.state(), strconv.Itoa(len(p.Passkeys)), strconv.Itoa(p.Sessions), moment(p.SignedIn)}
+	return withList(cmd, "/people", []string{"NAME", "FULL NAME", "E-MAIL", "GROUPS", "STATE", "PASSKEYS", "SESSIONS", "SIGNED IN"}, func(p *client.Person) []string {
+		return []string{p.Name, orNone(p.FullName), orNone(p.Email), orNone(strings.Join(p.Groups, ",")), personState(p), strconv.Itoa(len(p.Passkeys)), strconv.Itoa(p.Sessions), moment(p.SignedIn)}
 	})
 }
 
-func (p *gatePerson) state() string {
+// personState returns the state of a person in a word.
+func personState(p *client.Person) string {
 	switch {
 	case p.Disabled:
 		return "disabled"
@@ -69,7 +51,7 @@ func (p *gatePerson) state() string {
 func newPersonAdd() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "add NAME", Short: "Add a person and print the invitation link",
-		Long: `add adds a person and prints a link with which the person chooses a passkey, or a password and an
+		Long: `add adds a person and prints a link with which the person sets up a passkey, or a password and an
 authenticator. The link works once.` + reachHelp,
 		Example: "  headgate person add ann --full-name 'Ann Example' --email ann@example.com --group family",
 		Args:    oneName("person"),
@@ -85,9 +67,7 @@ authenticator. The link works once.` + reachHelp,
 			return err
 		}
 		return r.withRemote(func(ctx context.Context, to *remote) error {
-			var p gatePerson
-			in := map[string]any{"name": args[0], "full_name": *fullName, "email": *email, "groups": *groups, "disabled": false}
-			if err := to.call(ctx, http.MethodPost, "/people", in, &p); err != nil {
+			if _, err := to.CreatePerson(ctx, &client.Person{Name: args[0], FullName: *fullName, Email: *email, Groups: *groups}); err != nil {
 				return err
 			}
 			return invite(ctx, cmd, to, output, args[0], "invitation", age, "person %s added; the invitation link works until %s:\n%s")
@@ -103,15 +83,15 @@ func addInvitationAge(cmd *cobra.Command) *string {
 func invitationAge(text string) (time.Duration, error) {
 	d, err := longDuration(text)
 	if err != nil || d <= 0 {
-		return 0, usage("invalid duration %q, want one like 24h or 7d", text)
+		return 0, usage("invalid duration %q: expected a duration like 24h or 7d", text)
 	}
 	return d, nil
 }
 
 // invite makes a link for a person and prints it.
 func invite(ctx context.Context, cmd *cobra.Command, to *remote, output *choice, name, how string, age time.Duration, format string) error {
-	var link invitationLink
-	if err := to.call(ctx, http.MethodPost, personPath(name)+"/"+how, map[string]string{"for": age.String()}, &link); err != nil {
+	var link client.Invite
+	if err := to.Do(ctx, http.MethodPost, personPath(name)+"/"+how, map[string]string{"for": age.String()}, &link); err != nil {
 		return err
 	}
 	return done(cmd, output, link, format, name, link.Expires.Local().Format(time.DateTime), cmp.Or(link.Link, link.Path+" at the sign-in page, which is not configured yet"))
@@ -120,8 +100,8 @@ func invite(ctx context.Context, cmd *cobra.Command, to *remote, output *choice,
 func newPersonInvite() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "invite NAME", Short: "Print an invitation link for a person",
-		Long: `invite prints a link with which a person chooses a passkey, or a password and an authenticator. The
-link works once, and an earlier link of the person no longer works.` + reachHelp,
+		Long: `invite prints a link with which a person sets up a passkey, or a password and an authenticator. The
+link works once, and an earlier link of the person stops working.` + reachHelp,
 		Example: "  headgate person invite ann --for 24h",
 		Args:    oneName("person"),
 	}
@@ -132,7 +112,7 @@ func newPersonReset() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "reset NAME", Short: "Reset a person who has lost a phone or a password",
 		Long: `reset removes the password, the authenticator and the passkeys of a person, ends all sessions of the
-person, and prints an invitation link to choose new credentials.` + reachHelp,
+person, and prints an invitation link to set up new ones.` + reachHelp,
 		Example: "  headgate person reset ann",
 		Args:    oneName("person"),
 	}
@@ -160,78 +140,58 @@ func newPersonRemove() *cobra.Command {
 	return withDelete(cmd, "/people/", "removed", "person %s removed")
 }
 
-// gateSession is a session of a person at applications, as the API has it.
-type gateSession struct {
-	ID      string    `json:"id"`
-	Person  string    `json:"person"`
-	Title   string    `json:"title"`
-	Address string    `json:"address,omitempty"`
-	Created time.Time `json:"created"`
-	Seen    time.Time `json:"seen"`
-	Expires time.Time `json:"expires"`
-	Hosts   []string  `json:"hosts"`
-}
-
 func newPersonSessions() *cobra.Command {
-	cmd := &cobra.Command{Use: "sessions", Short: "List the sessions of people at applications", Long: "sessions shows who is signed in at applications, the newest sign-in first, from providers too." + reachHelp,
+	cmd := &cobra.Command{Use: "sessions", Short: "List the sessions of people at applications", Long: "sessions shows who is signed in at applications, newest first, including people from providers." + reachHelp,
 		Example: "  headgate person sessions", Args: noArguments}
-	return withList(cmd, "/gate/sessions", []string{"SESSION", "PERSON", "NAME", "ADDRESS", "SIGNED IN", "SEEN", "APPLICATIONS"}, func(s *gateSession) []string {
+	return withList(cmd, "/gate/sessions", []string{"SESSION", "PERSON", "NAME", "ADDRESS", "SIGNED IN", "SEEN", "APPLICATIONS"}, func(s *client.PersonSession) []string {
 		return []string{s.ID, s.Person, orNone(s.Title), orNone(s.Address), moment(s.Created), ago(s.Seen), orNone(strings.Join(s.Hosts, ","))}
 	})
 }
 
 func newPersonEnd() *cobra.Command {
-	cmd := &cobra.Command{Use: "end SESSION", Short: "End a session of a person", Long: `end ends a session with those of all its applications. WebSockets and other long exchanges are cut.
+	cmd := &cobra.Command{Use: "end SESSION", Short: "End a session of a person", Long: `end ends a session at all its applications. Open WebSockets and other long exchanges are closed.
 "headgate person sessions" lists the sessions.` + reachHelp,
 		Example: "  headgate person end 3f9a0c52d1e87b46", Args: oneName("session")}
 	return withDelete(cmd, "/gate/sessions/", "ended", "session %s ended")
 }
 
-// gateOpening is a gate that is open, as the API has it.
-type gateOpening struct {
-	Host  string    `json:"host"`
-	Until time.Time `json:"until"`
-	Who   string    `json:"who"`
-	Why   string    `json:"why,omitempty"`
-}
-
 func newGateOpen() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "open HOST", Short: "Open the gate of a host for everyone for a while",
-		Long: `open lets everyone who reaches headgate enter the applications of a host without signing in, for at
-most 24h. Servers learn nothing about people without a session. It is in the audit log.` + reachHelp,
+		Use: "open HOST", Short: "Open the gate of a host to everyone temporarily",
+		Long: `open gives everyone access to the applications of a host without signing in, for at most 24h. Servers
+get no identity headers for clients without a session. It is recorded in the audit log.` + reachHelp,
 		Example: "  headgate gate open wiki.example.com --for 10m --why 'the provider is down'",
 		Args:    oneName("host"),
 	}
 	r, output := addReach(cmd), addOutput(cmd)
 	span := cmd.Flags().String("for", "", "`DURATION`, like 10m; at most 24h")
-	why := cmd.Flags().String("why", "", "`TEXT` that the audit has")
+	why := cmd.Flags().String("why", "", "`TEXT` recorded in the audit log")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		d, err := longDuration(*span)
 		if err != nil || d <= 0 {
-			return usage("--for needs a duration like 10m")
+			return usage("specify --for with a duration like 10m")
 		}
 		return r.withRemote(func(ctx context.Context, to *remote) error {
-			var o gateOpening
-			if err := to.call(ctx, http.MethodPost, "/gate/openings", map[string]string{"host": args[0], "for": d.String(), "why": *why}, &o); err != nil {
+			o, err := to.CreateGateOpening(ctx, &client.OpeningInput{Host: args[0], For: d.String(), Why: *why})
+			if err != nil {
 				return err
 			}
-			return done(cmd, output, o, "the gate of %s is open for everyone until %s", o.Host, o.Until.Local().Format(time.DateTime))
+			return done(cmd, output, o, "the gate of %s is open to everyone until %s", o.Host, o.Until.Local().Format(time.DateTime))
 		})
 	}
 	return cmd
 }
 
 func newGateClose() *cobra.Command {
-	cmd := &cobra.Command{Use: "close HOST", Short: "Close the gate of a host again", Long: "close ends what \"headgate gate open\" has started." + reachHelp,
+	cmd := &cobra.Command{Use: "close HOST", Short: "Close the gate of a host", Long: "close ends a \"headgate gate open\" before its time." + reachHelp,
 		Example: "  headgate gate close wiki.example.com", Args: oneName("host")}
 	return withDelete(cmd, "/gate/openings/", "closed", "the gate of %s is closed")
 }
 
 func newGateList() *cobra.Command {
-	cmd := &cobra.Command{Use: "list", Short: "List the gates that are open", Long: "list shows the hosts whose gate is open for everyone, until when, and who opened it." + reachHelp,
+	cmd := &cobra.Command{Use: "list", Short: "List the gates that are open", Long: "list shows the hosts whose gate is open to everyone, until when, and who opened it." + reachHelp,
 		Example: "  headgate gate list", Args: noArguments}
-	return withList(cmd, "/gate/openings", []string{"HOST", "UNTIL", "WHO", "WHY"}, func(o *gateOpening) []string {
+	return withList(cmd, "/gate/openings", []string{"HOST", "UNTIL", "WHO", "WHY"}, func(o *client.Opening) []string {
 		return []string{o.Host, moment(o.Until), o.Who, orNone(o.Why)}
 	})
 }

@@ -6,6 +6,8 @@ import (
 	"net/url"
 
 	"github.com/spf13/cobra"
+
+	"headgate/client"
 )
 
 func newPort() *cobra.Command {
@@ -43,15 +45,8 @@ NAME is the name of a port or, with --kind, of a TCP or UDP proxy.` + reachHelp,
 		if *why != "" {
 			in["why"] = *why
 		}
-		var out struct {
-			Port    string `json:"port"`
-			Closed  int    `json:"closed"`
-			State   string `json:"state"`
-			Address string `json:"address"`
-			Reason  string `json:"reason,omitempty"`
-			Hint    string `json:"hint,omitempty"`
-		}
-		if err := to.call(cmd.Context(), http.MethodPost, "/"+kind.value+"/"+url.PathEscape(args[0])+"/reset", in, &out); err != nil {
+		var out client.Reset
+		if err := to.Do(cmd.Context(), http.MethodPost, "/"+kind.value+"/"+url.PathEscape(args[0])+"/reset", in, &out); err != nil {
 			return err
 		}
 		if output.value == "json" {

@@ -94,7 +94,7 @@ func throughProxy(t *testing.T, method, address, path string) (int, string) {
 	rq.Header.Set("Content-Type", "application/json")
 	rq.Header.Set("If-Match", "*")
 	rq.Host = "localhost"
-	rs, err := client().Do(rq)
+	rs, err := newHTTPClient().Do(rq)
 	if err != nil {
 		t.Fatal(err)
 	}

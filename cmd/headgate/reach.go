@@ -166,7 +166,10 @@ func reachable(at netip.AddrPort) string {
 // openSocket returns the headgate that listens at a socket, if the process there is of a
 // user who is trusted.
 func (r *reach) openSocket(ctx context.Context, path string, trusted func(uid int) bool) (*remote, error) {
-	to := newRemote("http://headgate", path, func(ctx context.Context, _, _ string) (net.Conn, error) { return admin.DialSocket(ctx, path, trusted) })
+	to, err := newRemote("http://headgate", path, func(ctx context.Context, _, _ string) (net.Conn, error) { return admin.DialSocket(ctx, path, trusted) })
+	if err != nil {
+		return nil, err
+	}
 	i, status, err := to.instance(ctx)
 	if err == nil && i == nil {
 		err = fmt.Errorf("identify the headgate at %s: status %d", path, status)
@@ -196,7 +199,11 @@ func (r *reach) openAddress(ctx context.Context, address, config, token string) 
 	if err != nil {
 		return nil, err
 	}
-	to.token = token
+	options := to.options
+	options.Token = token
+	if err := to.set(options); err != nil {
+		return nil, err
+	}
 	if i == nil || i.Socket == "" || token != "" || !loopback {
 		return to, nil // a listener that other machines reach does not identify itself
 	}
@@ -257,16 +264,22 @@ func (r *reach) askAddress(ctx context.Context, address, config, token string) (
 	if token != "" && !loopback && strings.HasPrefix(base, "http:") {
 		return nil, nil, false, usage("refusing to send a token to %s without encryption; use an https:// URL", address)
 	}
-	believe, err := verifier(*r.fingerprint, base, loopback)
+	trust, err := verifier(*r.fingerprint, base, loopback)
 	if err != nil {
 		return nil, nil, false, err
 	}
-	to = newRemote(base, address, (&net.Dialer{}).DialContext)
-	to.setTrust(believe)
+	to, err = newRemote(base, address, (&net.Dialer{}).DialContext)
+	if err != nil {
+		return nil, nil, false, err
+	}
+	to.transport.TLSClientConfig = trust
 	i, status, err := to.instance(ctx)
 	if err == nil && status == http.StatusBadRequest && strings.HasPrefix(base, "http:") && loopback {
-		to.base = "https:" + strings.TrimPrefix(base, "http:") // it speaks TLS here too
-		i, _, err = to.instance(ctx)
+		options := to.options
+		options.URL = "https:" + strings.TrimPrefix(base, "http:") // it speaks TLS here too
+		if err = to.set(options); err == nil {
+			i, _, err = to.instance(ctx)
+		}
 	}
 	if errors.Is(err, syscall.ECONNREFUSED) {
 		err = fmt.Errorf("%w: %w; start headgate, or specify its admin listener with --admin", errNotRunning, err)
@@ -339,7 +352,7 @@ func samePath(a, b string) bool {
 func (to *remote) instance(ctx context.Context) (*admin.Instance, int, error) {
 	ctx, cancel := context.WithTimeout(ctx, headTimeout)
 	defer cancel()
-	rs, err := to.send(ctx, http.MethodGet, admin.InstancePath, nil, nil)
+	rs, err := to.Send(ctx, http.MethodGet, admin.InstancePath, nil, nil)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -349,7 +362,7 @@ func (to *remote) instance(ctx context.Context) (*admin.Instance, int, error) {
 	}
 	i := &admin.Instance{}
 	if err := json.NewDecoder(http.MaxBytesReader(nil, rs.Body, 64<<10)).Decode(i); err != nil {
-		return nil, 0, fmt.Errorf("identify the headgate at %s: %w", to.place, err)
+		return nil, 0, fmt.Errorf("identify the headgate at %s: %w", to.Name(), err)
 	}
 	to.id = i.ID
 	return i, rs.StatusCode, nil

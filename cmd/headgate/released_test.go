@@ -92,7 +92,7 @@ func openReleased(t *testing.T, released string) {
 			t.Fatal(err)
 		}
 		rq.Host = host
-		c := client()
+		c := newHTTPClient()
 		c.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 		rs, err := c.Do(rq)
 		if err != nil {

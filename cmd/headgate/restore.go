@@ -2,8 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/base64"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -13,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"headgate/client"
 	"headgate/internal/admin/api"
 	"headgate/internal/store/local"
 )
@@ -82,35 +81,29 @@ one can run again. The converted state is kept beside it.` + reachHelp,
 			return err
 		}
 		defer to.close()
-		var out answered
+		var out api.Change
 		if err := to.restore(cmd.Context(), q, in, passphrase, &out); err != nil {
 			return err
 		}
-		return out.print(cmd, output)
+		return printChange(cmd, output, &out)
 	}
 	return cmd
 }
 
 // restore sends an archive.
-func (to *remote) restore(ctx context.Context, q string, in io.Reader, passphrase string, out *answered) error {
+func (to *remote) restore(ctx context.Context, q string, in io.Reader, passphrase string, out *api.Change) error {
 	ctx, cancel := context.WithTimeout(ctx, restoreTimeout)
 	defer cancel()
-	fields := map[string]string{"If-Match": "*", "Content-Type": "application/octet-stream"}
+	options := []client.Option{}
 	if passphrase != "" {
-		fields["Headgate-Passphrase"] = base64.StdEncoding.EncodeToString([]byte(passphrase))
+		options = append(options, client.Passphrase(passphrase))
 	}
-	rs, err := to.send(ctx, http.MethodPost, api.Prefix+"/restore"+q, io.NopCloser(in), fields)
+	rs, err := to.Open(ctx, http.MethodPost, "/restore"+q, io.NopCloser(in), options...)
 	if err != nil {
 		return err
 	}
 	defer rs.Body.Close()
-	if rs.StatusCode != http.StatusOK {
-		return refusalOf(rs)
-	}
-	if err := json.NewDecoder(http.MaxBytesReader(nil, rs.Body, maxAnswer)).Decode(out); err != nil {
-		return fmt.Errorf("read the response of %s: %w", to.place, err)
-	}
-	return nil
+	return to.Read(rs, out)
 }
 
 // restorePrevious puts the copy of the state from before its conversion in place.

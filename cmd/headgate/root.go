@@ -11,6 +11,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"headgate/client"
 )
 
 // The exit codes of every command.
@@ -67,14 +69,14 @@ func execute(args []string, s stdio) int {
 	var e *exitError
 	var other *otherHeadgate
 	var stranger *unproven
-	var refused *refusal
+	var refused *client.Problem
 	switch {
 	case errors.As(err, &e):
 		code = e.code
 		err = e.err
 	case errors.Is(err, errNotRunning), errors.As(err, &other), errors.As(err, &stranger):
 		code = exitNotRunning
-	case errors.As(err, &refused) && refused.status == http.StatusPreconditionFailed:
+	case errors.As(err, &refused) && refused.Status == http.StatusPreconditionFailed:
 		code = exitStale
 	}
 	if err != nil {

@@ -47,7 +47,7 @@ and serves everything with its own copy when the first is away.
 
 Signals: SIGHUP reloads the configuration; SIGTERM and SIGINT complete requests in progress
 and stop (a second one stops at once); SIGUSR1 reopens log files; SIGUSR2 replaces the
-process by one that runs the binary now on disk, as headgate upgrade does.`,
+process with one that runs the binary now on disk, as headgate upgrade does.`,
 		Example: `  headgate run --config headgate.yaml
   headgate run -c /etc/headgate/headgate.yaml --state /var/lib/headgate --log-format json`,
 		Args: noArguments,

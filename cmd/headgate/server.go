@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"headgate/client"
 	"headgate/internal/control"
 )
 
@@ -75,8 +76,8 @@ func newServerVerb(verb, short, long string, timed bool) *cobra.Command {
 			return err
 		}
 		defer to.close()
-		var s control.HeldServer
-		if err := to.call(cmd.Context(), http.MethodPost, "/servers/"+verb, in, &s); err != nil {
+		var s client.HeldServer
+		if err := to.Do(cmd.Context(), http.MethodPost, "/servers/"+verb, in, &s); err != nil {
 			return err
 		}
 		if output.value == "json" {
@@ -109,17 +110,15 @@ func newServerList() *cobra.Command {
 			return err
 		}
 		defer to.close()
-		var page struct {
-			Items []control.HeldServer `json:"items"`
-		}
-		if err := to.call(cmd.Context(), http.MethodGet, "/servers/held?limit=1000", nil, &page); err != nil {
+		all, err := askList[client.HeldServer](cmd.Context(), to, "/servers/held")
+		if err != nil {
 			return err
 		}
 		if output.value == "json" {
-			return writeJSON(cmd, page.Items)
+			return writeJSON(cmd, all.raw)
 		}
 		t := newTable(cmd.OutOrStdout(), "PROXY", "SERVER", "STATE", "RUNNING", "SINCE", "UNTIL", "WHO", "WHY")
-		for _, s := range page.Items {
+		for _, s := range all.items {
 			until := "-"
 			if !s.Until.IsZero() {
 				until = s.Until.Local().Format(time.DateTime)

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"headgate/client"
 )
 
 // The bounds of the status page: how long it may take and how large it may be, in
@@ -79,17 +81,17 @@ func (f *statusFlags) show(ctx context.Context, out io.Writer, proxy string) err
 	if proxy != "" {
 		target += "?proxy=" + url.QueryEscape(proxy)
 	}
-	rs, err := to.send(ctx, http.MethodGet, target, nil, nil)
+	rs, err := to.Send(ctx, http.MethodGet, target, nil, nil)
 	if err != nil {
 		return err
 	}
 	defer rs.Body.Close()
 	if rs.StatusCode != http.StatusOK {
-		return refusalOf(rs)
+		return client.ProblemOf(rs)
 	}
 	body, err := io.ReadAll(http.MaxBytesReader(nil, rs.Body, statusSize))
 	if err != nil {
-		return fmt.Errorf("read the status of %s: %w", to.place, err)
+		return fmt.Errorf("read the status of %s: %w", to.Name(), err)
 	}
 	if f.output.value == "json" {
 		_, err = out.Write(plainJSON(body))
@@ -97,7 +99,7 @@ func (f *statusFlags) show(ctx context.Context, out io.Writer, proxy string) err
 	}
 	var s statusPage
 	if err := json.Unmarshal(body, &s); err != nil {
-		return fmt.Errorf("read the status of %s: %w", to.place, err)
+		return fmt.Errorf("read the status of %s: %w", to.Name(), err)
 	}
 	return s.print(screen{out}, *f.all || proxy != "", proxy != "")
 }

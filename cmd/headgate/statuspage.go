@@ -10,29 +10,27 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"headgate/internal/certs/acme"
 	"headgate/internal/control"
 	"headgate/internal/pair"
 	"headgate/internal/plan"
-	"headgate/internal/ports"
 	"headgate/internal/server/health"
-	"headgate/internal/upgrade"
 )
 
-// statusPage is what status prints of the page of the admin listener.
+// statusPage is the page /status of the admin listener.
 type statusPage struct {
-	State        string                     `json:"state"`
-	Since        time.Time                  `json:"since"`
-	Revision     string                     `json:"revision"`
-	Process      upgrade.State              `json:"process"`
-	Ports        []ports.State              `json:"ports"`
-	Proxies      []plan.ProxyState          `json:"proxies"`
-	TCP          []control.StreamState      `json:"tcp_proxies"`
-	UDP          []control.StreamState      `json:"udp_proxies"`
-	Sources      []control.SourceState      `json:"sources"`
-	Certificates []control.CertificateState `json:"certificates"`
-	ACME         []*acme.Record             `json:"acme"`
-	Pair         *pair.State                `json:"pair"`
+	control.Status
+	// Pair is the state of the machine in its pair. It is absent if it is in none.
+	Pair *pair.State `json:"pair,omitempty"`
+}
+
+// newStatusPage returns the page; p is nil for a machine that is in no pair.
+func newStatusPage(s control.Status, p *pair.Store) statusPage {
+	page := statusPage{Status: s}
+	if p != nil {
+		state := p.State()
+		page.Pair = &state
+	}
+	return page
 }
 
 // print writes the page as tables. With all every server is listed, else those that
@@ -103,7 +101,7 @@ func (s *statusPage) attention() string {
 	for i := range s.Proxies {
 		count(s.Proxies[i].State)
 	}
-	for _, p := range slices.Concat(s.TCP, s.UDP) {
+	for _, p := range slices.Concat(s.TCPProxies, s.UDPProxies) {
 		count(p.State)
 	}
 	var parts []string
@@ -134,7 +132,7 @@ func (s *statusPage) printPorts(w io.Writer) {
 }
 
 func (s *statusPage) printProxies(w io.Writer) {
-	if len(s.Proxies) == 0 && len(s.TCP)+len(s.UDP) > 0 {
+	if len(s.Proxies) == 0 && len(s.TCPProxies)+len(s.UDPProxies) > 0 {
 		return
 	}
 	fmt.Fprint(w, "\nPROXY\tSTATE\tHEALTHY\tHOSTS\tORIGIN\tNOTE\n")
@@ -211,7 +209,7 @@ func left(notAfter time.Time) string {
 // printStreams lists the TCP and UDP proxies, with those of their servers that are
 // not well, or with all.
 func (s *statusPage) printStreams(w io.Writer, all bool) {
-	streams := slices.Concat(s.TCP, s.UDP)
+	streams := slices.Concat(s.TCPProxies, s.UDPProxies)
 	if len(streams) == 0 {
 		return
 	}

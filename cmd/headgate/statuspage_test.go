@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"headgate/internal/control"
 	"headgate/internal/plan"
 	"headgate/internal/server/health"
 )
@@ -27,7 +28,7 @@ func TestStatusTellsWhatACertificateHasLeft(t *testing.T) {
 // TestAnUnansweredCheckHasNoStatus holds that nobody takes 0 for an answer.
 func TestAnUnansweredCheckHasNoStatus(t *testing.T) {
 	checked := health.Status{Results: []health.Result{{Healthy: true, Status: 204}, {Error: "connection refused"}}}
-	page := statusPage{Proxies: []plan.ProxyState{{Name: "shop", Routes: []plan.RouteState{{Path: "/", Servers: []plan.ServerState{{URL: "http://a", Status: checked}}}}}}}
+	page := statusPage{Status: control.Status{Proxies: []plan.ProxyState{{Name: "shop", Routes: []plan.RouteState{{Path: "/", Servers: []plan.ServerState{{URL: "http://a", Status: checked}}}}}}}}
 	var out strings.Builder
 	if err := page.print(&out, true, true); err != nil {
 		t.Fatal(err)

@@ -7,19 +7,9 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-)
 
-// storeAnswer is the state of the store as the API shows it.
-type storeAnswer struct {
-	Shared     bool      `json:"shared"`
-	Engine     string    `json:"engine,omitempty"`
-	State      string    `json:"state,omitempty"`
-	Since      time.Time `json:"since,omitzero"`
-	Reason     string    `json:"reason,omitempty"`
-	Revision   int64     `json:"revision,omitempty"`
-	Head       int64     `json:"head,omitempty"`
-	Reconnects uint64    `json:"reconnects,omitempty"`
-}
+	"headgate/client"
+)
 
 func newStoreStatus() *cobra.Command {
 	cmd := &cobra.Command{
@@ -34,18 +24,18 @@ state. See "headgate store check" for the database itself.` + reachHelp,
 	r, output := addReach(cmd), addOutput(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		return r.withRemote(func(ctx context.Context, to *remote) error {
-			var s storeAnswer
-			if err := to.call(ctx, http.MethodGet, "/store", nil, &s); err != nil {
+			s, err := to.GetStore(ctx)
+			if err != nil {
 				return err
 			}
-			return done(cmd, output, s, "%s", s.text())
+			return done(cmd, output, s, "%s", storeText(s))
 		})
 	}
 	return cmd
 }
 
-// text describes the state.
-func (s *storeAnswer) text() string {
+// storeText describes the state.
+func storeText(s *client.Store) string {
 	if !s.Shared {
 		return "this machine shares no database with others; headgate status shows the other machine of a pair"
 	}
@@ -60,7 +50,7 @@ func newStoreAdopt() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "adopt",
 		Short: "Accept a shared store that was set back",
-		Long: `adopt replaces the copy of this machine by the state of a database that was set back to an
+		Long: `adopt replaces the copy of this machine with the state of a database that was set back to an
 older state, for example because a backup was restored. What was committed since the backup
 is lost on this machine, too. Run it on each machine.` + reachHelp,
 		Example: "  headgate store adopt --why 'restored the backup of Monday'",
@@ -94,8 +84,8 @@ func withStoreDecision(cmd *cobra.Command, verb string) *cobra.Command {
 			if *why != "" {
 				in["why"] = *why
 			}
-			var s storeAnswer
-			if err := to.call(ctx, http.MethodPost, "/store/"+verb, in, &s); err != nil {
+			var s client.Store
+			if err := to.Do(ctx, http.MethodPost, "/store/"+verb, in, &s); err != nil {
 				return err
 			}
 			return done(cmd, output, s, "the store is followed at revision %d", s.Revision)

@@ -11,20 +11,9 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-)
 
-// operatorToken is a token as the API has it.
-type operatorToken struct {
-	Name        string         `json:"name"`
-	Role        string         `json:"role"`
-	Scopes      []string       `json:"scopes,omitempty"`
-	Description string         `json:"description,omitempty"`
-	Addresses   []netip.Prefix `json:"addresses,omitempty"`
-	Expires     time.Time      `json:"expires,omitzero"`
-	Used        time.Time      `json:"used,omitzero"`
-	UsedFrom    string         `json:"used_from,omitempty"`
-	Token       string         `json:"token,omitempty"`
-}
+	"headgate/client"
+)
 
 func newToken() *cobra.Command {
 	cmd := group("token", "Manage API tokens", `token creates, lists and revokes the tokens that programs use to access the API.`+reachHelp+`
@@ -55,7 +44,7 @@ the token to areas of the API; area:read allows reading only.`,
 		if role.value == "" {
 			return usage("specify the role of the token with --role admin, editor or viewer")
 		}
-		t := operatorToken{Name: args[0], Role: role.value, Scopes: *scopes, Description: *description}
+		t := client.Token{Name: args[0], Role: role.value, Scopes: *scopes, Description: *description}
 		for _, text := range *addresses {
 			n, err := network(text)
 			if err != nil {
@@ -75,9 +64,9 @@ the token to areas of the API; area:read allows reading only.`,
 	return cmd
 }
 
-func createToken(ctx context.Context, cmd *cobra.Command, to *remote, output *choice, t operatorToken) error {
-	var made operatorToken
-	if err := to.call(ctx, http.MethodPost, "/tokens", t, &made); err != nil {
+func createToken(ctx context.Context, cmd *cobra.Command, to *remote, output *choice, t client.Token) error {
+	var made client.Token
+	if err := to.Do(ctx, http.MethodPost, "/tokens", t, &made); err != nil {
 		return err
 	}
 	if output.value != "json" {
@@ -112,7 +101,7 @@ func newTokenList() *cobra.Command {
 	r, output := addReach(cmd), addOutput(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		return r.with(func(ctx context.Context, to *remote) error {
-			all, err := askList[operatorToken](ctx, to, "/tokens")
+			all, err := askList[client.Token](ctx, to, "/tokens")
 			if err != nil {
 				return err
 			}
@@ -134,7 +123,7 @@ func newTokenRevoke() *cobra.Command {
 	r, output := addReach(cmd), addOutput(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		return r.with(func(ctx context.Context, to *remote) error {
-			if err := to.call(ctx, http.MethodDelete, "/tokens/"+url.PathEscape(args[0]), nil, nil); err != nil {
+			if err := to.Do(ctx, http.MethodDelete, "/tokens/"+url.PathEscape(args[0]), nil, nil); err != nil {
 				return err
 			}
 			return done(cmd, output, map[string]string{"revoked": args[0]}, "token %s revoked", args[0])

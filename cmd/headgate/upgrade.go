@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"headgate/client"
 	"headgate/internal/store/local"
 	"headgate/internal/upgrade"
 )
@@ -25,7 +26,7 @@ func newUpgrade() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "upgrade",
 		Short: "Replace the running process by the binary now on disk",
-		Long: `upgrade replaces the running headgate by a process that runs the binary now on disk. No
+		Long: `upgrade replaces the running headgate with a process that runs the binary now on disk. No
 connection is closed: the new process takes over the sockets, and the old one completes what
 is in progress, for at most admin.upgrade_drain. The running headgate starts the new process,
 from the path that it was itself started from, with the same arguments, user and environment.
@@ -57,14 +58,14 @@ with the new version, and stop this one.` + reachHelp,
 		defer to.close()
 		if *check {
 			var found upgrade.Check
-			if err := to.call(cmd.Context(), http.MethodPost, "/upgrade/check", map[string]any{}, &found); err != nil {
+			if err := to.Do(cmd.Context(), http.MethodPost, "/upgrade/check", map[string]any{}, &found); err != nil {
 				return err
 			}
 			found.Problems = append(found.Problems, unitProblems(cmd.Context(), found.PID)...)
 			return reportCheck(cmd, output.value, found)
 		}
 		var out upgrade.Result
-		if err := to.call(cmd.Context(), http.MethodPost, "/upgrade", map[string]any{"force": *force, "why": *why}, &out); err != nil {
+		if err := to.Do(cmd.Context(), http.MethodPost, "/upgrade", &client.UpgradeInput{Force: *force, Why: *why}, &out); err != nil {
 			return err
 		}
 		if output.value == "json" {

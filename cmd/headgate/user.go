@@ -10,18 +10,9 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-)
 
-// operatorUser is a user as the API has it.
-type operatorUser struct {
-	Name        string    `json:"name"`
-	Role        string    `json:"role"`
-	Description string    `json:"description,omitempty"`
-	Disabled    bool      `json:"disabled"`
-	TOTP        bool      `json:"totp"`
-	Created     time.Time `json:"created"`
-	SignedIn    time.Time `json:"signed_in,omitzero"`
-}
+	"headgate/client"
+)
 
 func newUser() *cobra.Command {
 	cmd := group("user", "Manage the users of the API and the console", `user creates, lists, changes and removes the users who can sign in.`+reachHelp+`
@@ -62,16 +53,18 @@ the only line of standard input. The password needs at least 10 characters.`,
 	role := newChoice("admin", "editor", "viewer")
 	cmd.Flags().Var(role, "role", "role of the user")
 	description := cmd.Flags().String("description", "", "description `TEXT`")
-	return withPassword(cmd, func(ctx context.Context, to *remote, name, password string) (u operatorUser, action string, err error) {
-		in := map[string]any{"name": name, "role": role.value, "description": *description, "disabled": false, "password": password}
-		err = to.call(ctx, http.MethodPost, "/users", in, &u)
-		return u, fmt.Sprintf("created with the role %s", u.Role), err
+	return withPassword(cmd, func(ctx context.Context, to *remote, name, password string) (u client.User, action string, err error) {
+		made, err := to.CreateUser(ctx, &client.User{Name: name, Role: role.value, Description: *description, Password: password})
+		if err != nil {
+			return u, "", err
+		}
+		return *made, "created with the role " + made.Role, nil
 	})
 }
 
 // withPassword completes a command that sets a user's password. The password is read before
 // a request is sent; do returns the user afterwards, and what was done.
-func withPassword(cmd *cobra.Command, do func(ctx context.Context, to *remote, name, password string) (operatorUser, string, error)) *cobra.Command {
+func withPassword(cmd *cobra.Command, do func(ctx context.Context, to *remote, name, password string) (client.User, string, error)) *cobra.Command {
 	cmd.Args = oneName("user")
 	r, output := addReach(cmd), addOutput(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -118,8 +111,8 @@ func newUserPasswd() *cobra.Command {
 password at a terminal; otherwise the password is the only line of standard input.`,
 		Example: "  headgate user passwd ann",
 	}
-	return withPassword(cmd, func(ctx context.Context, to *remote, name, password string) (u operatorUser, action string, err error) {
-		err = to.call(ctx, http.MethodPatch, userPath(name), map[string]any{"password": password}, &u)
+	return withPassword(cmd, func(ctx context.Context, to *remote, name, password string) (u client.User, action string, err error) {
+		err = to.Do(ctx, http.MethodPatch, userPath(name), map[string]any{"password": password}, &u)
 		return u, "has a new password; all sessions of the user have ended", err
 	})
 }
@@ -132,11 +125,11 @@ func newUserReset() *cobra.Command {
 sessions of the user end.`,
 		Example: "  headgate user reset ann",
 	}
-	return withPassword(cmd, func(ctx context.Context, to *remote, name, password string) (u operatorUser, action string, err error) {
-		if err := to.call(ctx, http.MethodPatch, userPath(name), map[string]any{"password": password, "disabled": false}, nil); err != nil {
+	return withPassword(cmd, func(ctx context.Context, to *remote, name, password string) (u client.User, action string, err error) {
+		if err := to.Do(ctx, http.MethodPatch, userPath(name), map[string]any{"password": password, "disabled": false}, nil); err != nil {
 			return u, "", err
 		}
-		err = to.call(ctx, http.MethodDelete, userPath(name)+"/totp", nil, &u)
+		err = to.Do(ctx, http.MethodDelete, userPath(name)+"/totp", nil, &u)
 		return u, "can sign in with the new password only", err
 	})
 }
@@ -149,7 +142,7 @@ func newUserList() *cobra.Command {
 	r, output := addReach(cmd), addOutput(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		return r.with(func(ctx context.Context, to *remote) error {
-			all, err := askList[operatorUser](ctx, to, "/users")
+			all, err := askList[client.User](ctx, to, "/users")
 			if err != nil {
 				return err
 			}
@@ -172,7 +165,7 @@ func newUserRemove() *cobra.Command {
 	r, output := addReach(cmd), addOutput(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		return r.with(func(ctx context.Context, to *remote) error {
-			if err := to.call(ctx, http.MethodDelete, userPath(args[0]), nil, nil); err != nil {
+			if err := to.DeleteUser(ctx, args[0]); err != nil {
 				return err
 			}
 			return done(cmd, output, map[string]string{"removed": args[0]}, "user %s removed", args[0])
@@ -187,32 +180,18 @@ type listOf[T any] struct {
 	raw   []json.RawMessage
 }
 
-// maxListPages bounds how many pages a list has.
-const maxListPages = 1000
-
-// askList reads a list of the API, page after page.
+// askList reads a whole list of the API.
 func askList[T any](ctx context.Context, to *remote, path string) (all listOf[T], err error) {
 	all.raw = []json.RawMessage{}
-	cursor := ""
-	for range maxListPages {
-		var page struct {
-			Items []json.RawMessage `json:"items"`
-			Next  string            `json:"next"`
+	for raw, err := range client.ListAll[json.RawMessage](ctx, to.Client, path) {
+		var item T
+		if err == nil {
+			err = json.Unmarshal(raw, &item)
 		}
-		if err := to.call(ctx, http.MethodGet, path+"?limit=1000"+cursor, nil, &page); err != nil {
+		if err != nil {
 			return all, err
 		}
-		for _, raw := range page.Items {
-			var item T
-			if err := json.Unmarshal(raw, &item); err != nil {
-				return all, fmt.Errorf("read the response of %s: %w", to.place, err)
-			}
-			all.items, all.raw = append(all.items, item), append(all.raw, raw)
-		}
-		if page.Next == "" {
-			break
-		}
-		cursor = "&cursor=" + url.QueryEscape(page.Next)
+		all.items, all.raw = append(all.items, item), append(all.raw, raw)
 	}
 	return all, nil
 }

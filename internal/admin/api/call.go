@@ -275,10 +275,10 @@ func paging(sort ...string) []parameter {
 		orders = append(orders, name, "-"+name)
 	}
 	return []parameter{
-		{name: "limit", about: "How many entries there are at most, up to 1000.", kind: "integer"},
-		{name: "cursor", about: "Where to go on: `next` of the page before."},
-		{name: "q", about: "A text that the name or the description contains."},
-		{name: "sort", about: "The field to sort by; with - the other way round.", enum: orders},
+		{name: "limit", about: "The maximum number of entries, up to 1000.", kind: "integer"},
+		{name: "cursor", about: "The position to continue at: `next` of the previous page."},
+		{name: "q", about: "Only entries whose name or description contains this text."},
+		{name: "sort", about: "The field to sort by; a - in front sorts in descending order.", enum: orders},
 	}
 }
 

@@ -21,7 +21,7 @@ import (
 
 // changeQuery are the parameters of everything that changes the documents.
 var changeQuery = []parameter{
-	{name: "confirm_within", about: "For how long the change waits to be confirmed, such as 2m: 10s to 1h. The change is reverted unless it is confirmed."},
+	{name: "confirm_within", about: "The time within which the change must be confirmed, such as 2m: 10s to 1h. Otherwise the change is reverted."},
 	{name: "why", about: "The reason for the change. It is recorded in revisions, events and the audit log."},
 }
 

@@ -23,11 +23,11 @@ func (a *API) compareRows() []row {
 	const path = "/compare"
 	return []row{
 		{method: http.MethodPost, path: path, access: admin, area: areaCutover, in: of[compareInput](), out: of[comparisonBody](), status: http.StatusAccepted, may: []int{409}, maxBody: maxList + maxBody, dry: true, handle: withBody(a.startComparison),
-			about: "Begins to ask two proxies the same requests. Link-local addresses and those of cloud metadata are refused."},
+			about: "Starts a comparison, which sends the same requests to two proxies. Link-local addresses and those of cloud metadata are rejected."},
 		{method: http.MethodGet, path: path, access: admin, area: areaCutover, out: of[comparisonBody](), may: []int{404}, handle: a.comparison,
-			about: "Tells how far the comparison is, and when it has ended its report."},
+			about: "Returns the progress of the comparison, and its report once it has ended."},
 		{method: http.MethodDelete, path: path, access: admin, area: areaCutover, may: []int{404}, dry: true, handle: a.stopComparison,
-			about: "Stops the comparison; what was compared so far stays."},
+			about: "Stops the comparison and keeps the results so far."},
 	}
 }
 

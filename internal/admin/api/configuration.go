@@ -24,17 +24,17 @@ func (a *API) configRows() []row {
 	const get, post, put = http.MethodGet, http.MethodPost, http.MethodPut
 	rows := []row{
 		{method: get, path: "/config", access: admin, out: of[configBody](), handle: a.config,
-			about: "Gives the documents as they are, with their secrets. Accept: application/yaml gives the text of one."},
+			about: "Returns the configuration files as they are, with their secrets. With Accept: application/yaml, returns the text of one."},
 		{method: put, path: "/config", access: admin, in: of[configInput](), out: of[changeBody](), match: true, write: true, maxBody: maxConfig, handle: withBody(a.putConfig),
-			about: "Replaces the texts of documents, in one change. If-Match names the ETag of the configuration."},
+			about: "Replaces the texts of configuration files in one change. If-Match is the ETag of the configuration."},
 		{method: get, path: "/config/schema", access: viewer, free: true, handle: a.configSchema,
-			about: "Gives the JSON Schema of the configuration: every field with its help, default and bounds."},
+			about: "Returns the JSON Schema of the configuration: every field with its help, default and limits."},
 		{method: post, path: "/config/edits", access: editor, in: of[editsInput](), out: of[changeBody](), match: true, write: true, maxBody: maxConfig, handle: withBody(a.edits),
-			about: "Makes several edits in one change. If-Match names the ETag of the configuration."},
+			about: "Applies several edits in one change. If-Match is the ETag of the configuration."},
 		{method: post, path: "/config/plan", access: editor, in: of[planInput](), out: of[changeBody](), maxBody: maxConfig, dry: true, may: []int{http.StatusConflict}, handle: withBody(a.planEdits),
-			about: "Tells what edits, or other texts of documents, would change, after all checks, and changes nothing. Documents need not be writable for it. Texts of documents are taken from admins only."},
+			about: "Checks edits, or new texts of configuration files, and returns what they would change. Nothing is changed, so the files need not be writable. Only admins can send texts of files."},
 		{method: post, path: "/config/validate", access: admin, in: of[configInput](), out: of[validation](), maxBody: maxConfig, dry: true, handle: withBody(a.validate),
-			about: "Tells every problem of documents, which are not applied."},
+			about: "Lists all problems of configuration files without applying them."},
 	}
 	rows = append(append(rows, a.revisionRows()...), a.seriesRows()...)
 	for i := range rows {
@@ -86,7 +86,10 @@ type configInput struct {
 	Documents []documentBody `json:"documents" required:"true" min:"1" max:"200"`
 }
 
-// changeBody is what became of a change.
+// Change is the result of a change, for programs of this module that print its plan.
+type Change = changeBody
+
+// changeBody is the result of a change.
 type changeBody struct {
 	// Revision is that of the change, "" of a dry run.
 	Revision string `json:"revision,omitempty"`

@@ -24,7 +24,7 @@ func (a *API) cutoverRows() []row {
 		{method: http.MethodGet, path: path, access: viewer, area: areaCutover, out: of[cutoverBody](), may: []int{404}, handle: a.lastCutover,
 			about: "Returns the last cutover: which ports moved, whether it is pending, confirmed, reverted or returned, and what its watch has counted."},
 		{method: http.MethodPost, path: path, access: editor, area: areaCutover, in: of[cutoverInput](), out: of[cutoverBody](), match: true, write: true, dry: true, query: changeQuery, may: []int{409}, handle: withBody(a.startCutover),
-			about: "Moves ports to the addresses of the proxy that headgate replaces, in one change. If-Match names the ETag of the configuration. With watch, headgate confirms the change after three quarters of confirm_within, or reverts it as soon as a limit is exceeded."},
+			about: "Moves ports to the addresses of the proxy that headgate replaces, in one change. If-Match is the ETag of the configuration. With watch, headgate confirms the change after three quarters of confirm_within, or reverts it as soon as a limit is exceeded."},
 		{method: http.MethodDelete, path: path, access: editor, area: areaCutover, out: of[cutoverBody](), dry: true, may: []int{404, 409}, handle: a.endCutover,
 			about: "Moves the ports of the last cutover back: a pending one is reverted, a confirmed one is undone by a new change that keeps all others made since."},
 	}

@@ -125,10 +125,10 @@ func (a *API) documentRows(k *config.Kind) []row {
 			editor = admin // who could change them could become one
 		}
 		return []row{
-			with(get, path, viewer, "Gives the "+it+".", row{handle: a.object}),
+			with(get, path, viewer, "Returns the "+it+".", row{handle: a.object}),
 			with(put, path, editor, "Replaces the "+it+".", row{match: true, write: true, tree: true, handle: a.putObject}),
-			with(patch, path, editor, "Changes what the body names of the "+it+" (RFC 7396).", row{match: true, write: true, tree: true, merge: true, handle: a.putObject}),
-			with(del, path, editor, "Gives the "+it+" its defaults again.", row{match: true, write: true, handle: a.deleteObject}),
+			with(patch, path, editor, "Updates the fields of the "+it+" that are in the body (RFC 7396).", row{match: true, write: true, tree: true, merge: true, handle: a.putObject}),
+			with(del, path, editor, "Resets the "+it+" to the defaults.", row{match: true, write: true, handle: a.deleteObject}),
 		}
 	}
 	one := path + "/{name}"
@@ -137,13 +137,13 @@ func (a *API) documentRows(k *config.Kind) []row {
 		article = "an "
 	}
 	return []row{
-		with(get, path, viewer, "Lists objects of the kind "+k.Name+". The ETag is that of the configuration.", row{list: true, query: paging(ordersOf(k)...), handle: a.objects}),
-		with(post, path, editor, "Makes "+article+it+". If-Match names the ETag of the configuration.", row{match: true, write: true, tree: true, status: http.StatusCreated, handle: a.createObject}),
-		with(get, one, viewer, "Gives one "+it+".", row{handle: a.object}),
-		with(put, one, editor, "Replaces "+article+it+". If-Match names its ETag, or that of the configuration.", row{match: true, write: true, tree: true, handle: a.putObject}),
-		with(patch, one, editor, "Changes what the body names of "+article+it+" (RFC 7396).", row{match: true, write: true, tree: true, merge: true, handle: a.putObject}),
-		with(del, one, editor, "Removes "+article+it+" that no other object names.", row{match: true, write: true, handle: a.deleteObject}),
-		with(post, one+"/rename", editor, "Gives "+article+it+" another name, wherever it is named.", row{in: of[renameInput](), match: true, write: true, handle: withBody(a.renameObject)}),
+		with(get, path, viewer, "Lists the objects of the kind "+k.Name+". The ETag is that of the configuration.", row{list: true, query: paging(ordersOf(k)...), handle: a.objects}),
+		with(post, path, editor, "Creates "+article+it+". If-Match is the ETag of the configuration.", row{match: true, write: true, tree: true, status: http.StatusCreated, handle: a.createObject}),
+		with(get, one, viewer, "Returns one "+it+".", row{handle: a.object}),
+		with(put, one, editor, "Replaces "+article+it+". If-Match is its ETag, or that of the configuration.", row{match: true, write: true, tree: true, handle: a.putObject}),
+		with(patch, one, editor, "Updates the fields of "+article+it+" that are in the body (RFC 7396).", row{match: true, write: true, tree: true, merge: true, handle: a.putObject}),
+		with(del, one, editor, "Deletes "+article+it+" that no other object refers to.", row{match: true, write: true, handle: a.deleteObject}),
+		with(post, one+"/rename", editor, "Renames "+article+it+" and updates all references to it.", row{in: of[renameInput](), match: true, write: true, handle: withBody(a.renameObject)}),
 	}
 }
 

@@ -42,14 +42,14 @@ func showEvent(e *event.Event) eventBody {
 	return eventBody{int64(e.ID), e.Type, e.Time, string(e.Level), e.Object, e.Text, e.Data}
 }
 
-var typesParameter = parameter{name: "types", about: "Types of events, with commas between them; `config.*` is all of an object."}
+var typesParameter = parameter{name: "types", about: "Event types, separated by commas; `config.*` matches all types of an object."}
 
 var eventQuery = []parameter{typesParameter,
-	{name: "after", about: "Goes on after the event with this id, as Last-Event-ID does; 0 begins with the oldest that is kept.", kind: "integer"}}
+	{name: "after", about: "Continues after the event with this ID, like Last-Event-ID; 0 starts with the oldest event that is kept.", kind: "integer"}}
 
 var historyQuery = []parameter{typesParameter,
-	{name: "limit", about: "How many entries there are at most, up to 1000.", kind: "integer"},
-	{name: "cursor", about: "Where to go on: `next` of the page before.", kind: "integer"}}
+	{name: "limit", about: "The maximum number of entries, up to 1000.", kind: "integer"},
+	{name: "cursor", about: "The position to continue at: `next` of the previous page.", kind: "integer"}}
 
 // filter returns the events that a query wants.
 func (c *call) filter() (event.Filter, error) {

@@ -16,7 +16,7 @@ func (a *API) gateLinkRows() []row {
 		{method: post, path: "/gate/links", access: admin, area: areaAccess, in: of[gateLinkBody](), out: of[gateLinkBody](), status: http.StatusCreated, dry: true, handle: withBody(a.createGateLink),
 			about: "Creates a share link. Its address is in this response and never shown again."},
 		{method: del, path: "/gate/links/{name}", access: admin, area: areaAccess, dry: true, handle: a.revokeGateLink,
-			about: "Revokes a share link, also for the browsers that have opened it."},
+			about: "Revokes a share link, including for browsers that have already opened it."},
 	}
 }
 

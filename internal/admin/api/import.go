@@ -17,7 +17,7 @@ import (
 // importRows is the row of the import.
 func (a *API) importRows() []row {
 	return []row{{method: http.MethodPost, path: "/import", access: admin, area: areaCutover, in: of[importInput](), out: of[importBody](), maxBody: maxSource, dry: true, handle: withBody(a.importSource),
-		about: "Translates the configuration of another proxy. It writes nothing and applies nothing."}}
+		about: "Translates the configuration of another proxy. Nothing is saved or applied."}}
 }
 
 // maxSource bounds the body with the files of a source.

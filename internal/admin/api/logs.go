@@ -17,26 +17,26 @@ type requestBody = recent.Request
 // logQuery are the parameters of recent requests.
 func logQuery(paged bool) []parameter {
 	all := []parameter{
-		{name: "host", about: "The host; `*.example.com` is all below it."},
+		{name: "host", about: "The host; `*.example.com` matches all its subdomains."},
 		{name: "proxy", about: "The name of the proxy."},
-		{name: "server", about: "The server that answered or was tried last."},
-		{name: "status", about: "A status, a class as `5xx`, or a range as `400-499`."},
-		{name: "reason", about: "The reason keyword; `any` matches every request that has one."},
+		{name: "server", about: "The server that sent the response or was tried last."},
+		{name: "status", about: "A status, a class such as `5xx`, or a range such as `400-499`."},
+		{name: "reason", about: "The reason; `any` matches every request that has one."},
 		{name: "client", about: "The client's address, or a network."},
 		{name: "country", about: "The country of the client, such as `DE`, or `unknown`."},
 		{name: "asn", about: "The number of the client's network, such as `64500` or `AS64500`."},
 		{name: "method", about: "The method."},
-		{name: "path", about: "What the path begins with."},
-		{name: "slower_than", about: "The least duration, as `250ms`."},
-		{name: "request_id", about: "The request id."},
-		{name: "text", about: "A text in host, path, query, server, user, agent, referer or cause."},
+		{name: "path", about: "The prefix of the path."},
+		{name: "slower_than", about: "The minimum duration, such as `250ms`."},
+		{name: "request_id", about: "The request ID."},
+		{name: "text", about: "Text in host, path, query, server, user, agent, referer or cause."},
 	}
 	if paged {
 		all = append(all,
-			parameter{name: "since", about: "Requests that ended at this time or later, as 2026-01-31T12:00:00Z."},
+			parameter{name: "since", about: "Requests that ended at this time or later, such as 2026-01-31T12:00:00Z."},
 			parameter{name: "until", about: "Requests that ended at this time or earlier."},
-			parameter{name: "limit", about: "How many entries there are at most, up to 1000.", kind: "integer"},
-			parameter{name: "cursor", about: "Where to go on: `next` of the page before."})
+			parameter{name: "limit", about: "The maximum number of entries, up to 1000.", kind: "integer"},
+			parameter{name: "cursor", about: "The position to continue at: `next` of the previous page."})
 	}
 	return all
 }

@@ -21,17 +21,17 @@ func (a *API) nodeRows() []row {
 		{method: get, path: "/nodes/{name}", access: viewer, area: areaNodes, out: of[nodeBody](), may: []int{404}, handle: a.node,
 			about: "Returns one node."},
 		{method: post, path: "/nodes/{name}/drain", access: editor, area: areaNodes, in: of[nodeInput](), out: of[nodeBody](), may: []int{404}, dry: true, handle: withBody(a.drainNode),
-			about: "Drains a node: its /readyz answers 503, and its open HTTP connections end with their next response. Its ports stay open. The drain lasts until undrain, also over restarts."},
+			about: "Drains a node: its /readyz answers 503, and its open HTTP connections end with their next response. Its ports stay open. The drain lasts until undrain, including across restarts."},
 		{method: post, path: "/nodes/{name}/undrain", access: editor, area: areaNodes, in: of[nodeInput](), out: of[nodeBody](), may: []int{404}, dry: true, handle: withBody(a.undrainNode),
 			about: "Returns a drained node to service."},
 		{method: get, path: "/store", access: viewer, area: areaNodes, out: of[storeBody](), handle: a.store,
 			about: "Shows the state of the store: whether it is shared with other nodes, and how far this node follows it."},
 		{method: post, path: "/store/adopt", access: admin, area: areaNodes, in: of[nodeInput](), out: of[storeBody](), may: []int{409}, dry: true, handle: withBody(a.adoptStore),
-			about: "Replaces the copy of this node by the state of a shared store that was set back, for example by a restored backup. What was committed since is lost."},
+			about: "Replaces this node's copy with the state of a shared store that was set back, for example by a restored backup. Newer changes in the copy are lost."},
 		{method: post, path: "/store/push", access: admin, area: areaNodes, in: of[nodeInput](), out: of[storeBody](), may: []int{409}, dry: true, handle: withBody(a.pushStore),
 			about: "Writes the copy of this node to a shared store that was set back, for example by a restored backup. What was committed there since is lost."},
 		{method: http.MethodDelete, path: "/nodes/{name}", access: admin, area: areaNodes, may: []int{404, 409}, dry: true, handle: a.removeNode,
-			about: "Removes a node that does not run any more, so that nothing waits for it."},
+			about: "Removes a node that no longer runs, so that other nodes do not wait for it."},
 	}
 }
 

@@ -213,7 +213,7 @@ type auditBody struct {
 	Sequence int64 `json:"sequence"`
 	// Time is when.
 	Time time.Time `json:"time"`
-	// Who did it.
+	// The operator.
 	Who string `json:"who"`
 	// Via is how: api, console, file, cli or docker.
 	Via string `json:"via,omitempty"`
@@ -233,11 +233,11 @@ type auditBody struct {
 
 // auditQuery are the parameters of the audit.
 var auditQuery = []parameter{
-	{name: "limit", about: "How many entries there are at most, up to 1000.", kind: "integer"},
-	{name: "cursor", about: "Where to go on: `next` of the page before.", kind: "integer"},
-	{name: "who", about: "Who did it."},
-	{name: "action", about: "A prefix of the action."},
-	{name: "object", about: "A text that the object contains."},
+	{name: "limit", about: "The maximum number of entries, up to 1000.", kind: "integer"},
+	{name: "cursor", about: "The position to continue at: `next` of the previous page.", kind: "integer"},
+	{name: "who", about: "The operator."},
+	{name: "action", about: "The prefix of the action."},
+	{name: "object", about: "Only entries whose object contains this text."},
 }
 
 func (a *API) audit(c *call) (any, error) {

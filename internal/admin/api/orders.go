@@ -157,22 +157,22 @@ func (a *API) orderRows() []row {
 		{method: post, path: "/dns_providers/test", access: editor, area: areaCertificates, in: of[dnsTestInput](), out: of[dnsTested](), noDry: noDryAnswer, handle: withBody(a.testDNS),
 			about: "Tests the credentials of a DNS provider for a host. Nothing is changed at the provider. Saved credentials are not sent to another provider or endpoint."},
 		{method: get, path: "/orders", access: viewer, area: areaCertificates, out: of[orderBody](), list: true, query: orderQuery, handle: a.orders,
-			about: "Lists the certificates that come by ACME, with their states and why there is none."},
+			about: "Lists the certificates issued by ACME, with their states and the reason if one is missing."},
 		{method: get, path: "/orders/{name}", access: viewer, area: areaCertificates, out: of[orderBody](), handle: a.order,
-			about: "Gives one certificate by ACME with the timeline of its last orders. The name is its own, or a host that it is for."},
+			about: "Returns one ACME certificate with the timeline of its last orders. The name is that of the certificate or of a host that it covers."},
 		{method: post, path: "/orders/{name}/order", may: []int{409}, access: editor, area: areaCertificates, in: of[empty](), out: of[orderBody](), status: http.StatusAccepted, dry: true, handle: withBody(a.placeOrder),
-			about: "Orders a certificate now, without waiting for the next try. One that is valid is left alone."},
+			about: "Orders a certificate now instead of waiting for the next attempt. A valid certificate is not ordered again."},
 		{method: post, path: "/orders/{name}/renew", may: []int{409}, access: editor, area: areaCertificates, in: of[empty](), out: of[orderBody](), status: http.StatusAccepted, dry: true, handle: withBody(a.renewOrder),
 			about: "Renews a certificate now, even if it is still valid. It counts against the authority's limits."},
 		{method: post, path: "/orders/{name}/preflight", access: editor, area: areaCertificates, in: of[empty](), out: of[preflightBody](), dry: true, handle: withBody(a.preflightOrder),
-			about: "Looks whether an order can succeed, and places none."},
+			about: "Checks whether an order can succeed, without placing it."},
 		{method: post, path: "/acme/{name}/rollover", may: []int{409}, access: admin, area: areaCertificates, in: of[empty](), dry: true, handle: withBody(a.rollOver),
-			about: "Gives the account of an acme entry a new key (RFC 8555, section 7.3.5)."},
+			about: "Replaces the account key of an acme entry (RFC 8555, section 7.3.5)."},
 	}
 }
 
 var orderQuery = append(paging("state", "not_after", "entry"),
-	parameter{name: "state", about: "Those of a state only.", enum: []string{"idle", "preflight", "blocked", "pending", "ready", "processing", "valid", "failed"}})
+	parameter{name: "state", about: "Only certificates in this state.", enum: []string{"idle", "preflight", "blocked", "pending", "ready", "processing", "valid", "failed"}})
 
 func (a *API) orders(c *call) (any, error) {
 	if a.Control == nil {

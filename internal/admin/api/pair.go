@@ -15,7 +15,7 @@ func (a *API) pairRows() []row {
 		{method: http.MethodGet, path: "/pair", access: viewer, area: areaStatus, may: []int{409}, out: of[pairBody](), handle: a.pairState,
 			about: "Returns the role of this machine in its pair, the other machine, and how far the follower is behind."},
 		{method: http.MethodPost, path: "/pair/invitations", access: admin, area: areaOperators, may: []int{409, 503}, in: of[invitationInput](), out: of[invitationBody](), status: http.StatusCreated, dry: true, handle: withBody(a.inviteNode),
-			about: "Makes a token with which one machine can join the group, once and within an hour."},
+			about: "Creates a token with which one machine can join the group, once and within an hour."},
 		{method: http.MethodDelete, path: "/pair/members/{name}", access: admin, area: areaOperators, may: []int{409, 503}, dry: true, handle: a.revokeNode,
 			about: "Revokes the credential of a machine and removes it from the group."},
 		{method: http.MethodPost, path: "/pair/promote", access: admin, area: areaOperators, may: []int{409, 503}, in: of[promoteInput](), out: of[pairBody](), dry: true, handle: withBody(a.promote),

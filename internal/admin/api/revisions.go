@@ -28,33 +28,33 @@ func (a *API) revisionRows() []row {
 	const get, post = http.MethodGet, http.MethodPost
 	return []row{
 		{method: get, path: "/revisions", access: viewer, out: of[revisionBody](), list: true, query: revisionQuery, handle: a.revisions,
-			about: "Lists kept revisions, the newest first."},
+			about: "Lists the stored revisions, newest first."},
 		{method: get, path: "/revisions/{number}", access: admin, out: of[revisionBody](), handle: a.revision,
-			about: "Gives one revision with its documents."},
+			about: "Returns one revision with its configuration files."},
 		{method: get, path: "/revisions/{number}/diff/{other}", may: []int{409}, access: viewer, out: of[differenceBody](), handle: a.difference,
-			about: "Tells what another revision has otherwise than this one. The other may be current."},
+			about: "Returns the differences from this revision to another one, which may be `current`."},
 		{method: post, path: "/revisions/{number}/rollback", access: editor, in: of[empty](), out: of[changeBody](), match: true, write: true, handle: withBody(a.rollBack),
 			about: "Applies the configuration files of a revision again, as a new revision."},
 		{method: post, path: "/confirm", may: []int{409}, access: editor, in: of[confirmInput](), out: of[confirmBody](), dry: true, handle: withBody(a.confirm),
-			about: "Makes the change that waits to be confirmed stay."},
+			about: "Confirms the change that waits for confirmation."},
 		{method: post, path: "/revert", may: []int{409}, access: editor, in: of[confirmInput](), out: of[confirmBody](), dry: true, handle: withBody(a.revert),
-			about: "Takes the change back at once that waits to be confirmed."},
+			about: "Reverts the change that waits for confirmation immediately."},
 		{method: get, path: "/status", access: viewer, area: areaStatus, query: statusQuery, out: of[statusBody](), handle: a.status,
-			about: "Shows the status of ports, proxies, servers, certificates and discovery, and a change that waits to be confirmed."},
+			about: "Shows the status of ports, proxies, servers, certificates and discovery, and a change that waits for confirmation."},
 		{method: get, path: "/summary", access: viewer, area: areaStatus, out: of[summaryBody](), handle: a.summary,
 			about: "Counts the proxies by state and their servers by health, and names the proxies that need attention."},
 		{method: post, path: "/explain/stream", access: viewer, area: areaStatus, in: of[explainStreamInput](), out: of[plan.StreamExplanation](), dry: true, handle: withBody(a.explainStream),
-			about: "Tells which TCP or UDP proxy takes a connection, why, and which server it would go to. Nothing is sent."},
+			about: "Shows which TCP or UDP proxy would accept a connection, why, and to which server it would be forwarded. Nothing is sent."},
 		{method: post, path: "/explain", access: viewer, area: areaStatus, in: of[explainInput](), out: of[plan.Explanation](), dry: true, handle: withBody(a.explain),
-			about: "Shows how a request would be handled: its route, the filters, the server. Nothing is sent. Only admins see the head that servers get."},
+			about: "Shows how a request would be handled: its route, the filters, the server. Nothing is sent. Only admins see the request headers that servers get."},
 		{method: post, path: "/cache/purge", may: []int{404}, access: editor, area: areaCache, in: of[purgeInput](), out: of[purgeBody](), dry: true, handle: withBody(a.purge),
 			about: "Removes responses from the caches and returns their number."},
 	}
 }
 
 var revisionQuery = []parameter{
-	{name: "limit", about: "How many entries there are at most, up to 1000.", kind: "integer"},
-	{name: "cursor", about: "Where to go on: `next` of the page before.", kind: "integer"},
+	{name: "limit", about: "The maximum number of entries, up to 1000.", kind: "integer"},
+	{name: "cursor", about: "The position to continue at: `next` of the previous page.", kind: "integer"},
 }
 
 var statusQuery = []parameter{

@@ -14,12 +14,12 @@ import (
 func (a *API) seriesRows() []row {
 	return []row{
 		{method: http.MethodGet, path: "/series", access: viewer, area: areaStatus, query: seriesQuery, out: of[seriesBody](), handle: a.seriesOf,
-			about: "Gives what was counted over time, for charts: of the whole, of a proxy, or of one of its servers. It starts again with the process."},
+			about: "Returns counters over time for charts: for all of HTTP, a proxy, or one of its servers. They start again with the process."},
 	}
 }
 
 var seriesQuery = []parameter{
-	{name: "proxy", about: "The name of a proxy; without it and tcp_proxy and udp_proxy, the whole of HTTP."},
+	{name: "proxy", about: "The name of a proxy; without it, tcp_proxy and udp_proxy, all of HTTP."},
 	{name: "tcp_proxy", about: "The name of a TCP proxy."},
 	{name: "udp_proxy", about: "The name of a UDP proxy."},
 	{name: "server", about: "The address of one server of the proxy, as configured."},

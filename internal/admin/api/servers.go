@@ -22,7 +22,7 @@ func (a *API) serverRows() []row {
 		{method: get, path: "/servers/held", access: viewer, area: areaServers, out: of[heldBody](), list: true, query: paging("name"), handle: a.held,
 			about: "Lists the servers that operators drain or have disabled."},
 		{method: post, path: "/servers/test", access: editor, area: areaServers, in: of[probeInput](), out: of[probed](), noDry: "a test request that is not sent tests nothing", handle: withBody(a.probe),
-			about: "Sends a GET to a server that need not be configured yet, and returns what came back. Link-local addresses and those of cloud metadata are refused."},
+			about: "Sends a GET request to a server, which need not be configured yet, and returns the response. Link-local addresses and those of cloud metadata are rejected."},
 		decide("drain", "Sends no new clients to a server; clients with a sticky cookie for it stay. The configuration does not change. The state persists across changes and restarts.", exchange.HeldDraining, 404),
 		decide("disable", "Sends no requests to a server; active requests finish. The configuration does not change. The state persists across changes and restarts.", exchange.HeldDisabled, 404),
 		decide("enable", "Returns a drained or disabled server to service.", exchange.NotHeld, 404, 409),

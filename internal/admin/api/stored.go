@@ -118,27 +118,27 @@ func (a *API) storedRows() []row {
 	stored, one := "/stored_certificates", "/stored_certificates/{name}"
 	return []row{
 		{method: get, path: stored, access: viewer, area: areaCertificates, out: of[storedBody](), list: true, query: storedQuery, handle: a.stored,
-			about: "Lists the certificates in the state directory that were uploaded, without their keys."},
+			about: "Lists the certificates that were uploaded to the state directory, without their keys."},
 		{method: post, path: "/certificates/upload", may: []int{409}, access: editor, area: areaCertificates, in: of[uploadInput](), out: of[storedBody](), status: http.StatusCreated, dry: true, handle: withBody(a.upload),
 			about: "Stores a certificate with its key. The key is verified, the chain is sorted, and properties that clients may reject are reported. To use it, set stored in a certificate of the configuration."},
 		{method: post, path: "/certificates/self_signed", may: []int{409}, access: editor, area: areaCertificates, in: of[selfSignedInput](), out: of[storedBody](), status: http.StatusCreated, dry: true, handle: withBody(a.selfSign),
 			about: "Creates a self-signed certificate and stores it."},
 		{method: get, path: one, access: viewer, area: areaCertificates, out: of[storedBody](), handle: a.storedOne,
-			about: "Gives one certificate in the state directory, without its key."},
+			about: "Returns one certificate in the state directory, without its key."},
 		{method: put, path: one, access: editor, area: areaCertificates, in: of[uploadInput](), out: of[storedBody](), match: true, dry: true, handle: withBody(a.replaceStored),
-			about: "Replaces a certificate and its key. It is taken into use at once."},
+			about: "Replaces a certificate and its key. The new certificate is used at once."},
 		{method: del, path: one, may: []int{409}, access: editor, area: areaCertificates, match: true, dry: true, handle: a.deleteStored,
-			about: "Removes a certificate that the configuration does not name."},
+			about: "Deletes a certificate that the configuration does not use."},
 		{method: post, path: one + "/export", access: admin, area: areaCertificates, in: of[empty](), out: of[exportBody](), noDry: noDryAnswer, handle: withBody(a.export),
-			about: "Gives a certificate with its private key: an uploaded one, or one by ACME by its name or a host."},
+			about: "Returns a certificate with its private key: an uploaded one, or an ACME certificate selected by its name or a host."},
 		{method: get, path: "/certificates/chosen", access: viewer, area: areaCertificates, out: of[chosenBody](), list: true, query: chosenQuery, handle: a.certificatesOf,
-			about: "Tells which certificate the clients of a host, or of the virtual hosts of a proxy, get on each port with TLS, and why."},
+			about: "Shows which certificate clients get for a host, or for the virtual hosts of a proxy, on each port with TLS, and why."},
 	}
 }
 
 var storedQuery = []parameter{
-	{name: "limit", about: "How many entries there are at most, up to 1000.", kind: "integer"},
-	{name: "cursor", about: "Where to go on: `next` of the page before."},
+	{name: "limit", about: "The maximum number of entries, up to 1000.", kind: "integer"},
+	{name: "cursor", about: "The position to continue at: `next` of the previous page."},
 }
 
 var chosenQuery = []parameter{

@@ -45,7 +45,10 @@ func of[T any]() reflect.Type { return reflect.TypeFor[T]() }
 // whole is the table with the rows of the configuration.
 func (a *API) whole() []row {
 	rows := slices.Concat(
-		a.table(),
+		a.versionRows(),
+		a.sessionRows(),
+		a.operatorRows(),
+		a.stateRows(),
 		a.orderRows(),
 		a.storedRows(),
 		a.compareRows(),
@@ -64,80 +67,101 @@ func (a *API) whole() []row {
 	return slices.Concat(rows, a.configRows(), a.serverRows(), a.portRows(), a.upgradeRows(), a.nodeRows(), a.pairRows())
 }
 
-// table is all that the API does. Paths are below Prefix.
-func (a *API) table() []row {
+// versionRows are the operations that describe the program and the API.
+func (a *API) versionRows() []row {
+	const get = http.MethodGet
+	return []row{
+		{method: get, path: "/version", access: viewer, area: areaStatus, out: of[Version](), handle: a.version,
+			about: "Returns the versions of headgate and of the API."},
+		{method: get, path: "/openapi.json", steady: true, access: public, handle: a.openAPI,
+			about: "Returns the API as an OpenAPI 3.1 document."},
+	}
+}
+
+// sessionRows are the operations of operators on their own sessions and credentials. Paths are
+// below Prefix.
+func (a *API) sessionRows() []row {
+	const get, post, put, del = http.MethodGet, http.MethodPost, http.MethodPut, http.MethodDelete
+	created := http.StatusCreated
+	return []row{
+		{method: get, path: "/setup", access: public, out: of[setupState](), handle: a.setupState,
+			about: "Returns whether the first user has to be created, and the ways to sign in."},
+		{method: post, path: "/setup", may: []int{429}, access: public, in: of[setupInput](), out: of[sessionStarted](), status: created, noDry: noDrySignIn, handle: withBody(a.setUp),
+			about: "Creates the first user, an admin, with the token of the set-up link, and signs in."},
+		{method: get, path: "/session", access: viewer, area: areaSession, out: of[whoAmI](), handle: a.session,
+			about: "Returns the operator who sends the request, and the operator's permissions."},
+		{method: post, path: "/session", may: []int{401, 429}, access: public, in: of[signInInput](), out: of[sessionStarted](), status: created, noDry: noDrySignIn, handle: withBody(a.signIn),
+			about: "Signs in with a name and password, and a code if the user has an authenticator."},
+		{method: del, path: "/session", access: public, noDry: noDrySignIn, handle: a.signOut,
+			about: "Signs out: ends the session that the cookie identifies."},
+		{method: put, path: "/session/password", may: []int{429}, access: viewer, area: areaSession, in: of[passwordInput](), dry: true, handle: withBody(a.changePassword),
+			about: "Changes your password; all your sessions end."},
+		{method: post, path: "/session/totp", may: []int{429}, access: viewer, area: areaSession, in: of[verifyInput](), out: of[enrolment](), noDry: noDryTOTP, handle: withBody(a.beginTOTP),
+			about: "Creates a secret for your authenticator, which is confirmed with a code."},
+		{method: put, path: "/session/totp", may: []int{429}, access: viewer, area: areaSession, in: of[codeInput](), out: of[recoveryCodes](), noDry: noDryTOTP, handle: withBody(a.finishTOTP),
+			about: "Confirms the new authenticator with a code and returns the recovery codes, which are shown once."},
+		{method: post, path: "/session/oidc", may: []int{404, 429, 502}, access: public, in: of[empty](), out: of[oidcStart](), noDry: noDrySignIn, handle: withBody(a.beginOIDC),
+			about: "Returns the URL at which a browser signs in through the provider."},
+		{method: put, path: "/session/oidc", may: []int{401, 404, 429, 502}, access: public, in: of[oidcInput](), out: of[sessionStarted](), status: created, noDry: noDrySignIn, handle: withBody(a.finishOIDC),
+			about: "Signs in with the response of the provider to the console's page."},
+
+		{method: get, path: "/sessions", access: viewer, area: areaSession, out: of[sessionBody](), list: true, query: paging("created", "user"), handle: a.sessions,
+			about: "Lists sessions: those of all users for an admin, otherwise your own."},
+		{method: del, path: "/sessions/{name}", access: viewer, area: areaSession, dry: true, handle: a.revokeSession,
+			about: "Ends a session: any session for an admin, otherwise one of your own."},
+	}
+}
+
+// operatorRows are the operations on users and tokens.
+func (a *API) operatorRows() []row {
 	const get, post, put, patch, del = http.MethodGet, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete
 	created, users, tokens := http.StatusCreated, paging("name", "role", "created"), paging("name", "role", "created", "used")
 	return []row{
-		{method: get, path: "/version", access: viewer, area: areaStatus, out: of[Version](), handle: a.version,
-			about: "Tells the version of the program and of this interface."},
-		{method: get, path: "/openapi.json", steady: true, access: public, handle: a.openAPI,
-			about: "Gives this interface as an OpenAPI 3.1 document."},
-
-		{method: get, path: "/setup", access: public, out: of[setupState](), handle: a.setupState,
-			about: "Tells whether the first user has to be made, and how people can sign in."},
-		{method: post, path: "/setup", may: []int{429}, access: public, in: of[setupInput](), out: of[sessionStarted](), status: created, noDry: noDrySignIn, handle: withBody(a.setUp),
-			about: "Makes the first user, an admin, with the token of the set-up link, and signs it in."},
-		{method: get, path: "/session", access: viewer, area: areaSession, out: of[whoAmI](), handle: a.session,
-			about: "Tells who is asking, and what that may do."},
-		{method: post, path: "/session", may: []int{401, 429}, access: public, in: of[signInInput](), out: of[sessionStarted](), status: created, noDry: noDrySignIn, handle: withBody(a.signIn),
-			about: "Signs in with a name and a password, and a code if the user has an authenticator."},
-		{method: del, path: "/session", access: public, noDry: noDrySignIn, handle: a.signOut,
-			about: "Signs out: ends the session of the cookie."},
-		{method: put, path: "/session/password", may: []int{429}, access: viewer, area: areaSession, in: of[passwordInput](), dry: true, handle: withBody(a.changePassword),
-			about: "Changes the own password; all own sessions end."},
-		{method: post, path: "/session/totp", may: []int{429}, access: viewer, area: areaSession, in: of[verifyInput](), out: of[enrolment](), noDry: noDryTOTP, handle: withBody(a.beginTOTP),
-			about: "Makes a secret for the own authenticator, to be proven by a code."},
-		{method: put, path: "/session/totp", may: []int{429}, access: viewer, area: areaSession, in: of[codeInput](), out: of[recoveryCodes](), noDry: noDryTOTP, handle: withBody(a.finishTOTP),
-			about: "Takes a code of the new authenticator, and gives the recovery codes, which are shown once."},
-		{method: post, path: "/session/oidc", may: []int{404, 429, 502}, access: public, in: of[empty](), out: of[oidcStart](), noDry: noDrySignIn, handle: withBody(a.beginOIDC),
-			about: "Tells where a browser is sent to sign in through the provider."},
-		{method: put, path: "/session/oidc", may: []int{401, 404, 429, 502}, access: public, in: of[oidcInput](), out: of[sessionStarted](), status: created, noDry: noDrySignIn, handle: withBody(a.finishOIDC),
-			about: "Signs in with what the provider has sent back to the console's page."},
-
-		{method: get, path: "/sessions", access: viewer, area: areaSession, out: of[sessionBody](), list: true, query: paging("created", "user"), handle: a.sessions,
-			about: "Lists sessions: those of all for an admin, else the own ones."},
-		{method: del, path: "/sessions/{name}", access: viewer, area: areaSession, dry: true, handle: a.revokeSession,
-			about: "Ends a session: any for an admin, else an own one."},
-
 		{method: get, path: "/users", access: admin, area: areaOperators, out: of[userBody](), list: true, query: users, handle: a.users,
 			about: "Lists users."},
 		{method: post, path: "/users", may: []int{409}, access: admin, area: areaOperators, in: of[userBody](), out: of[userBody](), status: created, dry: true, handle: withBody(a.createUser),
-			about: "Makes a user."},
+			about: "Creates a user."},
 		{method: get, path: "/users/{name}", access: admin, area: areaOperators, out: of[userBody](), handle: a.user,
-			about: "Gives one user."},
+			about: "Returns one user."},
 		{method: put, path: "/users/{name}", may: []int{409}, access: admin, area: areaOperators, in: of[userBody](), out: of[userBody](), match: true, dry: true, handle: withBody(a.putUser),
-			about: "Replaces a user; without a password that stays. A new password, or being disabled, ends the user's sessions."},
+			about: "Replaces a user. Without a password, the password is kept. A new password, or disabling the user, ends the user's sessions."},
 		{method: patch, path: "/users/{name}", may: []int{409}, access: admin, area: areaOperators, in: of[userBody](), out: of[userBody](), match: true, dry: true, current: a.user, handle: withBody(a.putUser),
-			about: "Changes what the body names of a user (RFC 7396)."},
+			about: "Updates the fields of a user that are in the body (RFC 7396)."},
 		{method: del, path: "/users/{name}", may: []int{409}, access: admin, area: areaOperators, match: true, dry: true, handle: a.deleteUser,
-			about: "Removes a user; all its sessions end."},
+			about: "Deletes a user and ends all sessions of the user."},
 		{method: del, path: "/users/{name}/totp", access: admin, area: areaOperators, out: of[userBody](), dry: true, handle: a.removeTOTP,
-			about: "Takes the authenticator off a user who has lost it."},
+			about: "Removes the authenticator of a user who has lost it."},
 
 		{method: get, path: "/tokens", access: admin, area: areaOperators, out: of[tokenBody](), list: true, query: tokens, handle: a.tokens,
 			about: "Lists tokens, without their text."},
 		{method: post, path: "/tokens", may: []int{409}, access: admin, area: areaOperators, in: of[tokenBody](), out: of[tokenBody](), status: created, dry: true, handle: withBody(a.createToken),
-			about: "Makes a token. Its text is in this answer and never shown again."},
+			about: "Creates a token. Its text is in this response and never shown again."},
 		{method: get, path: "/tokens/{name}", access: admin, area: areaOperators, out: of[tokenBody](), handle: a.token,
-			about: "Gives one token, without its text."},
+			about: "Returns one token, without its text."},
 		{method: del, path: "/tokens/{name}", access: admin, area: areaOperators, match: true, dry: true, handle: a.revokeToken,
 			about: "Revokes a token."},
+	}
+}
 
+// stateRows are the operations on archives, and on what happened: the audit log, events and
+// requests.
+func (a *API) stateRows() []row {
+	const get, post = http.MethodGet, http.MethodPost
+	return []row{
 		{method: post, path: "/backup", may: []int{404}, access: admin, area: areaBackup, in: of[backupInput](), media: archiveMedia, noDry: noDryAnswer, stream: a.backup,
-			about: "Gives one archive of everything in the state directory."},
+			about: "Returns an archive of the state directory."},
 		{method: post, path: "/restore", access: admin, area: areaBackup, out: of[changeBody](), upload: archiveMedia, match: true, write: true, dry: true, query: changeQuery, handle: a.restore,
-			about: "Restores an archive: applies its configuration files as a change, with its users, tokens and certificates. All sessions end. If-Match names the ETag of the configuration. Unless it is confirmed within confirm_within, users and tokens come back too."},
+			about: "Restores an archive: applies its configuration files as a change, with its users, tokens and certificates. All sessions end. If-Match is the ETag of the configuration. If it is not confirmed within confirm_within, users and tokens are reverted too."},
 		{method: get, path: "/audit", access: admin, area: areaOperators, out: of[auditBody](), list: true, query: auditQuery, handle: a.audit,
-			about: "Tells who did what, the newest first, with before and after."},
+			about: "Lists the entries of the audit log, newest first, with the values before and after."},
 		{method: get, path: "/discovery", access: viewer, area: areaStatus, out: of[discoveryBody](), handle: a.discovery,
-			about: "Shows the state of discovery providers, and the issues of what they found."},
+			about: "Returns the state of discovery providers, and issues with the objects that they found."},
 		{method: get, path: "/events", access: viewer, area: areaEvents, query: eventQuery, stream: a.events,
-			about: "Streams events as they come (text/event-stream). Last-Event-ID goes on after an event."},
+			about: "Streams events as they happen (text/event-stream). Last-Event-ID continues after an event."},
 		{method: get, path: "/events/history", access: viewer, area: areaEvents, out: of[eventBody](), list: true, query: historyQuery, handle: a.history,
-			about: "Lists kept events, the newest first."},
+			about: "Lists the stored events, newest first."},
 		{method: get, path: "/logs/access", access: viewer, area: areaLogs, out: of[requestBody](), list: true, query: logQuery(true), handle: a.logs,
-			about: "Lists recent requests, the newest first."},
+			about: "Lists recent requests, newest first."},
 		{method: get, path: "/logs/access/stream", access: viewer, area: areaLogs, query: logQuery(false), stream: a.followLogs,
 			about: "Streams requests as they end (text/event-stream)."},
 	}
@@ -147,7 +171,7 @@ func (a *API) table() []row {
 func (a *API) queueRows(kind notice.Kind, area, noun string) []row {
 	return []row{
 		{method: http.MethodGet, path: "/" + area + "/{name}/state", access: viewer, area: area, out: of[queueState](), handle: a.queueState(kind),
-			about: "Returns the state of a " + noun + ", with the messages that wait and those that could not be delivered."},
+			about: "Returns the state of a " + noun + ", with the messages that are queued and those that could not be delivered."},
 		{method: http.MethodPost, path: "/" + area + "/{name}/test", access: editor, area: area, in: of[empty](), out: of[queueTest](), noDry: "a test message that is not sent tests nothing", handle: withBody(a.testQueue(kind)),
 			about: "Sends a test message of a " + noun + " immediately and returns the result."},
 		{method: http.MethodPost, path: "/" + area + "/{name}/resend", access: editor, area: area, in: of[resendInput](), dry: true, handle: withBody(a.resend(kind)),

@@ -2,12 +2,15 @@ import { Button, CopyButton, PasswordInput, TextInput } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { useState, type FormEvent } from 'react'
 import { call } from '@/api/client'
-import { me } from '@/api/queries'
+import { me, type Whole } from '@/api/queries'
+import type { components } from '@/api/schema'
 import { Card, Detail, Loading, PageHeader, StateBadge } from '@/ui/basics'
 import { QR } from '@/ui/QR'
 import { useAct, Wrong } from '@/ui/act'
 import { t } from '@/text'
 import { Sessions } from '../operators/Sessions'
+
+type S = components['schemas']
 
 /** The own password, authenticator and sessions. */
 export default function AccountPage() {
@@ -68,7 +71,7 @@ function Authenticator({ on, left }: { on: boolean; left: number }) {
   const { act, busy, wrong } = useAct('session', 'users')
   async function start(e: FormEvent) {
     e.preventDefault()
-    const answer = await act('start', () => call<{ secret: string; uri: string }>('POST', '/session/totp', { body: { current_password: password } }))
+    const answer = await act('start', () => call<Whole<S['enrolment']>>('POST', '/session/totp', { body: { current_password: password } }))
     if (!answer) return
     setSecret(answer.value)
     setPassword('')
@@ -76,7 +79,7 @@ function Authenticator({ on, left }: { on: boolean; left: number }) {
   }
   async function prove(e: FormEvent) {
     e.preventDefault()
-    const answer = await act('prove', () => call<{ recovery_codes: string[] }>('PUT', '/session/totp', { body: { code: code.trim() } }))
+    const answer = await act('prove', () => call<Whole<S['recoveryCodes']>>('PUT', '/session/totp', { body: { code: code.trim() } }))
     if (!answer) return
     setCodes(answer.value.recovery_codes)
     setSecret({ secret: '', uri: '' })

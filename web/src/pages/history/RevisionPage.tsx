@@ -4,7 +4,8 @@ import { useNavigate, useParams } from '@tanstack/react-router'
 import { useState } from 'react'
 import { call } from '@/api/client'
 import { failed } from '@/api/problem'
-import { canEdit, isAdmin, me, revisions, status, type ObjectChange, type Revision } from '@/api/queries'
+import { canEdit, isAdmin, me, revisions, status, type Revision } from '@/api/queries'
+import type { components } from '@/api/schema'
 import { ChangeCard } from '@/edit/ChangeCard'
 import { Ago, Card, Detail, Empty, Failure, KeyValues, Loading, PageHeader, StateBadge } from '@/ui/basics'
 import { When } from '@/ui/time'
@@ -138,7 +139,11 @@ export default function RevisionPage() {
 }
 
 function Words({ from, to }: { from: string; to: string }) {
-  const diff = useQuery({ queryKey: ['revisions', 'diff', from, to], queryFn: () => call<{ changes?: ObjectChange[] }>('GET', `/revisions/${from}/diff/${to}`).then((d) => d.value), retry: false })
+  const diff = useQuery({
+    queryKey: ['revisions', 'diff', from, to],
+    queryFn: () => call<components['schemas']['differenceBody']>('GET', `/revisions/${from}/diff/${to}`).then((d) => d.value),
+    retry: false,
+  })
   if (failed(diff)) return <Failure error={diff.error} again={() => void diff.refetch()} />
   if (!diff.data) return <Loading />
   if (!diff.data.changes?.length) return <p className="small lead">{t.history.nothing}</p>
