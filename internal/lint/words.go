@@ -126,6 +126,9 @@ var phrasesAllowed = append([]string{
 // private phrase.
 func checkWords(t *Tree, report report) {
 	t.eachSource(func(_ *Package, f *File) {
+		if f.Generated {
+			return // the text is checked where it comes from
+		}
 		for _, rule := range []struct {
 			words   *regexp.Regexp
 			allowed []string
