@@ -55,7 +55,7 @@ const patience = 20_000
 export const readNow = (kind: string, name: string, signal?: AbortSignal) => call<AnyObject>('GET', pathOf(kind, name), { signal, deadline: patience }).then((o) => o.value)
 
 /** The same for a form: one read of its own (`id`), which nothing makes old. */
-export const begin = (kind: string, name: string, id: string) =>
+export const objectForForm = (kind: string, name: string, id: string) =>
   queryOptions({ queryKey: ['begin', id, kind, name], queryFn: ({ signal }) => readNow(kind, name, signal), staleTime: 'static', gcTime: 0, retry: false })
 
 /** The object as a page shows it, or as it is now where the page is known to be behind. */

@@ -5,7 +5,7 @@ import uPlot from 'uplot'
 import { Card } from '@/ui/basics'
 import { clock } from '@/ui/time'
 import { t } from '@/text'
-import { few, type Curve } from './series'
+import { shortNumber, type Curve } from './series'
 
 const height = 160
 
@@ -60,7 +60,7 @@ export function Chart({ title, unit, times, curves, mark }: { title: string; uni
         scales: { x: { range: (_, min, max) => (min !== null && min === max ? [min - 300, max] : [min, max]) }, y: { range: (_, __, max) => [0, max > 0 ? max * 1.1 : 1] } },
         axes: [
           { ...axis, space: 80, size: 30, values: (u, v) => v.map((s) => tick(s, u)) },
-          { ...axis, size: 46, values: (_, v) => v.map(few) },
+          { ...axis, size: 46, values: (_, v) => v.map(shortNumber) },
         ],
         series: [
           {},
@@ -92,7 +92,7 @@ export function Chart({ title, unit, times, curves, mark }: { title: string; uni
             <svg width="18" height="4" aria-hidden>
               <line x1="0" x2="18" y1="2" y2="2" className={`tone-${c.tone}`} strokeWidth="3" strokeDasharray={c.dash ? '5 3' : undefined} />
             </svg>
-            {c.name} <strong>{few(last(c))}</strong>
+            {c.name} <strong>{shortNumber(last(c))}</strong>
           </li>
         ))}
         {marked && (
@@ -125,7 +125,7 @@ export function Chart({ title, unit, times, curves, mark }: { title: string; uni
                   <tr key={x}>
                     <th scope="row">{clock(x * 1000)}</th>
                     {curves.map((c) => (
-                      <td key={c.name}>{few(c.values[at])}</td>
+                      <td key={c.name}>{shortNumber(c.values[at])}</td>
                     ))}
                   </tr>
                 )

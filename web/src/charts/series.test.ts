@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { curves, few, type Series } from './series'
+import { curves, shortNumber, type Series } from './series'
 
 const names = { all: 'all', e4: '4', e5: '5', p50: 'p50', p99: 'p99', sent: 's', received: 'r', hits: 'h' }
 
@@ -22,6 +22,6 @@ it('makes rates of counts, and breaks the line of durations where there was noth
   expect(c.bytes[0]!.values).toEqual([100, 0])
 })
 it('survives no points', () => expect(curves({} as Series, names).times).toEqual([]))
-it('writes numbers in few letters', () => {
-  expect([0, 0.0123, 0.5, 3.25, 42.4, 1234, 56_789, 2_500_000, 7e9, null].map(few)).toEqual(['0', '0.012', '0.5', '3.3', '42', '1.2k', '56.8k', '2.5M', '7G', '–'])
+it('writes numbers in short form', () => {
+  expect([0, 0.0123, 0.5, 3.25, 42.4, 1234, 56_789, 2_500_000, 7e9, null].map(shortNumber)).toEqual(['0', '0.012', '0.5', '3.3', '42', '1.2k', '56.8k', '2.5M', '7G', '–'])
 })

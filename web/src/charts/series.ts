@@ -52,8 +52,8 @@ export function curves(
 /** Whether a chart has anything to show: lines of zeros alone say nothing. */
 export const shown = (list: Curve[]) => list.some((c) => c.values.some((v) => !!v))
 
-/** A number of an axis or a legend in few letters: 0.25, 12, 3.4k, 1.2M. */
-export function few(n: number | null | undefined): string {
+/** A number of an axis or a legend in short form: 0.25, 12, 3.4k, 1.2M. */
+export function shortNumber(n: number | null | undefined): string {
   if (n === null || n === undefined) return '–'
   const a = Math.abs(n)
   if (a >= 1e9) return trim(n / 1e9) + 'G'

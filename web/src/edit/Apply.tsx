@@ -34,7 +34,7 @@ export function useApply(apply: (options: Options) => Promise<string>, again: ()
 }
 
 /** Why a plan was refused, why it was not saved, or that it was made again. */
-export function Told({ refused, failed, renewed }: { refused: unknown; failed: unknown; renewed: boolean }) {
+export function ApplyOutcome({ refused, failed, renewed }: { refused: unknown; failed: unknown; renewed: boolean }) {
   return (
     <>
       {!!refused && (

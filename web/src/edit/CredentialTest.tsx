@@ -32,7 +32,7 @@ export function CredentialTest({ value, at, errors, disabled }: { value: Value; 
       entry: subject.kind === 'acme' ? subject.saved : undefined,
     }
     try {
-      setFound(told((await call<Tested>('POST', '/dns_providers/test', { body })).value))
+      setFound(describe((await call<Tested>('POST', '/dns_providers/test', { body })).value))
     } catch (e) {
       setFound({ good: false, lines: [sentence(e)] })
     } finally {
@@ -60,7 +60,7 @@ export function CredentialTest({ value, at, errors, disabled }: { value: Value; 
 }
 
 /** The result of a test in sentences. */
-function told(r: Tested): { good: boolean; lines: string[] } {
+function describe(r: Tested): { good: boolean; lines: string[] } {
   if (r.trouble) return { good: false, lines: [r.trouble.message ?? '', r.trouble.hint ?? ''].filter(Boolean) }
   if (r.warning) return { good: false, lines: [words.untested(r.warning)] }
   if (!r.checked) return { good: true, lines: [words.nothingToRead(r.record ?? '')] }

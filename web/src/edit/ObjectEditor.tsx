@@ -3,7 +3,7 @@ import { useQuery } from '@tanstack/react-query'
 import { notifications } from '@mantine/notifications'
 import { lazy, Suspense, useEffect, useId, useRef, useState } from 'react'
 import { Problem, fieldOf, sentence, withoutPlace } from '@/api/problem'
-import { begin, documentPath, schema as schemaQuery, type AnyObject } from '@/api/queries'
+import { objectForForm, documentPath, schema as schemaQuery, type AnyObject } from '@/api/queries'
 import { useStore } from '@/api/store'
 import { Failure, Loading } from '@/ui/basics'
 import { Panel } from '@/ui/Dialog'
@@ -57,7 +57,7 @@ export function ObjectEditor(edited: Edited) {
   const root = useQuery(schemaQuery)
   const waiting = editOf(useStore(basket), kind, name)
   const [reads] = useState(waiting?.value ? undefined : (like ?? (object && name)))
-  const read = useQuery({ ...begin(kind, reads ?? '', useId()), enabled: reads !== undefined })
+  const read = useQuery({ ...objectForForm(kind, reads ?? '', useId()), enabled: reads !== undefined })
   const failed = [root, read].find((q) => q.error)
   return (
     <Panel close={onClose} width={720} title={title} closeOnClickOutside={false}>
@@ -235,10 +235,10 @@ function Part({
   const field = schemaAt(schema, steps, root)
   const [absent] = useState(valueAt(value, steps) === undefined)
   const change = (v: unknown) => onChange(withPart(value, steps, v))
-  const begin = valueAt(value, steps) === undefined ? emptyPart(field ?? {}, root) : undefined
+  const initial = valueAt(value, steps) === undefined ? emptyPart(field ?? {}, root) : undefined
   // A filter that is opened is added: it is set with its defaults, a switch is on.
   useEffect(() => {
-    if (begin !== undefined) change(begin)
+    if (initial !== undefined) change(initial)
   }, [])
   if (!field) return null
   return (

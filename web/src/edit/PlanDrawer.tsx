@@ -4,7 +4,7 @@ import type { ReactNode } from 'react'
 import type { Change } from '@/api/queries'
 import { Loading } from '@/ui/basics'
 import { Panel } from '@/ui/Dialog'
-import { ApplyButtons, Told, useApply, type Options } from './Apply'
+import { ApplyButtons, ApplyOutcome, useApply, type Options } from './Apply'
 import { PlanView } from './PlanView'
 
 /**
@@ -56,7 +56,7 @@ export function PlanDrawer({
         <Stack gap="lg">
           <p style={{ margin: 0 }}>{lead}</p>
           {children}
-          <Told refused={look.error} failed={how.failed} renewed={how.renewed} />
+          <ApplyOutcome refused={look.error} failed={how.failed} renewed={how.renewed} />
           {look.data && changes.length === 0 && <p style={{ margin: 0 }}>{nothing}</p>}
           {look.data && <PlanView change={look.data.change} />}
           {look.data && (changes.length > 0 || always) && <ApplyButtons go={go} busy={how.busy} within={within} confirmable={confirmable} />}

@@ -6,9 +6,9 @@ import { useEffect, useState } from 'react'
 import { schema as schemaQuery, type Change } from '@/api/queries'
 import { useStore } from '@/api/store'
 import { Loading } from '@/ui/basics'
-import { Panel, Sure } from '@/ui/Dialog'
+import { Panel, ConfirmDialog } from '@/ui/Dialog'
 import { t } from '@/text'
-import { ApplyButtons, Told, useApply } from './Apply'
+import { ApplyButtons, ApplyOutcome, useApply } from './Apply'
 import { apply, basket, body, configTag, conflicts, drop, learn, plan, reviewing, settle, type Conflict, type Edit } from './basket'
 import { changedFields, written, type Side } from './object'
 import { PlanView } from './PlanView'
@@ -63,7 +63,7 @@ function Review({ edits }: { edits: Edit[] }) {
   return (
     <Stack gap="lg">
       <p style={{ margin: 0 }}>{t.edit.lead}</p>
-      <Told refused={review.error} failed={how.failed} renewed={how.renewed} />
+      <ApplyOutcome refused={review.error} failed={how.failed} renewed={how.renewed} />
       {p?.changes?.length === 0 && taken.length === 0 && <p>{t.edit.nothing}</p>}
       {p && <PlanView change={p} edits={edits} />}
       {taken.map((e) => (
@@ -84,7 +84,7 @@ function Discard({ n }: { n: number }) {
       <Button variant="subtle" color="red" onClick={() => setAsking(true)}>
         {t.edit.discard}
       </Button>
-      {asking && <Sure title={t.edit.discardTitle} text={t.edit.discardText(n)} yes={t.edit.discard} close={() => setAsking(false)} go={async () => basket.set([])} />}
+      {asking && <ConfirmDialog title={t.edit.discardTitle} text={t.edit.discardText(n)} yes={t.edit.discard} close={() => setAsking(false)} go={async () => basket.set([])} />}
     </>
   )
 }

@@ -12,7 +12,7 @@ export function TakeOver({ kind, name, label, ...style }: ButtonProps & { kind: 
   const [busy, setBusy] = useState(false)
   const go = () => {
     setBusy(true)
-    void told(takeOver(kind, name)).finally(() => setBusy(false))
+    void notifyFailure(takeOver(kind, name)).finally(() => setBusy(false))
   }
   return (
     <Button {...style} loading={busy} onClick={go} aria-label={label}>
@@ -25,7 +25,7 @@ export function TakeOver({ kind, name, label, ...style }: ButtonProps & { kind: 
 export function useRemove(kind: string) {
   const queries = useQueryClient()
   return (o: AnyObject) =>
-    void told(
+    void notifyFailure(
       asShown(queries, kind, o).then((base) => {
         put({ kind, name: o.name!, op: 'remove', base })
         notifications.show({ message: t.proxy.removed })
@@ -33,4 +33,4 @@ export function useRemove(kind: string) {
     )
 }
 
-const told = (what: Promise<unknown>) => what.catch((e: unknown) => void notifications.show({ message: sentence(e), color: 'red' }))
+const notifyFailure = (what: Promise<unknown>) => what.catch((e: unknown) => void notifications.show({ message: sentence(e), color: 'red' }))

@@ -147,11 +147,11 @@ export default function YamlEditor({
               const { problems } = read(text)
               if (problems.length) return problems.map((p) => ({ ...p, to: Math.min(p.to, text.length), severity: 'error' }))
               const here = inspect(text, schema, root).map((f): Diagnostic => ({ from: f.from, to: f.to, message: said(f), severity: 'error' }))
-              const told = Object.entries(wrong.current).map(([path, message]): Diagnostic => {
+              const reported = Object.entries(wrong.current).map(([path, message]): Diagnostic => {
                 const [from, to] = positionOf(text, path)
                 return { from, to, message, severity: 'error' }
               })
-              return [...here, ...told]
+              return [...here, ...reported]
             },
             { delay: 200 },
           ),

@@ -10,18 +10,18 @@ type Said = { text: string; remedy?: string }
 export function warningsOf(change: Change): { danger: Said[]; warnings: Said[] } {
   const danger: Said[] = []
   const warnings: Said[] = []
-  const told = new Set<string>()
+  const seen = new Set<string>()
   for (const o of change.plan?.objects ?? [])
     for (const s of o.sentences ?? []) {
-      if (s.severity === 'info' || !s.text || told.has(s.text)) continue
-      told.add(s.text)
+      if (s.severity === 'info' || !s.text || seen.has(s.text)) continue
+      seen.add(s.text)
       ;(s.severity === 'danger' ? danger : warnings).push({ text: s.text, remedy: s.remedy })
     }
   for (const n of change.notes ?? []) {
     const text = n.object ? `${n.object}: ${n.what}` : (n.what ?? '')
     // The plan tells notes in its own words, with the object before them.
-    if ([...told].some((x) => x.endsWith(n.what ?? ''))) continue
-    told.add(text)
+    if ([...seen].some((x) => x.endsWith(n.what ?? ''))) continue
+    seen.add(text)
     warnings.push({ text, remedy: n.remedy })
   }
   return { danger, warnings }

@@ -1,7 +1,7 @@
 import type { AnyObject } from '@/api/queries'
 
 /** What the API tells of an object beside what its document says. */
-export const told = ['name', 'origin', 'state', 'etag', 'issues', 'health', 'last_change', 'recent', 'plan', 'read_only']
+export const stateFields = ['name', 'origin', 'state', 'etag', 'issues', 'health', 'last_change', 'recent', 'plan', 'read_only']
 
 export type Value = Record<string, unknown>
 
@@ -10,7 +10,7 @@ export type Value = Record<string, unknown>
  * the API tells whether it is set.
  */
 export function written(kind: string, o: AnyObject): Value {
-  const skip = kind === 'proxies' ? [...told, 'servers'] : told
+  const skip = kind === 'proxies' ? [...stateFields, 'servers'] : stateFields
   return withoutSet(Object.fromEntries(Object.entries(o).filter(([key]) => !skip.includes(key)))) as Value
 }
 

@@ -21,7 +21,7 @@ export function Panel({ close, opened, width, ...props }: Omit<Shown<DrawerProps
 }
 
 /** Asks before something that cannot be taken back. */
-export function Sure({ title, text, yes, go, close }: { title: string; text: ReactNode; yes: string; go: () => Promise<unknown>; close: () => void }) {
+export function ConfirmDialog({ title, text, yes, go, close }: { title: string; text: ReactNode; yes: string; go: () => Promise<unknown>; close: () => void }) {
   const [busy, setBusy] = useState(false)
   return (
     <Dialog close={close} title={title}>

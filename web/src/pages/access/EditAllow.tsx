@@ -3,7 +3,7 @@ import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { useId, useState, type FormEvent } from 'react'
 import { failed, sentence } from '@/api/problem'
-import { begin, type AnyObject } from '@/api/queries'
+import { objectForForm, type AnyObject } from '@/api/queries'
 import { basket, plan, put, reviewing } from '@/edit/basket'
 import { written, type Value } from '@/edit/object'
 import { Failure, Loading } from '@/ui/basics'
@@ -15,7 +15,7 @@ const words = t.access
 
 /** Edits who may enter the application of a proxy, where the gate is the proxy's own. */
 export function EditAllow({ proxy, close }: { proxy: string; close: () => void }) {
-  const read = useQuery(begin('proxies', proxy, useId()))
+  const read = useQuery(objectForForm('proxies', proxy, useId()))
   return (
     <Dialog close={close} title={words.editAllowOf(proxy)}>
       {failed(read) ? <Failure error={read.error} again={() => void read.refetch()} /> : !read.data ? <Loading /> : <Form o={read.data} close={close} />}

@@ -6,7 +6,7 @@ import { failed } from '@/api/problem'
 import { DataTable, type Column } from '@/ui/DataTable'
 import { Ago, Card, Empty, Failure, Loading, StateBadge } from '@/ui/basics'
 import { useAct, Wrong } from '@/ui/act'
-import { Panel, Sure } from '@/ui/Dialog'
+import { Panel, ConfirmDialog } from '@/ui/Dialog'
 import { Once } from '@/ui/Once'
 import { t } from '@/text'
 import { access, choices, inDays, links, type ShareLink } from './queries'
@@ -92,7 +92,7 @@ export function Links() {
         </Once>
       )}
       {gone && (
-        <Sure
+        <ConfirmDialog
           title={words.endLink}
           text={
             <>

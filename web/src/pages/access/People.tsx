@@ -6,15 +6,11 @@ import { DataTable, type Column } from '@/ui/DataTable'
 import { Ago, Card, Empty, Failure, Loading, StateBadge } from '@/ui/basics'
 import { Once } from '@/ui/Once'
 import { t } from '@/text'
+import { credentials } from './credentials'
 import { PersonForm, type Invited } from './PersonForm'
 import { people, type Person } from './queries'
 
 const words = t.access
-
-/** What a person signs in with, in words. */
-export function credentials(p: Person): string {
-  return [p.passkeys?.length && words.passkeys(p.passkeys.length), p.password && words.password].filter(Boolean).join(', ')
-}
 
 /** The people who are kept by headgate. */
 export function People({ may }: { may: boolean }) {

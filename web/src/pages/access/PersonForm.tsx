@@ -3,11 +3,11 @@ import { useQuery } from '@tanstack/react-query'
 import { useState, type FormEvent } from 'react'
 import { call } from '@/api/client'
 import { useAct, Wrong } from '@/ui/act'
-import { Panel, Sure } from '@/ui/Dialog'
+import { Panel, ConfirmDialog } from '@/ui/Dialog'
 import { t } from '@/text'
 import { EndAll } from './Sessions'
 import { groups as groupList, type Person } from './queries'
-import { credentials } from './People'
+import { credentials } from './credentials'
 
 const words = t.access
 const path = (name: string, more = '') => `/people/${encodeURIComponent(name)}${more}`
@@ -93,11 +93,11 @@ export function PersonForm({ person, close, invited }: { person?: Person; close:
         </div>
       </form>
       {person && asked === 'reset' && (
-        <Sure title={words.resetTitle(person.name!)} text={words.resetText} yes={words.reset} close={() => setAsked(undefined)} go={() => invite(person.name!, 'reset')} />
+        <ConfirmDialog title={words.resetTitle(person.name!)} text={words.resetText} yes={words.reset} close={() => setAsked(undefined)} go={() => invite(person.name!, 'reset')} />
       )}
       {person && asked === 'end' && <EndAll person={`local/${person.name}`} close={() => setAsked(undefined)} />}
       {person && asked === 'remove' && (
-        <Sure
+        <ConfirmDialog
           title={words.removePerson(person.name!)}
           text={words.removePersonText}
           yes={words.remove}

@@ -6,7 +6,7 @@ import { failed } from '@/api/problem'
 import { DataTable, type Column } from '@/ui/DataTable'
 import { Ago, Card, Empty, Failure, Loading } from '@/ui/basics'
 import { useAct } from '@/ui/act'
-import { Sure } from '@/ui/Dialog'
+import { ConfirmDialog } from '@/ui/Dialog'
 import { t } from '@/text'
 import { deviceOf } from '../operators/device'
 import { sessions, type Session } from './queries'
@@ -94,5 +94,5 @@ export function EndAll({ person, close }: { person: string; close: () => void })
     await call('DELETE', `/gate/sessions?person=${encodeURIComponent(person)}`)
     return true
   }
-  return <Sure title={words.endAllTitle(words.local(person))} text={words.endAllText} yes={words.endAll} close={close} go={() => act('', go, words.endedAll)} />
+  return <ConfirmDialog title={words.endAllTitle(words.local(person))} text={words.endAllText} yes={words.endAll} close={close} go={() => act('', go, words.endedAll)} />
 }

@@ -11,7 +11,7 @@ import { moment, When, withOffset } from '@/ui/time'
 import { marks, meaningOf } from '@/theme/states'
 import { Dialog } from '@/ui/Dialog'
 import { t } from '@/text'
-import { CertificateBadge } from './CertificatesPage'
+import { CertificateBadge } from './CertificateBadge'
 import { order, type Attempt, type Preflight, type Trouble } from './orders'
 
 const words = t.certificates.detail

@@ -5,11 +5,12 @@ import { failed } from '@/api/problem'
 import { objects, status } from '@/api/queries'
 import { Entries } from '@/edit/Entries'
 import { DataTable, type Column } from '@/ui/DataTable'
-import { Ago, Empty, Failure, Loading, PageHeader, StateBadge } from '@/ui/basics'
+import { Ago, Empty, Failure, Loading, PageHeader } from '@/ui/basics'
 import { withOffset } from '@/ui/time'
 import { t } from '@/text'
+import { CertificateBadge } from './CertificateBadge'
 import { Stored } from './Stored'
-import { meaningOfCertificate, orders, rowsOf, type Row } from './orders'
+import { orders, rowsOf, type Row } from './orders'
 
 const searchable = (r: Row) => ({ '': [r.name, ...r.hosts, r.entry].join(' '), state: r.state, host: r.hosts.join(' '), entry: r.entry ?? '' })
 
@@ -18,12 +19,6 @@ const urgency = ['expired', 'missing', 'failed', 'blocked', 'expiring', 'orderin
 
 /** What a row says beside its first host: a name of its own, and how many more hosts there are. */
 const more = (r: Row) => [!r.acme && r.name !== r.hosts[0] && r.name, r.hosts.length > 1 && t.proxies.more(r.hosts.length - 1)].filter(Boolean).join(', ')
-
-export const CertificateBadge = ({ state, daysLeft }: { state: string; daysLeft?: number }) => (
-  <StateBadge state={state} meaning={meaningOfCertificate(state, daysLeft)}>
-    {t.certificates.word[state] ?? state}
-  </StateBadge>
-)
 
 /** Every certificate with the hosts that get it, and the entries that make them. */
 export default function CertificatesPage() {

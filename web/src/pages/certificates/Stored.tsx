@@ -9,9 +9,9 @@ import type { components } from '@/api/schema'
 import { put } from '@/edit/basket'
 import { Card, Failure, Loading } from '@/ui/basics'
 import { useAct, Wrong } from '@/ui/act'
-import { Panel, Sure } from '@/ui/Dialog'
+import { Panel, ConfirmDialog } from '@/ui/Dialog'
 import { t } from '@/text'
-import { CertificateBadge } from './CertificatesPage'
+import { CertificateBadge } from './CertificateBadge'
 
 type StoredCertificate = components['schemas']['storedBody']
 const stored = queryOptions({ queryKey: ['stored'], queryFn: ({ signal }) => all<StoredCertificate>('/stored_certificates', signal).then((p) => p.value), retry: false })
@@ -87,7 +87,7 @@ export function Stored() {
       )}
       {making && <Make kind={making} close={() => setMaking(undefined)} />}
       {gone && (
-        <Sure
+        <ConfirmDialog
           title={words.removeTitle(gone.name!)}
           text={words.removeText}
           yes={t.proxy.remove}

@@ -8,7 +8,7 @@ import { all, canEdit, me, objects } from '@/api/queries'
 import type { components } from '@/api/schema'
 import { Ago, Card, Failure, Loading, PageHeader } from '@/ui/basics'
 import { DataTable, type Column } from '@/ui/DataTable'
-import { Sure } from '@/ui/Dialog'
+import { ConfirmDialog } from '@/ui/Dialog'
 import { useAct } from '@/ui/act'
 import { t } from '@/text'
 import { count } from '@/text/many'
@@ -116,7 +116,7 @@ function Active({ list, may }: { list: Ban[]; may: boolean }) {
     <section aria-label={words.active}>
       <DataTable rows={list} columns={columns} first="-since" id={id} searchable={searchable} noun={[words.noun, words.nouns]} empty={<div className="card-body small">{words.none}</div>} />
       {exempting && (
-        <Sure
+        <ConfirmDialog
           title={words.neverTitle(exempting)}
           text={words.neverText}
           yes={words.never}

@@ -151,7 +151,7 @@ function Take({ it, text, change }: { it: Imported; text: string; change: (text:
       .filter((o) => !edits.some((e) => e.kind === kind && e.name === o.name))
       .map((o) => `${kindWord(kind).toLowerCase()} ${o.name}`),
   )
-  const few = (list: string[]) => [...list.slice(0, 4), ...(list.length > 4 ? [t.proxies.more(list.length - 4)] : [])].join(', ')
+  const firstOf = (list: string[]) => [...list.slice(0, 4), ...(list.length > 4 ? [t.proxies.more(list.length - 4)] : [])].join(', ')
 
   async function keep() {
     const names = await act(
@@ -175,8 +175,8 @@ function Take({ it, text, change }: { it: Imported; text: string; change: (text:
         ) : (
           <p className="lead">{words.takeLead(edits.length)}</p>
         )}
-        {replaced.length > 0 && <p className="small lead">{words.replaces(few(replaced.map((e) => `${kindWord(e.kind).toLowerCase()} ${e.name}`)))}</p>}
-        <p className="small lead">{words.leaves(few(stay))}</p>
+        {replaced.length > 0 && <p className="small lead">{words.replaces(firstOf(replaced.map((e) => `${kindWord(e.kind).toLowerCase()} ${e.name}`)))}</p>}
+        <p className="small lead">{words.leaves(firstOf(stay))}</p>
         {keys.length > 0 && (
           <Alert color="teal">
             <p className="lead">{words.keys(keys.length)}</p>

@@ -8,7 +8,7 @@ import type { components } from '@/api/schema'
 import { Ago, Card, Failure, Loading, PageHeader, StateBadge } from '@/ui/basics'
 import { useAct, Wrong } from '@/ui/act'
 import { DataTable, type Column } from '@/ui/DataTable'
-import { Dialog, Sure } from '@/ui/Dialog'
+import { Dialog, ConfirmDialog } from '@/ui/Dialog'
 import { Once } from '@/ui/Once'
 import { t } from '@/text'
 import { Command } from './Command'
@@ -165,7 +165,7 @@ function Doing({ verb, name, close }: { verb: Verb; name: string; close: () => v
     revoke: () => call('DELETE', `/pair/members/${at}`, { ifMatch: '*' }),
   }
   return (
-    <Sure
+    <ConfirmDialog
       title={t.nodes.sure[verb](name)}
       text={
         <>
@@ -246,7 +246,7 @@ function PairCard({ it: p, admin }: { it: Pair; admin: boolean }) {
         </p>
       )}
       {asking && (
-        <Sure
+        <ConfirmDialog
           title={t.nodes.surePromote}
           text={
             <>

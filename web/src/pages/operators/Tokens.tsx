@@ -8,7 +8,7 @@ import type { components } from '@/api/schema'
 import { DataTable, type Column } from '@/ui/DataTable'
 import { Ago, Empty, Failure, Loading, StateBadge } from '@/ui/basics'
 import { useAct, Wrong } from '@/ui/act'
-import { Panel, Sure } from '@/ui/Dialog'
+import { Panel, ConfirmDialog } from '@/ui/Dialog'
 import { Once } from '@/ui/Once'
 import { t } from '@/text'
 import { roleChoices } from './Users'
@@ -121,7 +121,7 @@ export function Tokens() {
         </Once>
       )}
       {gone && (
-        <Sure
+        <ConfirmDialog
           title={t.operators.revokeToken(gone.name!)}
           text={t.operators.revokeTokenText}
           yes={t.operators.revoke}

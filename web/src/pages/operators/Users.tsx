@@ -8,7 +8,7 @@ import type { components } from '@/api/schema'
 import { DataTable, type Column } from '@/ui/DataTable'
 import { Ago, Failure, Loading, StateBadge } from '@/ui/basics'
 import { useAct, Wrong } from '@/ui/act'
-import { Panel, Sure } from '@/ui/Dialog'
+import { Panel, ConfirmDialog } from '@/ui/Dialog'
 import { t } from '@/text'
 
 export type User = components['schemas']['userBody']
@@ -130,7 +130,7 @@ function UserForm({ user, self, close }: { user?: User; self: string; close: () 
         </div>
       </form>
       {sure && user && (
-        <Sure
+        <ConfirmDialog
           title={t.operators.removeUser(user.name!)}
           text={t.operators.removeUserText}
           yes={t.operators.remove}

@@ -5,7 +5,7 @@ import { call } from '@/api/client'
 import { canEdit, me } from '@/api/queries'
 import type { components } from '@/api/schema'
 import { useAct } from '@/ui/act'
-import { Sure } from '@/ui/Dialog'
+import { ConfirmDialog } from '@/ui/Dialog'
 import { t } from '@/text'
 
 type Closed = components['schemas']['resetBody']
@@ -29,7 +29,7 @@ export function Reset({ kind, name }: { kind: 'ports' | 'tcp_proxies' | 'udp_pro
         {t.ports.reset}
       </Button>
       {open !== undefined && (
-        <Sure title={t.ports.resetTitle(name)} text={t.ports.resetText(open)} yes={t.ports.reset} go={() => act('', () => reset(false), t.ports.resetDone)} close={() => setOpen(undefined)} />
+        <ConfirmDialog title={t.ports.resetTitle(name)} text={t.ports.resetText(open)} yes={t.ports.reset} go={() => act('', () => reset(false), t.ports.resetDone)} close={() => setOpen(undefined)} />
       )}
     </>
   )

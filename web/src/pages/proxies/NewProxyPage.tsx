@@ -4,7 +4,7 @@ import { useNavigate, useSearch } from '@tanstack/react-router'
 import { useEffect, useId, useState, type FormEvent, type ReactNode } from 'react'
 import { client, data } from '@/api/client'
 import { failed, sentence } from '@/api/problem'
-import { all, begin, canEdit, me, objects } from '@/api/queries'
+import { all, objectForForm, canEdit, me, objects } from '@/api/queries'
 import type { components } from '@/api/schema'
 import { basket, plan, put, reviewing } from '@/edit/basket'
 import { written, type Value } from '@/edit/object'
@@ -42,7 +42,7 @@ function keep(e: Entered | undefined) {
 /** A new proxy in one page: host and server, HTTPS, who may access it, and what an application needs. */
 export default function NewProxyPage() {
   const { like } = useSearch({ strict: false }) as { like?: string }
-  const model = useQuery({ ...begin('proxies', like ?? '', useId()), enabled: !!like })
+  const model = useQuery({ ...objectForForm('proxies', like ?? '', useId()), enabled: !!like })
   const ports = useQuery(objects('ports'))
   const { data: who } = useQuery(me)
   if (who && !canEdit(who.role)) return <PageHeader title={words.title} lead={t.edit.readOnly} />

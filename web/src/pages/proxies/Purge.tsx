@@ -19,7 +19,7 @@ export function Purge({ proxy, close }: { proxy: string; close: () => void }) {
   const [count, setCount] = useState<number>()
   const { act, busy, wrong, setWrong } = useAct('status')
   const send = (dryRun: boolean) => call<Purged>('POST', '/cache/purge', { body: { proxy, soft, [way]: way === 'all' ? true : value }, query: dryRun ? { dry_run: true } : {} })
-  async function ask(what: 'purge' | 'count') {
+  async function request(what: 'purge' | 'count') {
     if (way === 'all' || value.trim()) return (await act(what, () => send(what === 'count')))?.value
     setWrong({ [way]: words.missing })
   }
@@ -27,7 +27,7 @@ export function Purge({ proxy, close }: { proxy: string; close: () => void }) {
   const anew = () => setCount(undefined)
   async function submit(e: FormEvent) {
     e.preventDefault()
-    const done = await ask('purge')
+    const done = await request('purge')
     if (!done) return
     notifications.show({ message: words.done(done.purged ?? 0, soft), color: 'teal' })
     close()
@@ -77,7 +77,7 @@ export function Purge({ proxy, close }: { proxy: string; close: () => void }) {
           <Button type="submit" loading={busy === 'purge'}>
             {words.go}
           </Button>
-          <Button variant="default" loading={busy === 'count'} onClick={() => void ask('count').then((a) => a && setCount(a.purged ?? 0))}>
+          <Button variant="default" loading={busy === 'count'} onClick={() => void request('count').then((a) => a && setCount(a.purged ?? 0))}>
             {words.countFirst}
           </Button>
           <Button variant="subtle" onClick={close}>
