@@ -215,6 +215,12 @@ func (c *Client) DeleteGateSession(ctx context.Context, name string, options ...
 	return c.Do(ctx, "DELETE", "/gate/sessions/"+url.PathEscape(name), nil, nil, options...)
 }
 
+// DeleteGateSessions: DELETE /gate/sessions. Ends all sessions of a person. Open WebSockets and
+// other long exchanges are closed. The person can sign in again. Query parameters: person.
+func (c *Client) DeleteGateSessions(ctx context.Context, options ...Option) (*Ended, error) {
+	return result[Ended](ctx, c, "DELETE", "/gate/sessions", nil, options)
+}
+
 // DeleteGateToken: DELETE /gate/tokens/{name}. Revokes a token of an application. Connections
 // that use it are closed within two seconds on all machines.
 func (c *Client) DeleteGateToken(ctx context.Context, name string, options ...Option) error {

@@ -1596,6 +1596,12 @@ type Email struct {
 	To []string `json:"to,omitzero"`
 }
 
+// Ended is how many sessions were ended.
+type Ended struct {
+	// Ended is the number of sessions.
+	Ended int `json:"ended"`
+}
+
 // Enrolment is what an authenticator needs.
 type Enrolment struct {
 	// Secret is for typing in.
@@ -3895,7 +3901,7 @@ type ProxyState struct {
 	VirtualHosts []string `json:"virtual_hosts,omitempty"`
 	// Origin is where the proxy comes from: "shop.yaml:12:3".
 	Origin string `json:"origin,omitempty"`
-	// Issues are the discovery issues of the proxy.
+	// Issues are what needs an operator, such as issues of discovery.
 	Issues []string `json:"issues,omitempty"`
 	// State is active; degraded when a server takes no requests, or a route fails open or is down;
 	// down when clients get an error on every route with servers, which is so unless a server of it
@@ -4447,6 +4453,13 @@ type Route struct {
 type RouteSignIn struct {
 	// Title is the name at the top of the page. Absent is none.
 	Title string `json:"title,omitzero"`
+	// Logo is an image above the title: the path of a PNG, JPEG, WebP, GIF or SVG file of at most 64
+	// KiB. A relative path starts at the folder of the configuration file. It is read again when it
+	// changes. Absent is none.
+	Logo string `json:"logo,omitzero"`
+	// Color is the colour of buttons and links, #rrggbb. Links are made darker or lighter where they
+	// would not be readable, in the light or the dark theme. Absent is a blue.
+	Color string `json:"color,omitzero"`
 }
 
 // RouteState is the state of the servers of a route.
@@ -4780,6 +4793,12 @@ type SignIn struct {
 	Providers map[string]SignInConfig `json:"providers,omitzero"`
 	// Session is how long people stay signed in.
 	Session *Lifetime `json:"session,omitzero"`
+	// SelfTest is whether headgate requests the sign-in page as a browser does, every 10 minutes and
+	// after each change: whether its host is in the DNS, whether its certificate is trusted, and
+	// whether headgate responds. If it does not, the proxy of the page has the issue
+	// `sign_in_unreachable`. A router may keep machines behind it from reaching its public address:
+	// then the test cannot succeed, and false switches it off.
+	SelfTest *bool `json:"self_test,omitzero"`
 	// Headers are the fields that tell servers who signed in.
 	Headers *Headers `json:"headers,omitzero"`
 }
@@ -4855,6 +4874,12 @@ type SignInObject struct {
 	Providers map[string]SignInConfig `json:"providers,omitzero"`
 	// Session is how long people stay signed in.
 	Session *Lifetime `json:"session,omitzero"`
+	// SelfTest is whether headgate requests the sign-in page as a browser does, every 10 minutes and
+	// after each change: whether its host is in the DNS, whether its certificate is trusted, and
+	// whether headgate responds. If it does not, the proxy of the page has the issue
+	// `sign_in_unreachable`. A router may keep machines behind it from reaching its public address:
+	// then the test cannot succeed, and false switches it off.
+	SelfTest *bool `json:"self_test,omitzero"`
 	// Headers are the fields that tell servers who signed in.
 	Headers *Headers `json:"headers,omitzero"`
 }
@@ -5210,7 +5235,7 @@ type StreamState struct {
 	Protocol string `json:"protocol"`
 	// Origin is where the proxy comes from: "shop.yaml:12:3".
 	Origin string `json:"origin,omitempty"`
-	// Issues are the discovery issues of the proxy.
+	// Issues are what needs an operator, such as issues of discovery.
 	Issues []string `json:"issues,omitempty"`
 	// Address is where it listens; Port is the https port whose connections it accepts if it has no
 	// address. SNI and ALPN are the server names and protocols of the TLS clients that it accepts;
