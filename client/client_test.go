@@ -160,6 +160,7 @@ func TestAStreamIsReadUntilItEnds(t *testing.T) {
 		t.Errorf("got %s, %v", got, last)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
 	for range c.FollowRequests(ctx) {
 		cancel()
 		break

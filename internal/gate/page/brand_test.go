@@ -18,6 +18,7 @@ func TestABrandIsReadable(t *testing.T) {
 		colours = append(colours, colour{rand.Float64(), rand.Float64(), rand.Float64()})
 	}
 	for _, c := range colours {
+		c, _ = parseColour(c.String()) // as it is written
 		b, err := NewBrand(c.String(), nil)
 		if err != nil {
 			t.Fatal(err)
