@@ -20,6 +20,7 @@ import (
 	"go.uber.org/goleak"
 
 	"headgate/internal/exchange"
+	"headgate/internal/geo/geotest"
 	"headgate/internal/setting/ipset"
 	"headgate/internal/setting/unit"
 	"headgate/internal/testhouse"
@@ -34,14 +35,14 @@ func countries() []byte {
 	of := func(code string) map[string]any {
 		return map[string]any{"country": map[string]any{"iso_code": code}}
 	}
-	return writeDatabase("DBIP-Country-Lite", today,
-		written{"203.0.113.0/24", of("DE")}, written{"198.51.100.0/25", of("FR")}, written{"2001:db8::/32", of("DE")},
-		written{"192.0.2.0/24", map[string]any{"continent": map[string]any{"code": "EU"}}})
+	return geotest.Write("DBIP-Country-Lite", today,
+		geotest.Of("203.0.113.0/24", of("DE")), geotest.Of("198.51.100.0/25", of("FR")), geotest.Of("2001:db8::/32", of("DE")),
+		geotest.Of("192.0.2.0/24", map[string]any{"continent": map[string]any{"code": "EU"}}))
 }
 
 func flat() []byte {
-	return writeDatabase("ipinfo bundle_location_lite.mmdb", today,
-		written{"203.0.113.0/24", map[string]any{"country_code": "de", "asn": "AS64500"}}, written{"198.51.100.0/24", map[string]any{"country_code": "FR", "autonomous_system_number": uint32(64501)}})
+	return geotest.Write("ipinfo bundle_location_lite.mmdb", today,
+		geotest.Of("203.0.113.0/24", map[string]any{"country_code": "de", "asn": "AS64500"}), geotest.Of("198.51.100.0/24", map[string]any{"country_code": "FR", "autonomous_system_number": uint32(64501)}))
 }
 
 // manager returns a manager that is closed with the test.
@@ -136,7 +137,7 @@ func TestLookupIsKeptWithItsAddress(t *testing.T) {
 			t.Errorf("%s is in %q, want %q", c[0], got, c[1])
 		}
 	}
-	put(t, dir, "country.mmdb", writeDatabase("test", today, written{"203.0.113.0/24", map[string]any{"country_code": "AT"}}))
+	put(t, dir, "country.mmdb", geotest.Write("test", today, geotest.Of("203.0.113.0/24", map[string]any{"country_code": "AT"})))
 	testhouse.Eventually(t, "the new database is used", func() bool { return country("203.0.113.7") == "AT" })
 	put(t, dir, "country.mmdb", []byte("<html>"))
 	testhouse.Eventually(t, "the issue is open", func() bool { return len(m.States()[0].Issues) > 0 })
@@ -224,7 +225,7 @@ func TestUnchangedDatabaseEndsTheIssue(t *testing.T) {
 
 func TestOldDatabaseIsAnIssue(t *testing.T) {
 	dir := t.TempDir()
-	put(t, dir, "c.mmdb", writeDatabase("GeoLite2-Country", today.AddDate(0, 0, -31), written{"203.0.113.0/24", map[string]any{"country_code": "DE"}}))
+	put(t, dir, "c.mmdb", geotest.Write("GeoLite2-Country", today.AddDate(0, 0, -31), geotest.Of("203.0.113.0/24", map[string]any{"country_code": "DE"})))
 	m := manager(t, Options{})
 	m.Prepare(&Config{Country: Source{File: "c.mmdb"}}, dir).Commit()
 	if s := m.States()[0]; len(s.Issues) != 1 || !strings.Contains(s.Issues[0], "31 days old, and its licence allows 30") || !strings.Contains(s.Attribution, "MaxMind") {
@@ -248,12 +249,12 @@ func FuzzDatabase(f *testing.F) {
 }
 
 func BenchmarkCountry(b *testing.B) {
-	var all []written
+	var all []geotest.Network
 	for i := range 50_000 {
 		code := string([]byte{'A' + byte(i%26), 'A' + byte(i/26%10)})
-		all = append(all, written{fmt.Sprintf("%d.%d.%d.0/24", 11+i>>16, i>>8&255, i&255), map[string]any{"country": map[string]any{"iso_code": code}}})
+		all = append(all, geotest.Of(fmt.Sprintf("%d.%d.%d.0/24", 11+i>>16, i>>8&255, i&255), map[string]any{"country": map[string]any{"iso_code": code}}))
 	}
-	d, err := openDatabase(writeDatabase("test", today, all...))
+	d, err := openDatabase(geotest.Write("test", today, all...))
 	if err != nil {
 		b.Fatal(err)
 	}

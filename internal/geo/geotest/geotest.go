@@ -1,4 +1,10 @@
-package geo
+// Package geotest makes databases of countries and networks for tests.
+//
+// Write writes the MMDB format, version 2.0, as far as tests need it: an IPv6 tree with
+// records of 32 bits, and data of maps, texts and numbers. ReadCSV reads the networks of a
+// database in the form START,END,COUNTRY, one range of addresses a line, which public domain
+// databases have; the command in convert makes a file of them.
+package geotest
 
 import (
 	"bytes"
@@ -9,13 +15,17 @@ import (
 	"time"
 )
 
-// This is a writer of the MMDB format, version 2.0, as far as tests need it: an IPv6 tree
-// with records of 32 bits, and data of maps, texts and numbers.
+// Network is a network with its data. Networks of a database do not overlap.
+type Network struct {
+	// Prefix is the network, such as 203.0.113.0/24.
+	Prefix netip.Prefix
+	// Data is what the database has about it: texts, numbers, lists and maps.
+	Data map[string]any
+}
 
-// written is a network with its data.
-type written struct {
-	network string
-	data    map[string]any
+// Of returns a network that is written as text. It panics if it is not one.
+func Of(network string, data map[string]any) Network {
+	return Network{netip.MustParsePrefix(network), data}
 }
 
 // node is a node of the tree: its two records are a node, data, or nothing.
@@ -24,11 +34,11 @@ type node struct {
 	leaf [2]map[string]any
 }
 
-// database writes a database.
-func writeDatabase(kind string, built time.Time, all ...written) []byte {
+// Write returns a database of a type, such as DBIP-Country-Lite, that was built at a time.
+func Write(kind string, built time.Time, all ...Network) []byte {
 	root := &node{}
 	for _, w := range all {
-		p := netip.MustParsePrefix(w.network)
+		p := w.Prefix
 		bits, address := p.Bits(), p.Addr().As16()
 		if p.Addr().Is4() { // ::/96 has the IPv4 addresses
 			v4 := p.Addr().As4()
@@ -40,7 +50,7 @@ func writeDatabase(kind string, built time.Time, all ...written) []byte {
 		for i := range bits {
 			bit := address[i/8] >> (7 - i%8) & 1
 			if i == bits-1 {
-				at.leaf[bit] = w.data
+				at.leaf[bit] = w.Data
 				break
 			}
 			if at.next[bit] == nil {
