@@ -401,6 +401,14 @@ func (r *rule) stateNow(e *Engine) RuleState {
 	}
 	s.Addresses = len(all) + more
 	s.Would = all[:min(len(all), maxShown)]
-	s.Summary = fmt.Sprintf("since %s, %d requests: %d addresses would be banned; %d of them signed in", moment(s.Since, e.o.Clock()), s.Requests, s.Addresses, s.SignedIn)
+	s.Summary = fmt.Sprintf("since %s, %d requests: %s would be banned; %d of them signed in", moment(s.Since, e.o.Clock()), s.Requests, addressCount(s.Addresses), s.SignedIn)
 	return s
+}
+
+// addressCount writes a number of addresses.
+func addressCount(n int) string {
+	if n == 1 {
+		return "1 address"
+	}
+	return fmt.Sprintf("%d addresses", n)
 }

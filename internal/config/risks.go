@@ -96,6 +96,9 @@ func noteAmbiguous(p *Proxy, r *Route, at schema.Place) {
 			continue
 		}
 		there := p.Effective(other)
+		if !there.IPFilter.Enforces() {
+			there.IPFilter = nil
+		}
 		for _, f := range []struct {
 			name        string
 			there, here any

@@ -40,6 +40,9 @@ func (c *compiler) gate(b *body, f *config.Features) *gate {
 	if g.rate != nil && g.rate.Mode == ratelimit.Observe {
 		g.rate = nil
 	}
+	if !g.ip.Enforces() {
+		g.ip = nil
+	}
 	if fixed := b.settings.FixedResponse; f.Maintenance != nil {
 		g.closed = "maintenance"
 	} else if fixed != nil && (fixed.Status == 401 || fixed.Status == 403 || fixed.Status == 404) {

@@ -50,7 +50,7 @@ func accessOf(p *config.Proxy, r *config.Route) access {
 	if a.forward != nil && a.forward.Off() {
 		a.forward = nil
 	}
-	if a.filter != nil && a.filter.Off() {
+	if !a.filter.Enforces() {
 		a.filter = nil
 	}
 	if a.rate != nil && a.rate.Off() {
@@ -278,7 +278,7 @@ func (r *reviewer) countNeeds(before, after *config.Proxy) {
 func (r *reviewer) judgeStreams() {
 	tell := func(at Address, before, after *ipfilter.Config) {
 		on := func(c *ipfilter.Config) *ipfilter.Config {
-			if c == nil || c.Off() {
+			if !c.Enforces() {
 				return nil
 			}
 			return c

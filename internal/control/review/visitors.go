@@ -8,6 +8,7 @@ import (
 
 	"headgate/internal/config"
 	"headgate/internal/feature/headers"
+	"headgate/internal/feature/ipfilter"
 	"headgate/internal/feature/ratelimit"
 )
 
@@ -44,6 +45,8 @@ var effects = map[string]struct {
 		switch {
 		case !ok || len(c.Allow)+len(c.Deny) == 0:
 			return ""
+		case c.Mode == ipfilter.Observe:
+			return "visitors notice nothing: those that ip_filter would reject are only logged"
 		case len(c.Allow) > 0:
 			return "visitors from addresses outside " + listed(shortened(c.Allow)) + " get 403"
 		}

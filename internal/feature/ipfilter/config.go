@@ -25,7 +25,22 @@ type Config struct {
 	// Deny are the addresses that are rejected, even if they are in allow, too. A list that
 	// is empty or was never loaded rejects no client.
 	Deny []string `json:"deny,omitempty" label:"true" max:"200000" example:"192.0.2.7"`
+	// Mode is `enforce`, or `observe` to log clients that would be rejected, with the entry
+	// that has them, without rejecting them.
+	Mode Mode `json:"mode" label:"true" default:"enforce" enum:"enforce,observe"`
 }
+
+// Mode is what to do with clients that are not let in.
+type Mode string
+
+// The modes.
+const (
+	Enforce Mode = "enforce"
+	Observe Mode = "observe"
+)
+
+// Enforces reports whether the filter rejects clients. c may be nil.
+func (c *Config) Enforces() bool { return c != nil && c.Enabled && c.Mode != Observe }
 
 // Off reports whether the filter is switched off.
 func (c *Config) Off() bool { return !c.Enabled }

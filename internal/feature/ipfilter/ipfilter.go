@@ -24,10 +24,15 @@ func Compile(c *Config, env exchange.Env) (exchange.Filter, error) {
 	if err != nil {
 		return exchange.Filter{}, err
 	}
+	f := exchange.Filter{Name: "ip_filter", Request: l.check}
 	if l.allow.Refers() || l.deny.Refers() {
-		return exchange.Filter{Name: "ip_filter", Request: l.judgeReferences}, nil
+		f.Request = l.judgeReferences
 	}
-	return exchange.Filter{Name: "ip_filter", Request: l.check}, nil
+	if c.Mode == Observe {
+		o := &observer{check: f.Request, log: env.Log, scope: env.Scope}
+		f.Request = o.request
+	}
+	return f, nil
 }
 
 // CompileStream returns the filter for a TCP or UDP proxy.
@@ -36,7 +41,12 @@ func CompileStream(c *Config, env exchange.Env) (exchange.StreamFilter, error) {
 	if err != nil {
 		return exchange.StreamFilter{}, err
 	}
-	return exchange.StreamFilter{Name: "ip_filter", Admit: l.answer}, nil
+	f := exchange.StreamFilter{Name: "ip_filter", Admit: l.answer}
+	if c.Mode == Observe {
+		o := &observer{admits: f.Admit, log: env.Log, scope: env.Scope}
+		f.Admit = o.admit
+	}
+	return f, nil
 }
 
 func keep(c *Config, env exchange.Env) (*lists, error) {

@@ -3,7 +3,7 @@ package ipfilter
 import (
 	"bytes"
 	"fmt"
-
+	"log/slog"
 	"net/netip"
 	"strings"
 	"testing"
@@ -184,5 +184,62 @@ func BenchmarkCompile(b *testing.B) {
 				compile(b, c, env)
 			}
 		})
+	}
+}
+
+// TestObserveRejectsNoClientAndNamesTheCause checks that a filter that observes lets all
+// clients in, and that the log and a rehearsal show which it would reject.
+func TestObserveRejectsNoClientAndNamesTheCause(t *testing.T) {
+	var log bytes.Buffer
+	env := exchangetest.Env(t)
+	env.Log, env.Scope = slog.New(slog.NewTextHandler(&log, nil)), "proxy shop"
+	f := compile(t, &Config{Deny: []string{"192.0.2.0/24"}, Mode: Observe}, env)
+	const text = "observe mode: ip_filter would reject this request: the address is in ip_filter.deny"
+	for range 3 {
+		ex := exchangetest.New(t, exchangetest.From("192.0.2.9"))
+		if answer := f.Request(ex); answer != nil || ex.Cause != text {
+			t.Errorf("got %v with the cause %q, want %q", answer, ex.Cause, text)
+		}
+	}
+	ex := exchangetest.New(t, exchangetest.From("198.51.100.1"))
+	if answer := f.Request(ex); answer != nil || ex.Cause != "" {
+		t.Errorf("another client: %v with the cause %q", answer, ex.Cause)
+	}
+	ex = exchangetest.New(t, exchangetest.From("192.0.2.9"))
+	ex.Rehearsal = true
+	if answer := f.Request(ex); answer != nil || ex.Cause != "" || len(ex.Notes) != 1 || ex.Notes[0] != text {
+		t.Errorf("in a rehearsal: %v with the cause %q and the notes %q", answer, ex.Cause, ex.Notes)
+	}
+	stream, err := CompileStream(&Config{Enabled: true, Deny: []string{"192.0.2.0/24"}, Mode: Observe}, env)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if answer := stream.Admit(netip.MustParseAddr("192.0.2.9")); answer != nil {
+		t.Errorf("a connection gets %v", answer)
+	}
+	if got := log.String(); strings.Count(got, "would reject clients") != 2 || !strings.Contains(got, `filter="proxy shop" count=1 client_ip=192.0.2.9`) {
+		t.Errorf("the log has\n%s", got)
+	}
+}
+
+// TestCountriesWithoutPrivateAddressesAreNoted checks that a filter that lets in only
+// countries has a note: private addresses have none.
+func TestCountriesWithoutPrivateAddressesAreNoted(t *testing.T) {
+	for _, c := range []struct {
+		allow []string
+		noted bool
+	}{
+		{[]string{"country:DE"}, true},
+		{[]string{"country:DE", "asn:64500"}, true},
+		{[]string{"country:DE", "list:private"}, false},
+		{[]string{"country:DE", "list:office"}, false},
+		{[]string{"country:DE", "10.0.0.0/8"}, false},
+		{nil, false},
+	} {
+		r := schema.NewReport("", nil)
+		(&Config{Enabled: true, Allow: c.allow, Deny: []string{"country:JP"}}).Check(r.Root().Field("ip_filter"))
+		if got := len(r.Notes()) > 0; got != c.noted || !r.Empty() {
+			t.Errorf("allow %v: notes %v, problems %v; want a note: %v", c.allow, r.Notes(), r.Problems(), c.noted)
+		}
 	}
 }

@@ -115,7 +115,7 @@ func (l *limit) request(ex *exchange.Exchange) *exchange.Answer {
 		ex.Observed = wait > 0
 		switch {
 		case wait > 0 && ex.Rehearsal:
-			ex.Note("rate_limit would refuse this, did it not only observe")
+			ex.Note("observe mode: rate_limit would reject this request")
 		case wait > 0:
 			l.buckets.observed(ex)
 		}
@@ -184,6 +184,6 @@ func (b *buckets) observed(ex *exchange.Exchange) {
 	if b.log == nil || told != math.MinInt64 && now-told < int64(telling) || !b.told.CompareAndSwap(told, now) {
 		return
 	}
-	b.log.Warn("rate_limit would refuse requests", "limit", b.scope, "requests", b.over.Swap(0),
+	b.log.Warn("observe mode: rate_limit would reject requests", "limit", b.scope, "requests", b.over.Swap(0),
 		"client_ip", ex.ClientIP.String(), "mode", string(Observe))
 }

@@ -187,7 +187,7 @@ func TestObserveCountsAndRefusesNothing(t *testing.T) {
 			t.Errorf("request %d: status %d, policy %q, want 200 and none", i, got.Status, got.Field("RateLimit-Policy"))
 		}
 	}
-	if got := log.String(); strings.Count(got, "would refuse") != 2 || !strings.Contains(got, "requests=1 ") || !strings.Contains(got, "requests=10 ") || !strings.Contains(got, `limit="proxy site"`) {
+	if got := log.String(); strings.Count(got, "would reject") != 2 || !strings.Contains(got, "requests=1 ") || !strings.Contains(got, "requests=10 ") || !strings.Contains(got, `limit="proxy site"`) {
 		t.Errorf("log %q, want the first request over the limit, and ten seconds later ten more", got)
 	}
 	// What was observed counts when the limit is enforced.

@@ -48,4 +48,5 @@ it('says who may use a proxy, by what holds at each route', () => {
   expect(accessOf(proxy, policies)).toMatchObject({ password: true, closed: false })
   expect(accessOf({ use: ['careful'], routes: [{ path: '/' }, { path: '/api', basic_auth: { enabled: false } }] } as never, policies)).toBeUndefined()
   expect(accessOf({ routes: [{}] } as never, {}, { ip_filter: { allow: ['10.0.0.0/8'] } })).toMatchObject({ allow: ['10.0.0.0/8'] })
+  expect(accessOf({ routes: [{}] } as never, {}, { ip_filter: { allow: ['10.0.0.0/8'], mode: 'observe' } })).toMatchObject({ allow: [] })
 })

@@ -75,7 +75,8 @@ export type Access = { closed: boolean; password: boolean; signIn: boolean; allo
 export function accessOf(proxy: Proxy, policies: Policies = {}, defaults?: object): Access | undefined {
   const found = (proxy.routes?.length ? proxy.routes : [{} as Route]).map((route): Access => {
     const set = (name: string) => effective(proxy, route, name, policies, defaults)
-    const filter = set('ip_filter') as { allow?: string[]; deny?: string[] } | undefined
+    const configured = set('ip_filter') as { allow?: string[]; deny?: string[]; mode?: string } | undefined
+    const filter = configured?.mode === 'observe' ? undefined : configured
     return { closed: !!set('maintenance'), password: !!set('basic_auth'), signIn: !!set('forward_auth') || !!set('gate'), allow: filter?.allow ?? [], deny: filter?.deny ?? [] }
   })
   return found.every((a) => JSON.stringify(a) === JSON.stringify(found[0])) ? found[0] : undefined
