@@ -1,6 +1,7 @@
 package interop
 
 import (
+	"bytes"
 	"context"
 	"crypto/tls"
 	"encoding/json"
@@ -14,6 +15,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -249,7 +251,7 @@ proxies:
 		served(c, c.c, "good")
 		served(c, c.fresh(), "good")
 	}
-	flood(t, n, func() { served(good[0], good[0].c, "good") })
+	flood(t, n, g.cmd.Process.Pid, func() { served(good[0], good[0].c, "good") })
 
 	var listed []struct {
 		Network string `json:"network"`
@@ -307,34 +309,28 @@ func tlsAnswer(nc net.Conn) (int64, error) {
 	return io.Copy(io.Discard, nc)
 }
 
-// flood has a banned client connect as fast as it can, and calls meanwhile again and again.
-func flood(t *testing.T, n *network, meanwhile func()) {
-	const clients, each = 8, 1000
+// flood has a banned client connect as fast as it can, and calls meanwhile again and again. It
+// logs the times of these calls beside those before the flood, and the processor time that
+// headgate and the clients used.
+func flood(t *testing.T, n *network, headgate int, meanwhile func()) {
+	const clients, each, alone = 8, 1000, 1000
+	timed := func() time.Duration {
+		before := time.Now()
+		meanwhile()
+		return time.Since(before)
+	}
+	var before, during []time.Duration
+	for range alone {
+		before = append(before, timed())
+	}
 	done := make(chan error, clients)
-	start := time.Now()
+	start, ours, theirs := time.Now(), processorTime(t, headgate), processorTime(t, os.Getpid())
 	for range clients {
 		go func() {
-			_, err := inside(n, func() (struct{}, error) {
-				d := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(badAt)}, Timeout: patience}
-				for range each {
-					nc, err := d.Dial("tcp4", serverAt+":8443")
-					if err != nil {
-						continue // its reset came first
-					}
-					nc.SetDeadline(time.Now().Add(patience))
-					nc.Write([]byte{22}) // the kernel hands over a connection with its first byte
-					got, err := io.Copy(io.Discard, nc)
-					nc.Close()
-					if got > 0 || errors.Is(err, os.ErrDeadlineExceeded) {
-						return struct{}{}, fmt.Errorf("a banned client reads %d bytes, %v", got, err)
-					}
-				}
-				return struct{}{}, nil
-			})
+			_, err := inside(n, func() (struct{}, error) { return struct{}{}, connectBanned(each) })
 			done <- err
 		}()
 	}
-	var times []time.Duration
 	for left := clients; left > 0; {
 		select {
 		case err := <-done:
@@ -343,14 +339,55 @@ func flood(t *testing.T, n *network, meanwhile func()) {
 			}
 			left--
 		default:
-			before := time.Now()
-			meanwhile()
-			times = append(times, time.Since(before))
+			during = append(during, timed())
 		}
 	}
-	slices.Sort(times)
-	t.Logf("%.0f refused connections a second; %d requests of another client meanwhile, p50 %v, p99 %v",
-		clients*each/time.Since(start).Seconds(), len(times), times[len(times)/2], times[len(times)*99/100])
+	took := time.Since(start)
+	ours, theirs = processorTime(t, headgate)-ours, processorTime(t, os.Getpid())-theirs
+	t.Logf("%.0f refused connections a second on %d processors; processor time per connection: headgate %v, clients %v", clients*each/took.Seconds(), runtime.NumCPU(), ours/(clients*each), theirs/(clients*each))
+	for name, times := range map[string][]time.Duration{"before": before, "during": during} {
+		slices.Sort(times)
+		t.Logf("another client %s the flood: %d requests, p50 %v, p99 %v", name, len(times), times[len(times)/2], times[len(times)*99/100])
+	}
+}
+
+// connectBanned connects a number of times, and reports an answer.
+func connectBanned(times int) error {
+	d := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(badAt)}, Timeout: patience}
+	for range times {
+		nc, err := d.Dial("tcp4", serverAt+":8443")
+		if err != nil {
+			continue // its reset came first
+		}
+		nc.SetDeadline(time.Now().Add(patience))
+		nc.Write([]byte{22}) // the kernel hands over a connection with its first byte
+		got, err := io.Copy(io.Discard, nc)
+		nc.Close()
+		if got > 0 || errors.Is(err, os.ErrDeadlineExceeded) {
+			return fmt.Errorf("a banned client reads %d bytes, %v", got, err)
+		}
+	}
+	return nil
+}
+
+// processorTime returns the processor time that a process used.
+func processorTime(t *testing.T, pid int) time.Duration {
+	t.Helper()
+	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	// After the name, which may have spaces, user and system time are the 12th and 13th.
+	fields := strings.Fields(string(data[bytes.LastIndexByte(data, ')')+1:]))
+	var ticks time.Duration
+	for _, text := range fields[11:13] {
+		n, err := strconv.Atoi(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ticks += time.Duration(n)
+	}
+	return ticks * time.Second / 100
 }
 
 func must[T any](v T, err error) T {
