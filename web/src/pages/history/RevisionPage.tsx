@@ -7,7 +7,7 @@ import { failed } from '@/api/problem'
 import { canEdit, isAdmin, me, revisions, status, type Revision } from '@/api/queries'
 import type { components } from '@/api/schema'
 import { ChangeCard } from '@/edit/ChangeCard'
-import { Ago, Card, Detail, Empty, Failure, KeyValues, Loading, PageHeader, StateBadge } from '@/ui/basics'
+import { Ago, Card, Crumbs, Detail, Empty, Failure, KeyValues, Loading, PageHeader, StateBadge } from '@/ui/basics'
 import { When } from '@/ui/time'
 import { useView } from '@/ui/view'
 import { t } from '@/text'
@@ -30,10 +30,11 @@ export default function RevisionPage() {
   const r = list.data.find((x) => x.number === n)
   const before = list.data.find((x) => (x.number ?? 0) < n)
   const now = Number(all?.revision) || list.data[0]?.number
+  const crumbs = <Crumbs to="/history" title={t.pages.history} here={t.history.title(n)} />
   if (!r)
     return (
       <>
-        <PageHeader title={t.history.title(n)} />
+        <PageHeader title={t.history.title(n)} crumbs={crumbs} />
         <Card>
           <Empty title={t.history.notFound} action={<Button onClick={() => void go({ to: '/history' })}>{t.pages.history}</Button>}>
             {t.history.notFoundText}
@@ -49,6 +50,7 @@ export default function RevisionPage() {
     <>
       <PageHeader
         title={t.history.title(n)}
+        crumbs={crumbs}
         badge={
           current ? (
             <StateBadge state="current" meaning="good">
