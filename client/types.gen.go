@@ -2310,6 +2310,9 @@ type IPFilter struct {
 	// Deny are the addresses that are rejected, even if they are in allow, too. A list that is empty
 	// or was never loaded rejects no client.
 	Deny []string `json:"deny,omitzero"`
+	// Mode is `enforce`, or `observe` to log clients that would be rejected, with the entry that has
+	// them, without rejecting them.
+	Mode string `json:"mode,omitzero"`
 }
 
 // Identity is who is asking.
