@@ -49,6 +49,8 @@ func TestLinesThatNothingCameOfAreNotTheSame(t *testing.T) {
 		"what a database is asked":            {"listen r\n mode tcp\n bind :6379\n option tcp-check\n tcp-check expect string role:master\n server r 127.0.0.1:3 check", "tcp-check expect string role:master", importer.Impossible, "keeps servers away"},
 		"a redirect of all paths to one":      {f + "http-request redirect location /start", "http-request redirect location /start", importer.Close, ""},
 		"a redirect where TLS ends elsewhere": {f + "http-request redirect scheme https unless { ssl_fc }", "http-request redirect scheme https unless { ssl_fc }", importer.Close, ""},
+		"an error with a text":                {f + "http-error status 404 content-type text/plain string gone", "http-error status 404 content-type text/plain string gone", importer.Impossible, ""},
+		"a header of a stream":                {f + "\nfrontend g\n mode tcp\n bind :81\n http-request set-header x-name x\n default_backend a", "http-request set-header x-name x", importer.Impossible, ""},
 		"a header whose name has a colon":     {f + "http-request set-header X-Forwarded-Scheme: http", "http-request set-header X-Forwarded-Scheme: http", importer.Impossible, ""},
 		"a response header without a name":    {f + "http-response set-header X(A) b", "http-response set-header X(A) b", importer.Impossible, ""},
 		"a prefix that keeps out":             {f + "http-request deny if { path_beg /admin }", "http-request deny if { path_beg /admin }", importer.Close, "/adminx is not below /admin"},
@@ -56,7 +58,7 @@ func TestLinesThatNothingCameOfAreNotTheSame(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			_, report, entries := site(t, test.source, "/hosts.map", "c.example.com a\n")
-			if e := entries[test.line]; e.Verdict != test.want {
+			if e := entries[test.line]; e.Verdict != test.want || strings.Contains(e.Note, "does not know") {
 				t.Errorf("got %s (%s), want %s", e.Verdict, e.Note, test.want)
 			}
 			if all := strings.Join(report.Check, "\n"); !strings.Contains(all, test.check) {
