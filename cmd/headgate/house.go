@@ -27,6 +27,7 @@ func openServer(o serverOptions) (server, error) {
 	c, err := control.New(control.Options{
 		Share:      shared.opener(),
 		Node:       o.node,
+		Machine:    shared.machine,
 		Watcher:    w,
 		Log:        o.log,
 		ConfigFile: o.config,
@@ -41,7 +42,7 @@ func openServer(o serverOptions) (server, error) {
 		Docker:     docker.Open,
 	})
 	if err != nil {
-		return nil, err
+		return nil, explainCopy(err)
 	}
 	shared.control.Store(c)
 	if o.changed != nil {

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -58,6 +59,7 @@ func nodeName(given string) string {
 type sharing struct {
 	serverOptions
 	identity *pair.Identity                  // nil unless the machine is one of a pair
+	machine  string                          // identifies the state directory; "" without a database
 	control  atomic.Pointer[control.Control] // nil until it exists
 	pair     *pair.Store                     // nil until it is open, and without one
 	events   atomic.Pointer[event.Log]       // nil until it exists
@@ -73,8 +75,10 @@ func newSharing(o *serverOptions) (*sharing, error) {
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && o.follow != "":
 		return nil, usage("this machine cannot follow another yet: run \"headgate node join\" with a token of the other machine first")
-	case errors.Is(err, fs.ErrNotExist):
+	case errors.Is(err, fs.ErrNotExist) && o.store == "":
 		return &sharing{serverOptions: *o}, nil
+	case errors.Is(err, fs.ErrNotExist):
+		return &sharing{serverOptions: *o, machine: machineID(o.state)}, nil
 	case err != nil:
 		return nil, err
 	case o.store != "":
@@ -160,11 +164,72 @@ func (s *sharing) open(files *local.Store) (store.Store, error) {
 	if errors.Is(err, local.ErrOwn) {
 		err = fmt.Errorf("%w: %s holds users, certificates and revisions that are not in the shared store; move them there with \"headgate store move\", or start with an empty directory", err, s.state)
 	}
+	if other := (*local.Other)(nil); errors.As(err, &other) {
+		err = usage("%w, not of %s. If this database has replaced it, run \"headgate store adopt --store\" with its address, and start headgate again. If the other database is lost and this one is empty, run \"headgate store move --from-copy\" on the machine with the newest state first", err, name)
+	}
 	if err != nil {
 		engine.Close()
 		return nil, err
 	}
+	if _, why := shared.State(); errors.Is(why, postgres.ErrKey) && shared.Position().Revision == 0 {
+		shared.Leave() // control closes the state directory
+		return nil, fmt.Errorf("%s: %w", name, postgres.ErrKey)
+	}
+	if err := s.onlyOne(shared); err != nil {
+		shared.Leave()
+		return nil, err
+	}
 	return shared, nil
+}
+
+// onlyOne returns an error if another machine with the name of this one runs.
+func (s *sharing) onlyOne(shared *cluster.Store) error {
+	ctx, stop := context.WithTimeout(context.Background(), storeTimeout)
+	defer stop()
+	now, err := shared.Now(ctx)
+	if err != nil || s.machine == "" {
+		return nil // the machines find out when the store answers
+	}
+	e, err := shared.Get(ctx, store.PrefixNode+s.node)
+	if err != nil {
+		return nil
+	}
+	n := store.Node{Seen: e.Modified}
+	if err := json.Unmarshal(e.Value, &n); err != nil || n.Machine == "" || n.Machine == s.machine || !n.Running(now) {
+		return nil
+	}
+	return usage("another machine named %s uses the shared store: give this one another name with --node. If the other machine does not run any more, wait 90 seconds, or run \"headgate node remove %s\" on a machine that runs", s.node, s.node)
+}
+
+// machineFile is the file in a state directory that identifies it.
+const machineFile = "machine"
+
+// machineID returns what identifies a state directory, "" if it cannot be kept there.
+func machineID(state string) string {
+	name := filepath.Join(state, machineFile)
+	if data, err := file.Read(name, 256, "an identifier is shorter"); err == nil {
+		return strings.TrimSpace(string(data))
+	}
+	if _, err := os.Stat(state); err != nil {
+		return ""
+	}
+	id := string(store.NewID())
+	if err := file.Replace(name, []byte(id+"\n")); err != nil {
+		return ""
+	}
+	return id
+}
+
+// explainCopy adds what to do to the error of a start on a copy.
+func explainCopy(err error) error {
+	copied := (*control.Copied)(nil)
+	switch {
+	case !errors.As(err, &copied):
+		return err
+	case strings.HasPrefix(copied.Of, "postgres"):
+		return usage("%w: start headgate with --store and the address of the database. If the database is lost, run \"headgate store move --from-copy\" to fill a new one, or \"headgate store leave\" to continue on this machine alone", err)
+	}
+	return usage("%w: this machine was one of a pair; run \"headgate store leave --without-database\" to continue on this machine alone, or start with an empty directory", err)
 }
 
 // openEngine opens the shared store at an address. Its name identifies the address, and
@@ -178,7 +243,7 @@ func openEngine(address, state, node string, log *slog.Logger, changed func(post
 	if err != nil {
 		return nil, "", err
 	}
-	engine, err := postgres.Open(postgres.Options{URL: at.String(), Key: key, Node: node, Log: log, Change: changed})
+	engine, err := postgres.Open(postgres.Options{URL: at.String(), Key: key, Node: node, Log: log, Change: changed, Reread: func() ([]byte, error) { return storeKey(state) }})
 	return engine, at.Scheme + "://" + at.Host + at.Path, err
 }
 
@@ -200,18 +265,27 @@ func storeAddress(text string) (*url.URL, error) {
 
 // storeKey returns the key that the shared store is sealed with.
 func storeKey(state string) ([]byte, error) {
-	text, from := os.Getenv(storeKeyVariable), storeKeyVariable
-	if text == "" {
-		from = filepath.Join(state, storeKeyFile)
-		data, err := file.Read(from, 1024, "a key has 65")
-		if errors.Is(err, fs.ErrNotExist) {
-			return nil, fmt.Errorf("the key of the shared store is missing: copy %s from a machine that uses it, or set %s; \"headgate store move\" makes the first one", from, storeKeyVariable)
-		}
-		if err != nil {
-			return nil, err
-		}
-		text = string(data)
+	if text := os.Getenv(storeKeyVariable); text != "" {
+		return parseStoreKey(text, storeKeyVariable)
 	}
+	name := filepath.Join(state, storeKeyFile)
+	key, err := readStoreKey(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("the key of the shared store is missing: copy %s from a machine that uses it, or set %s; \"headgate store move\" makes the first one", name, storeKeyVariable)
+	}
+	return key, err
+}
+
+// readStoreKey reads the key of a shared store from a file.
+func readStoreKey(name string) ([]byte, error) {
+	data, err := file.Read(name, 1024, "a key has 65")
+	if err != nil {
+		return nil, err
+	}
+	return parseStoreKey(string(data), name)
+}
+
+func parseStoreKey(text, from string) ([]byte, error) {
 	key, err := hex.DecodeString(strings.TrimSpace(text))
 	if err != nil || len(key) != 32 {
 		return nil, fmt.Errorf("%s: not a key of 64 hexadecimal digits", from)

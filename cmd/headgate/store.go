@@ -26,7 +26,7 @@ const storeTimeout = 10 * time.Second
 func newStore() *cobra.Command {
 	cmd := group("store", "Move and check the store that several machines share", `store moves the state of a machine to a PostgreSQL database that several machines share, and
 checks that database.`)
-	cmd.AddCommand(newStoreMove(), newStoreCheck(), newStoreStatus(), newStoreAdopt(), newStorePush())
+	cmd.AddCommand(newStoreMove(), newStoreCheck(), newStoreStatus(), newStoreAdopt(), newStorePush(), newStoreLeave(), newStoreRekey())
 	return cmd
 }
 
@@ -42,6 +42,11 @@ running.
 Changes of the state directory are refused before the copy begins. If move fails, run it
 again; to go on without a shared store, run it with --undo.
 
+If the database that machines share is lost, their state directories still have copies of it,
+without the audit log and events of the time since it was filled. With --from-copy, move
+fills a new, empty database from the copy of this machine: choose the machine that "headgate
+store status" shows the highest revision of. On the others, run "headgate store adopt --store".
+
 The database is sealed with the key in the file store.key of the state directory, which move
 creates. Copy this file to the other machines: anyone who has it and can read the database has
 all private keys.`,
@@ -50,6 +55,7 @@ all private keys.`,
 	}
 	state := addState(cmd)
 	address, _ := addStore(cmd)
+	fromCopy := cmd.Flags().Bool("from-copy", false, "fill a new database from the copy of one that is lost")
 	undo := cmd.Flags().Bool("undo", false, "accept changes in the state directory again, after a move that failed")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		dir, err := stateDir(*state)
@@ -67,7 +73,7 @@ all private keys.`,
 			return err
 		}
 		defer files.Close()
-		if err := movable(files); err != nil {
+		if err := movable(cmd.Context(), files, *fromCopy); err != nil {
 			return err
 		}
 		if *undo {
@@ -77,21 +83,32 @@ all private keys.`,
 		if err != nil {
 			return err
 		}
-		fmt.Fprintf(cmd.OutOrStdout(), "moved %d entries and records. Start headgate with --store on this machine; on others, with a copy of %s.\n", n, filepath.Join(dir, storeKeyFile))
+		at, err := files.Position(cmd.Context())
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(cmd.OutOrStdout(), "moved %d entries and records of revision %d. Start headgate with --store on this machine; on others, with a copy of %s.\n", n, at.Revision, filepath.Join(dir, storeKeyFile))
 		return nil
 	}
 	return cmd
 }
 
 // movable returns why the state directory of a machine cannot be moved to a database.
-func movable(files *local.Store) error {
+func movable(ctx context.Context, files *local.Store, fromCopy bool) error {
 	switch _, err := pair.LoadIdentity(files.Dir()); {
 	case err == nil:
 		return errors.New("this machine is one of a pair, whose state stays in its machines: on the leader, run \"headgate node revoke\" for the other machine, stop headgate, and remove node and node.yaml from the state directory; then move it")
 	case !errors.Is(err, fs.ErrNotExist):
 		return err
-	case files.Mirrors():
-		return errors.New("the state directory is a copy: move the machine that it is a copy of")
+	}
+	of, err := files.MirrorOf(ctx)
+	switch {
+	case err != nil:
+		return err
+	case of != "" && !fromCopy:
+		return fmt.Errorf("the state directory is a copy of %s: if that is lost, add --from-copy to fill a new database from the copy", of)
+	case of == "" && fromCopy:
+		return errors.New("the state directory is not a copy: leave out --from-copy")
 	}
 	return nil
 }
@@ -135,6 +152,11 @@ func makeStoreKey(dir string) error {
 	if _, err := os.Lstat(name); !errors.Is(err, fs.ErrNotExist) || os.Getenv(storeKeyVariable) != "" {
 		return nil
 	}
+	return writeStoreKey(name)
+}
+
+// writeStoreKey writes a new key of a shared store to a file.
+func writeStoreKey(name string) error {
 	key := make([]byte, 32)
 	rand.Read(key)
 	return file.Replace(name, []byte(hex.EncodeToString(key)+"\n"))

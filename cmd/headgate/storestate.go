@@ -3,12 +3,14 @@ package main
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"headgate/client"
+	"headgate/internal/store/local"
 )
 
 func newStoreStatus() *cobra.Command {
@@ -49,14 +51,35 @@ func storeText(s *client.Store) string {
 func newStoreAdopt() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "adopt",
-		Short: "Accept a shared store that was set back",
+		Short: "Accept a shared store that was set back or replaced",
 		Long: `adopt replaces the copy of this machine with the state of a database that was set back to an
 older state, for example because a backup was restored. What was committed since the backup
-is lost on this machine, too. Run it on each machine.` + reachHelp,
-		Example: "  headgate store adopt --why 'restored the backup of Monday'",
-		Args:    noArguments,
+is lost on this machine, too. Run it on each machine.
+
+With --store, the copy of this machine is to follow the database at another address, for
+example because "headgate store move --from-copy" has filled a new one. headgate must not be
+running. Nothing is lost by this: if the copy has changes that the database has not, headgate
+starts with the copy, shows the state rewound, and waits for your decision.` + reachHelp,
+		Example: `  headgate store adopt --why 'restored the backup of Monday'
+  headgate store adopt --store @/etc/headgate/store`,
+		Args: noArguments,
 	}
-	return withStoreDecision(cmd, "adopt")
+	cmd = withStoreDecision(cmd, "adopt")
+	online := cmd.RunE
+	address := cmd.Flags().String("store", "", "`URL` of the database that the copy of this machine is to follow, or @FILE with the URL in it")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if *address == "" {
+			return online(cmd, args)
+		}
+		dir, err := stateDir(cmd.Flag("state").Value.String())
+		if err != nil {
+			return err
+		}
+		return withCopy(cmd, dir, func(ctx context.Context, files *local.Store, log *slog.Logger) error {
+			return followDatabase(ctx, files, *address, log, cmd.OutOrStdout())
+		})
+	}
+	return cmd
 }
 
 func newStorePush() *cobra.Command {

@@ -96,8 +96,8 @@ type Store struct {
 var _ store.Store = (*Store)(nil)
 
 // Open begins to follow the engine. It waits a little until the copy is up to date, and goes
-// on without if the engine does not answer. The error wraps local.ErrOwn when the state
-// directory is not a copy of this engine.
+// on without if the engine does not answer. The error wraps local.ErrOwn if the state
+// directory has a state of its own, and a *local.Other if it is a copy of another engine.
 func Open(ctx context.Context, o Options) (*Store, error) {
 	s := &Store{o: o, log: o.Log, done: make(chan struct{}), decided: make(chan struct{}, 1)}
 	if s.log == nil {

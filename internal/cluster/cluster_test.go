@@ -246,3 +246,35 @@ func TestAnOperatorDecidesAboutAStoreThatWasSetBack(t *testing.T) {
 		})
 	}
 }
+
+// What is written to a copy would be lost: it is refused, and a copy of one store does not
+// become that of another without an operator.
+func TestACopyIsChangedThroughItsStoreOnly(t *testing.T) {
+	dir := t.TempDir()
+	a := open(t, dir, engine{memory.New(), &atomic.Bool{}})
+	put(t, a, "user/a", "shared")
+	if err := a.Close(); err != nil {
+		t.Fatal(err)
+	}
+	files, err := local.Open(local.Options{Dir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer files.Close()
+	if _, err := files.Commit(t.Context(), store.Change{Put: []store.Entry{{Key: "user/b", Value: []byte("lost")}}}); !errors.Is(err, local.ErrCopy) {
+		t.Errorf("a commit to a copy: %v", err)
+	}
+	if _, err := files.Append(t.Context(), store.StreamAudit, [][]byte{[]byte("lost")}); !errors.Is(err, local.ErrCopy) {
+		t.Errorf("a record for a copy: %v", err)
+	}
+	other := (*local.Other)(nil)
+	if _, err := cluster.Open(t.Context(), cluster.Options{Copy: files, Engine: memory.New(), Name: "another"}); !errors.As(err, &other) || other.Of == "" {
+		t.Errorf("a copy of another store: %v", err)
+	}
+	if err := files.Own(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := files.Commit(t.Context(), store.Change{Put: []store.Entry{{Key: "user/b", Value: []byte("own")}}}); err != nil {
+		t.Errorf("a commit to a state of its own: %v", err)
+	}
+}

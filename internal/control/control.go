@@ -66,6 +66,9 @@ type Options struct {
 	Share func(dir *local.Store) (store.Store, error)
 	// Node is the name of this machine among those that share the store.
 	Node string
+	// Machine identifies the state directory, so that another machine with the same name is
+	// noticed; "" if that is not known.
+	Machine string
 	// Build is exported as a metric.
 	Build metrics.Build
 	// Docker opens the sources under discovery.docker; nil has none.
@@ -117,6 +120,7 @@ type Control struct {
 	holds   *holds
 	quic    *listen.QUICKeys
 	late    late // of an upgrade
+	alone   alone
 	keys    *sharedKeys
 	purges  purges
 	watcher Watcher
@@ -192,6 +196,11 @@ func New(o Options) (*Control, error) {
 		return nil, err
 	}
 	state, shared := store.Store(files), o.Share != nil
+	if !shared && files.Mirrors() {
+		defer files.Close()
+		of, err := files.MirrorOf(context.Background())
+		return nil, errors.Join(err, &Copied{Dir: o.StateDir, Of: of})
+	}
 	if !shared && store.CheckName(store.PrefixNode+o.Node) != nil {
 		o.Node = soleNode // a host name that is no name of a node, where no other machine sees it
 	}
@@ -218,6 +227,7 @@ func New(o Options) (*Control, error) {
 	if c.watcher = o.Watcher; c.watcher == nil {
 		c.watcher = unwatched{}
 	}
+	c.alone.process = string(store.NewID())
 	agent := "headgate/" + o.Build.Version
 	c.bans = bans.New(bans.Options{Log: o.Log, Store: state, CDN: clientip.CDNWith, Told: c.watcher.Ban, Cut: c.cutFrom})
 	c.lists = lists.New(lists.Options{Log: o.Log, Dir: lists.DirOf(o.StateDir), Version: o.Build.Version, Agent: agent, Roots: o.Roots, Protected: c.bans.Protected, Notify: c.watcher.List})

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"sync/atomic"
 	"time"
 
 	"headgate/internal/clock"
@@ -82,12 +83,15 @@ func (c *Control) publishEnd(ctx context.Context, offset time.Duration) {
 // nodeEntry returns the entry of this machine as it should be, and the revision of the
 // present one, 0 for none.
 func (c *Control) nodeEntry(ctx context.Context, with func(*store.Node)) (value []byte, before store.Revision, err error) {
-	drained, before, err := c.drainEntry(ctx, c.options.Node)
-	if err != nil {
+	have, before, err := c.nodeAt(ctx, c.options.Node)
+	if err != nil && !errors.Is(err, ErrNoNode) {
 		return nil, 0, err
 	}
+	if c.alone.lost(have.Process) {
+		c.log.Error("another machine has the same name: give each a name of its own with --node", "node", c.options.Node)
+	}
 	n := c.node()
-	n.Drained = drained
+	n.Drained = have.Drained
 	with(&n)
 	value, err = json.Marshal(n)
 	return value, before, err
@@ -118,7 +122,7 @@ func (c *Control) clockOffset(ctx context.Context, last time.Duration) time.Dura
 
 // node returns what others have to know of this machine.
 func (c *Control) node() store.Node {
-	n := store.Node{Name: c.options.Node, Version: c.options.Build.Version, Wants: c.issuer.manager.Wanted(), NotReady: c.notReady()}
+	n := store.Node{Name: c.options.Node, Version: c.options.Build.Version, Machine: c.options.Machine, Process: c.alone.process, Wants: c.issuer.manager.Wanted(), NotReady: c.notReady()}
 	if p := c.current.Load(); p != nil {
 		n.Holds = c.holds.published(p.Config())
 	}
@@ -140,9 +144,43 @@ func (c *Control) node() store.Node {
 			n.Problems = append(n.Problems, fmt.Sprintf("port %s does not listen at %s: %s", p.Name, p.Address, p.Reason))
 		}
 	}
+	if c.alone.isLost() {
+		n.Problems = append(n.Problems, "another machine has the same name: give each a name of its own with --node")
+	}
 	slices.Sort(n.Addresses)
 	slices.Sort(n.Problems)
 	n.Addresses = slices.Compact(n.Addresses)
 	n.Addresses, n.Problems = n.Addresses[:min(len(n.Addresses), maxNodeTexts)], n.Problems[:min(len(n.Problems), maxNodeTexts)]
 	return n
+}
+
+// aloneAgain is for how long another machine with the same name is a problem after it last
+// published something.
+const aloneAgain = 3 * store.NodeSeen
+
+// alone finds out whether another machine publishes under the name of this one.
+type alone struct {
+	process   string // of this machine
+	published bool   // by this process; of the goroutine that publishes
+	until     atomic.Pointer[time.Time]
+}
+
+// lost takes the process in the entry of this machine. It reports whether another machine is
+// noticed that was not before.
+func (a *alone) lost(process string) (is bool) {
+	switch {
+	case process == a.process:
+		a.published = true
+	case a.published && process != "":
+		is = !a.isLost()
+		until := time.Now().Add(aloneAgain)
+		a.until.Store(&until)
+	}
+	return is
+}
+
+// isLost reports whether another machine has the same name.
+func (a *alone) isLost() bool {
+	until := a.until.Load()
+	return until != nil && time.Now().Before(*until)
 }

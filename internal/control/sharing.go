@@ -19,6 +19,18 @@ type sharedStore interface {
 	Push(context.Context) error
 }
 
+// Copied is the error of New for a state directory that is a copy of what several machines
+// share, if this machine is not to share anything: what is changed in a copy would be lost.
+type Copied struct {
+	// Dir is the state directory, and Of identifies the store that it is a copy of.
+	Dir, Of string
+}
+
+// Error names the directory and the store.
+func (c *Copied) Error() string {
+	return fmt.Sprintf("the state directory %s is a copy of %s", c.Dir, c.Of)
+}
+
 // ErrNotShared is the error of decisions about a shared store where nothing is shared.
 var ErrNotShared = errors.New("this machine shares no database with others")
 

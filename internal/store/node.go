@@ -16,6 +16,10 @@ type Node struct {
 	Name string `json:"name"`
 	// Version is that of its headgate.
 	Version string `json:"version,omitempty"`
+	// Machine identifies its state directory, and Process its process. Another machine with
+	// the same name has others.
+	Machine string `json:"machine,omitempty"`
+	Process string `json:"process,omitempty"`
 	// Applied is the number of the revision of the documents that it serves.
 	Applied int `json:"applied,omitempty"`
 	// Wants are the names of the certificates that it wants. A certificate that a node

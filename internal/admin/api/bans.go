@@ -177,7 +177,7 @@ func (a *API) liftBan(c *call, in *liftInput) (any, error) {
 	}
 	again := in.Again && (c.dryRun || engine.Unpardon(n))
 	if len(out.Lifted) == 0 && !in.Never && !again {
-		return nil, refuse("not_banned", "/address", shownNetwork(n)+" is not banned", "GET /banned lists the bans")
+		return nil, refuse("not_banned", "/address", shownNetwork(n)+" is not banned", "\"headgate ban list\" lists the bans")
 	}
 	if !c.dryRun {
 		c.note("client.lift", shownNetwork(n), in.Why)

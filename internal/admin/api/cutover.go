@@ -124,7 +124,7 @@ func (a *API) findCutover() (*history.Revision, cutover.State, error) {
 			return r, state, nil
 		}
 	}
-	return nil, "", refuse(operator.CodeNotFound, "", "there is no cutover", "POST /cutover moves ports")
+	return nil, "", refuse(operator.CodeNotFound, "", "there is no cutover", "\"headgate cutover\" moves ports")
 }
 
 func (a *API) showCutover(r *history.Revision, state cutover.State) cutoverBody {
@@ -195,7 +195,7 @@ func (a *API) startCutover(c *call, in *cutoverInput) (any, error) {
 func requestProblem(err error) error {
 	var wrong *cutover.RequestError
 	if errors.As(err, &wrong) {
-		return refuse("invalid", fmt.Sprintf("/moves/%d", wrong.Index), wrong.Error(), "GET /ports lists the ports")
+		return refuse("invalid", fmt.Sprintf("/moves/%d", wrong.Index), wrong.Error(), "\"headgate status\" lists the ports")
 	}
 	return err
 }

@@ -130,7 +130,7 @@ func (a *API) createGateToken(c *call, in *gateTokenBody) (any, error) {
 	}
 	for _, name := range in.Proxies {
 		if cfg.Proxies[name] == nil {
-			return nil, refuse(operator.CodeInvalid, "/proxies", "there is no proxy "+clean(name), "GET /proxies lists them")
+			return nil, refuse(operator.CodeInvalid, "/proxies", "there is no proxy "+clean(name), "\"headgate status\" lists the proxies")
 		}
 	}
 	t, text, err := a.Control.Gate().CreateToken(gate.NewToken{

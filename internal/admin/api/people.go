@@ -410,7 +410,7 @@ func (a *API) endPersonSession(c *call) (any, error) {
 	}
 	s := engine.Session(c.name())
 	if s == nil {
-		return nil, refuse("not_found", "", "there is no such session", "GET /gate/sessions lists them")
+		return nil, refuse("not_found", "", "there is no such session", "\"headgate person sessions\" lists them")
 	}
 	if c.dryRun {
 		return nil, nil
@@ -535,7 +535,7 @@ func (a *API) openGate(c *call, in *openingInput) (any, error) {
 	}
 	host := strings.ToLower(strings.TrimSuffix(in.Host, "."))
 	if !a.gatedHost(host) {
-		return nil, refuse("not_found", "", "no proxy with a gate has the host "+host, "GET /gate lists the proxies with a gate")
+		return nil, refuse("not_found", "", "no proxy with a gate has the host "+host, "set gate for the proxy of the host or for one of its routes")
 	}
 	o, err := engine.Open(host, d, c.who.Name, in.Why, c.who.Audit, c.dryRun)
 	if err != nil {
@@ -567,7 +567,7 @@ func (a *API) closeGate(c *call) (any, error) {
 		return nil, refuse("unavailable", "", "the gate cannot be closed: "+err.Error(), "try again")
 	}
 	if !found {
-		return nil, refuse("not_found", "", "the gate of the host is not open", "GET /gate/openings lists those that are")
+		return nil, refuse("not_found", "", "the gate of the host is not open", "\"headgate gate list\" lists those that are")
 	}
 	return nil, nil
 }

@@ -371,7 +371,7 @@ func (a *API) explain(c *call, in *explainInput) (any, error) {
 	}
 	if in.As != "" {
 		if q.As = a.Control.Gate().Rehearsal(in.As); q.As == nil {
-			return nil, refuse("invalid", "/as", "no such person or token is known", "GET /people and GET /gate/tokens list them; people of providers are known while they have a session")
+			return nil, refuse("invalid", "/as", "no such person or token is known", "\"headgate person list\" and \"headgate gate token list\" list them; people of providers are known while they have a session")
 		}
 	}
 	e := a.Control.Plan().Explain(q)

@@ -107,7 +107,7 @@ func (a *API) hold(c *call, in *holdInput, hold exchange.Hold, verb string) (any
 	}
 	switch {
 	case errors.Is(err, control.ErrNoServer):
-		return nil, refuse(operator.CodeNotFound, "/server", "the proxy has no such server, or several that are meant", "GET /status?proxy="+in.Proxy+" lists them")
+		return nil, refuse(operator.CodeNotFound, "/server", "the proxy has no such server, or several that are meant", "\"headgate status "+clean(in.Proxy)+"\" lists them")
 	case errors.Is(err, control.ErrNotHeld):
 		return nil, refuse("not_held", "/server", err.Error(), "")
 	case errors.Is(err, control.ErrHeldMany):

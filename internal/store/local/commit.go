@@ -28,7 +28,7 @@ func (s *Store) Commit(ctx context.Context, c store.Change) (store.Revision, err
 	}
 	s.writer.Lock()
 	defer s.writer.Unlock()
-	if err := s.writable(ctx); err != nil {
+	if err := s.changeable(ctx); err != nil {
 		return 0, err
 	}
 	m := &making{s: s, change: c, now: s.clock()}
@@ -68,6 +68,17 @@ func (s *Store) writable(ctx context.Context) error {
 		return fmt.Errorf("%w: %w", store.ErrUnavailable, errHalf)
 	case s.movedTo != "":
 		return fmt.Errorf("%w to %s", store.ErrMoved, s.movedTo)
+	}
+	return nil
+}
+
+// changeable returns why a change of a caller is refused. The writer's lock is held.
+func (s *Store) changeable(ctx context.Context) error {
+	if err := s.writable(ctx); err != nil {
+		return err
+	}
+	if s.mirrors.Load() {
+		return ErrCopy
 	}
 	return nil
 }

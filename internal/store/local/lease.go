@@ -38,7 +38,7 @@ func (s *Store) Acquire(ctx context.Context, name string, ttl time.Duration) (*s
 	}
 	s.writer.Lock()
 	defer s.writer.Unlock()
-	if err := s.writable(ctx); err != nil {
+	if err := s.changeable(ctx); err != nil {
 		return nil, err
 	}
 	now := s.clock()

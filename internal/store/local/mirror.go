@@ -17,22 +17,40 @@ const metaMirror = "mirror"
 // ErrOwn says that a state directory has a state of its own, which is not to be replaced.
 var ErrOwn = errors.New("the state directory has a state of its own")
 
+// Other is the error of a state directory that is a copy of another store than the one that
+// it is to be a copy of.
+type Other struct {
+	// Of is the name of the store that it is a copy of.
+	Of string
+}
+
+// Error names the store that it is a copy of.
+func (o *Other) Error() string { return "the state directory is a copy of " + o.Of }
+
+// ErrCopy means that a change was made in a state directory that is a copy of another store,
+// where it would be lost. It wraps store.ErrUnavailable.
+var ErrCopy = fmt.Errorf("%w: the state directory is a copy of what several machines share; start headgate and make the change there", store.ErrUnavailable)
+
 // Mirror makes the store the copy of another one, which is identified by a name: from now on
 // its entries come from Follow and Reset only. It neither removes what has expired nor takes
-// up files that a person edits. The error wraps ErrOwn when there is a state that does not
-// come from the other store.
+// up files that a person edits. The error wraps ErrOwn if the directory has a state of its
+// own, and is an *Other if it is a copy of another store.
 func (s *Store) Mirror(ctx context.Context, of string) error {
 	s.writer.Lock()
 	defer s.writer.Unlock()
-	own := false
+	known, own := "", false
 	err := s.viewOnce(func(tx *bbolt.Tx) error {
 		meta := tx.Bucket([]byte(bucketMeta))
-		known := string(meta.Get([]byte(metaMirror)))
-		own = known != of && (known != "" || revisionOf(meta) > 0)
+		known, own = string(meta.Get([]byte(metaMirror))), revisionOf(meta) > 0
 		return nil
 	})
-	if err != nil || own {
-		return errors.Join(err, ErrOwn)
+	switch {
+	case err != nil:
+		return err
+	case known != "" && known != of:
+		return &Other{known}
+	case known == "" && own:
+		return ErrOwn
 	}
 	return s.mirrorLocked(ctx, of)
 }
@@ -59,6 +77,15 @@ func (s *Store) AdoptAnew(ctx context.Context, of string) error {
 
 // Mirrors reports whether the store is the copy of another.
 func (s *Store) Mirrors() bool { return s.mirrors.Load() }
+
+// MirrorOf returns the name of the store that this one is a copy of, "" if it is none.
+func (s *Store) MirrorOf(ctx context.Context) (of string, err error) {
+	err = s.view(ctx, func(tx *bbolt.Tx) error {
+		of = string(tx.Bucket([]byte(bucketMeta)).Get([]byte(metaMirror)))
+		return nil
+	})
+	return of, err
+}
 
 // Own ends that the store is the copy of another: changes are committed here from now on,
 // and continue the chain.

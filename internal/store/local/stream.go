@@ -72,7 +72,7 @@ func (s *Store) Append(ctx context.Context, stream string, records [][]byte) (st
 	}
 	s.writer.Lock()
 	defer s.writer.Unlock()
-	if err := s.writable(ctx); err != nil {
+	if err := s.changeable(ctx); err != nil {
 		return 0, err
 	}
 	if err := s.make(&making{s: s, change: c, now: s.clock()}); err != nil {

@@ -58,6 +58,9 @@ func (s *Store) commit(ctx context.Context, c *store.Change, over []expired) (st
 			s.wakeUp()
 			return o.revision, nil
 		case "head":
+			if before, _ := s.known(); o.revision < before.Revision {
+				s.closeIdle() // the database was set back, or emptied
+			}
 			s.noteHead(store.Position{Revision: o.revision, ID: store.IDOf(o.id)})
 		case "stream":
 			s.noteLast(o.name, store.Sequence(o.have))
@@ -109,11 +112,12 @@ func (s *Store) try(ctx context.Context, c *store.Change, over []expired) (o out
 		}
 	}
 	head, lasts := s.known()
-	params, err := s.params(c, over, head, lasts)
+	sealer := s.sealer()
+	params, err := s.params(c, over, head, lasts, sealer)
 	if err != nil {
 		return o, false, err
 	}
-	rows, lost, err := s.call(ctx, "SELECT * FROM headgate.change("+placeholders(len(params))+")", params...)
+	rows, lost, err := s.callSealed(ctx, sealer, "SELECT * FROM headgate.change("+placeholders(len(params))+")", params...)
 	if err == nil {
 		o, err = outcomeOf(rows)
 	}
@@ -133,7 +137,7 @@ func placeholders(n int) string {
 }
 
 // params returns the parameters of the function change.
-func (s *Store) params(c *store.Change, over []expired, head store.Position, lasts map[string]store.Sequence) ([]param, error) {
+func (s *Store) params(c *store.Change, over []expired, head store.Position, lasts map[string]store.Sequence, sealer *sealer) ([]param, error) {
 	id, err := c.ID.Bytes()
 	if err != nil {
 		return nil, err
@@ -142,7 +146,7 @@ func (s *Store) params(c *store.Change, over []expired, head store.Position, las
 	if err != nil {
 		return nil, err
 	}
-	sealer, next := s.sealer(), uint64(head.Revision)+1
+	next := uint64(head.Revision) + 1
 	var overKeys []string
 	var overRevisions []store.Revision
 	for _, e := range over {
@@ -251,11 +255,12 @@ func (s *Store) Append(ctx context.Context, stream string, records [][]byte) (st
 	defer s.writer.Unlock()
 	for range maxTurns {
 		_, lasts := s.known()
-		a := recordsFor(c.Append, lasts, s.sealer())
+		sealer := s.sealer()
+		a := recordsFor(c.Append, lasts, sealer)
 		if len(a.names) == 0 {
 			return lasts[stream], nil
 		}
-		rows, lost, err := s.call(ctx, "SELECT * FROM headgate.append($1, $2, $3, $4, $5, $6)",
+		rows, lost, err := s.callSealed(ctx, sealer, "SELECT * FROM headgate.append($1, $2, $3, $4, $5, $6)",
 			text(stream), integer(a.lasts[0]), integer(a.ages[0]), integer(a.counts[0]), integers(a.sequences), raws(a.sealed))
 		if lost {
 			return 0, fmt.Errorf("%w: %v", store.ErrUnknownOutcome, err)

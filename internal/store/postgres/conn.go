@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"bytes"
 	"context"
 	"crypto/rand"
 	"encoding/binary"
@@ -137,12 +138,22 @@ func run(ctx context.Context, c *pgconn.PgConn, sql string, params ...param) ([]
 // call runs one statement on a connection of its own, within a bounded time. The error
 // wraps store.ErrUnavailable. Lost says that the statement may have been carried out.
 func (s *Store) call(ctx context.Context, sql string, params ...param) (rows []row, lost bool, err error) {
+	return s.callSealed(ctx, nil, sql, params...)
+}
+
+// callSealed is call for parameters that a sealer has sealed. They are not sent to a database
+// that was replaced or sealed with another key since; nil checks nothing.
+func (s *Store) callSealed(ctx context.Context, by *sealer, sql string, params ...param) (rows []row, lost bool, err error) {
 	caller := ctx
 	ctx, stop := context.WithTimeout(ctx, s.timeout)
 	defer stop()
 	c, err := s.connection(ctx)
 	if err != nil {
 		return nil, false, err
+	}
+	if by != nil && by != s.sealer() {
+		s.release(c)
+		return nil, false, fmt.Errorf("%w: %w", store.ErrUnavailable, errReplaced)
 	}
 	rows, err = run(ctx, c, sql, params...)
 	if err == nil {
@@ -166,7 +177,7 @@ func timeout(err error) bool {
 // statement may have been carried out all the same.
 func (s *Store) failed(c *pgconn.PgConn, err error) (lost bool) {
 	refused := (*pgconn.PgError)(nil)
-	if errors.As(err, &refused) && !ending(refused.Code) {
+	if errors.As(err, &refused) && !ending(refused.Code) && !absent(err) {
 		s.release(c) // the server has rolled it back, and goes on
 		return false
 	}
@@ -230,6 +241,18 @@ func (s *Store) connection(ctx context.Context) (*pgconn.PgConn, error) {
 	return c, nil
 }
 
+// closeIdle closes the connections that are idle: the next ones are checked anew.
+func (s *Store) closeIdle() {
+	for {
+		select {
+		case c := <-s.idle:
+			end(c)
+		default:
+			return
+		}
+	}
+}
+
 // release puts a connection back.
 func (s *Store) release(c *pgconn.PgConn) {
 	s.mu.Lock()
@@ -245,7 +268,7 @@ func (s *Store) release(c *pgconn.PgConn) {
 	end(c)
 }
 
-// connect opens a connection. The first one makes the schema ready.
+// connect opens a connection to a database whose schema is ready and whose key is known.
 func (s *Store) connect(ctx context.Context) (*pgconn.PgConn, error) {
 	c, err := pgconn.ConnectConfig(ctx, s.config)
 	if err != nil {
@@ -300,16 +323,18 @@ func (s *Store) sealer() *sealer {
 	return s.mu.sealer
 }
 
-// prepare makes the schema, or holds against it what this program knows.
+// errReplaced is the error of a connection to a database that was emptied or sealed with
+// another key since the last one. What was sealed for the database before is not sent to it.
+var errReplaced = errors.New("the database was replaced or sealed with another key; the change can be repeated")
+
+// prepare makes the schema, or checks that this program can read it and has its key. It does
+// so for each connection: the database may be another one than before.
 func (s *Store) prepare(ctx context.Context, c *pgconn.PgConn) error {
 	s.preparing.Lock()
 	defer s.preparing.Unlock()
-	if s.sealer() != nil {
-		return nil
-	}
 	const look = "SELECT version, readable_from, group_id, seal FROM headgate.head"
 	rows, err := run(ctx, c, look)
-	if refused := (*pgconn.PgError)(nil); errors.As(err, &refused) && (refused.Code == "3F000" || refused.Code == "42P01") {
+	if absent(err) {
 		if err := s.create(ctx, c); err != nil {
 			return err
 		}
@@ -324,17 +349,59 @@ func (s *Store) prepare(ctx context.Context, c *pgconn.PgConn) error {
 	if version, readable := int(number(rows[0][0])), int(number(rows[0][1])); readable > schemaVersion {
 		return &Newer{version, readable}
 	}
-	sealer, err := newSealer(s.key, rows[0][2])
+	return s.unlock(rows[0][2], rows[0][3])
+}
+
+// absent reports whether an error is that of a database without the schema.
+func absent(err error) bool {
+	refused := (*pgconn.PgError)(nil)
+	return errors.As(err, &refused) && (refused.Code == "3F000" || refused.Code == "42P01" || refused.Code == "42883")
+}
+
+// unlock checks the key against the seal of the database of a group.
+func (s *Store) unlock(group, seal []byte) error {
+	known := s.sealer()
+	if known != nil && bytes.Equal(known.group, group) && known.opens(seal) {
+		return nil
+	}
+	sealer, err := newSealer(s.key, group)
 	if err != nil {
 		return err
 	}
-	if _, err := sealer.open(kindTest, "", 0, rows[0][3]); err != nil {
-		return ErrKey
+	if !sealer.opens(seal) {
+		if sealer, err = s.rereadKey(group, seal); err != nil {
+			return err
+		}
 	}
 	s.mu.Lock()
-	s.mu.sealer = sealer
+	s.mu.sealer, s.mu.head, s.mu.lasts = sealer, store.Position{}, map[string]store.Sequence{}
 	s.mu.Unlock()
-	return nil
+	if known == nil {
+		return nil
+	}
+	s.log.Warn("the database of the store was replaced or sealed with another key")
+	return errReplaced
+}
+
+// rereadKey returns what opens a database whose key was replaced, if the operator has put the
+// new key into its place.
+func (s *Store) rereadKey(group, seal []byte) (*sealer, error) {
+	if s.reread == nil {
+		return nil, ErrKey
+	}
+	key, err := s.reread()
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrKey, err)
+	}
+	sealer, err := newSealer(key, group)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrKey, err)
+	}
+	if !sealer.opens(seal) {
+		return nil, ErrKey
+	}
+	s.key = key
+	return sealer, nil
 }
 
 // create makes the schema in one transaction. Another node may do it at the same time.

@@ -178,7 +178,7 @@ func (i *importer) write(ctx context.Context) error {
 	}
 	i.entries, i.records, i.size = nil, nil, 0
 	at := func(column string) string { return fmt.Sprintf(fromMicros, column) }
-	_, _, err := i.s.call(ctx, `WITH e AS (
+	_, _, err := i.s.callSealed(ctx, sealer, `WITH e AS (
 			INSERT INTO headgate.entry (key, revision, modified, expires, size, sealed)
 			SELECT k, r, `+at("m")+`, CASE WHEN x <> 0 THEN `+at("x")+` END, n, c FROM unnest($1::text[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[], $6::bytea[]) AS p(k, r, m, x, n, c))
 		INSERT INTO headgate.record (stream, sequence, made, sealed)

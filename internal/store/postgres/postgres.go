@@ -49,6 +49,9 @@ type Options struct {
 	URL string
 	// Key is the key of the group that everything is sealed with: 32 bytes.
 	Key []byte
+	// Reread returns the key again if the database is sealed with another one: the operator
+	// may have replaced it. Nil has no other.
+	Reread func() ([]byte, error)
 	// Node is the name of this machine, which others see as the holder of leases.
 	Node string
 	// Timeout is how long one call of the server takes at most, by default 3s. The server
@@ -86,14 +89,15 @@ type Store struct {
 	log     *slog.Logger
 	logSize int64
 	timeout time.Duration
-	key     []byte
+	reread  func() ([]byte, error)
 	changed func(State)
 	stop    context.CancelFunc
 	done    chan struct{}
 	wake    chan struct{} // a node of ours has committed
 	idle    chan *pgconn.PgConn
 
-	preparing sync.Mutex // held while the schema is made ready
+	preparing sync.Mutex // held while a connection is made ready; it guards key
+	key       []byte
 	writer    sync.Mutex // held for a commit, so that those of this node do not repeat because of each other
 
 	mu struct {
@@ -124,7 +128,7 @@ func Open(o Options) (*Store, error) {
 	if _, err := newSealer(o.Key, nil); err != nil {
 		return nil, err
 	}
-	s := &Store{config: config, node: o.Node, log: o.Log, logSize: o.LogSize, timeout: o.Timeout, key: o.Key, changed: o.Change,
+	s := &Store{config: config, node: o.Node, log: o.Log, logSize: o.LogSize, timeout: o.Timeout, key: o.Key, reread: o.Reread, changed: o.Change,
 		done: make(chan struct{}), wake: make(chan struct{}, 1), idle: make(chan *pgconn.PgConn, maxIdle)}
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)

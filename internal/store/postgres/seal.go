@@ -13,7 +13,7 @@ import (
 )
 
 // ErrKey says that the state in the database was sealed with another key.
-var ErrKey = errors.New("the store is sealed with another key")
+var ErrKey = errors.New("the store is sealed with another key than that of this machine: copy store.key from a machine that uses the store")
 
 // sealer seals what is written to the database. What it is bound to is the additional data:
 // a value only opens in the group, under the key and with the revision that it was written
@@ -81,6 +81,12 @@ type written struct {
 	Key   string        `json:"key"`
 	Value []byte        `json:"value"`
 	TTL   time.Duration `json:"ttl,omitempty"`
+}
+
+// opens reports whether the sealer has the key of a database, by the seal in its head.
+func (s *sealer) opens(seal []byte) bool {
+	_, err := s.open(kindTest, "", 0, seal)
+	return err == nil
 }
 
 // sealLog returns what the log gets of a change that is to follow a position.

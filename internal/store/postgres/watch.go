@@ -217,6 +217,9 @@ func (s *Store) logAfter(ctx context.Context, after store.Position) ([]store.Bat
 		after = b.Position
 		list = append(list, b)
 	}
+	if len(list) == 0 && after.Revision < head.Revision {
+		return nil, head, errBroken // the log was emptied
+	}
 	return list, head, nil
 }
 
@@ -298,6 +301,7 @@ func (s *Store) poll(ctx context.Context) error {
 			s.mu.head = head
 			s.mu.Unlock()
 			s.feed.restart(head)
+			s.closeIdle()
 			return nil
 		}
 		if err != nil {
