@@ -90,7 +90,8 @@ type Store interface {
 	// its context ends or the loop is left. An error is the last thing it yields.
 	// It wraps ErrTooOld when the engine has forgotten a commit in between: take a
 	// Snapshot, and watch from its position on. It wraps ErrRewound when the log has
-	// another commit at that position, or ends before it.
+	// another commit at that position, or ends before it, and ErrUnavailable when the
+	// engine cannot be reached: watch again from the same position.
 	Watch(ctx context.Context, prefix string, after Position) iter.Seq2[Batch, error]
 
 	// Acquire acquires the lease with a name for a while (up to MaxLease), by the engine's

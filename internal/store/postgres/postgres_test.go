@@ -276,11 +276,25 @@ func TestAServerThatIsAwayRefusesAndComesBack(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	ended := make(chan error, 1)
+	go func() {
+		for _, err := range s.Watch(context.Background(), "", at) {
+			ended <- err
+		}
+	}()
 	p.away(true)
 	for range 3 {
 		if _, err := putOne(t, s, "user/a", "y"); !errors.Is(err, store.ErrUnavailable) && !errors.Is(err, store.ErrUnknownOutcome) {
 			t.Errorf("a change without the server: %v", err)
 		}
+	}
+	select {
+	case err := <-ended:
+		if !errors.Is(err, store.ErrUnavailable) {
+			t.Errorf("a watch without the server: %v", err)
+		}
+	case <-time.After(time.Minute):
+		t.Error("a watch does not end without the server")
 	}
 	p.away(false)
 	for {
@@ -290,11 +304,15 @@ func TestAServerThatIsAwayRefusesAndComesBack(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for b, err := range s.Watch(t.Context(), "", at) { // no gap, no end
-		if err != nil || b.Revision != at.Revision+1 {
-			t.Errorf("after the server came back a watch has %d, %v", b.Revision, err)
+	for again := true; again; { // without a gap
+		for b, err := range s.Watch(t.Context(), "", at) {
+			if again = errors.Is(err, store.ErrUnavailable); again {
+				time.Sleep(10 * time.Millisecond)
+			} else if err != nil || b.Revision != at.Revision+1 {
+				t.Errorf("after the server came back a watch has %d, %v", b.Revision, err)
+			}
+			break
 		}
-		break
 	}
 }
 

@@ -33,6 +33,7 @@ type feed struct {
 		at      store.Position // the newest
 		chain   int            // how often the log was found to be another one
 		wake    chan struct{}  // closed at the next commit
+		away    error          // why the log cannot be read now
 		closed  bool
 	}
 }
@@ -42,6 +43,16 @@ func (f *feed) init() { f.mu.wake = make(chan struct{}) }
 func (f *feed) wakeLocked() {
 	close(f.mu.wake)
 	f.mu.wake = make(chan struct{})
+}
+
+// setAway ends the watches with an error while the log cannot be read; nil is the end of that.
+func (f *feed) setAway(err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.mu.away = err
+	if err != nil {
+		f.wakeLocked()
+	}
 }
 
 func (f *feed) close() {
@@ -100,6 +111,9 @@ func (f *feed) after(at store.Revision) (batches []store.Batch, in bool, chain i
 	defer f.mu.Unlock()
 	if f.mu.closed {
 		return nil, false, 0, nil, store.ErrClosed
+	}
+	if f.mu.away != nil {
+		return nil, false, 0, nil, f.mu.away
 	}
 	for i, b := range f.mu.batches {
 		if b.Revision > at {
@@ -254,9 +268,11 @@ func (s *Store) follow(ctx context.Context) {
 		}
 		if err := s.poll(ctx); err != nil && ctx.Err() == nil {
 			s.away(err)
+			s.feed.setAway(err)
 			pause(ctx, probeEvery, nil, s.wake)
 			continue
 		}
+		s.feed.setAway(nil)
 		s.setState(listening.state(), nil, false)
 		if time.Since(swept) >= sweepEvery {
 			swept = time.Now()
