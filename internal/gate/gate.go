@@ -15,6 +15,7 @@ import (
 	"crypto/x509"
 	"errors"
 	"log/slog"
+	"maps"
 	"math"
 	"net/netip"
 	"net/url"
@@ -223,7 +224,9 @@ func (e *Engine) Use(c *Config, sites Sites) {
 		}
 	}
 	e.sessions.recheck(next)
-	e.testAgain()
+	if next.host != before.host || !maps.Equal(next.ports, before.ports) || c.SelfTest != before.config.SelfTest {
+		e.testAgain()
+	}
 }
 
 // same returns the provider with a name if it has the same settings, else nil.
