@@ -227,7 +227,9 @@ func socketDrops(t *testing.T, address string) (drops int) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	table, err := os.ReadFile("/proc/net/udp")
+	// Not /proc/net: that is of the first thread, which another test may have moved into a
+	// namespace of its own.
+	table, err := os.ReadFile("/proc/thread-self/net/udp")
 	if err != nil {
 		t.Fatal(err)
 	}
