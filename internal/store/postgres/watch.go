@@ -261,6 +261,7 @@ func (s *Store) follow(ctx context.Context) {
 	var listening *listener
 	defer func() { listening.close() }()
 	swept := time.Now()
+	failures := 0 // in a row; one may be a slow moment, so watches end with the second
 	for ctx.Err() == nil {
 		if listening.ended() {
 			listening.close()
@@ -268,10 +269,13 @@ func (s *Store) follow(ctx context.Context) {
 		}
 		if err := s.poll(ctx); err != nil && ctx.Err() == nil {
 			s.away(err)
-			s.feed.setAway(err)
+			if failures++; failures > 1 {
+				s.feed.setAway(err)
+			}
 			pause(ctx, probeEvery, nil, s.wake)
 			continue
 		}
+		failures = 0
 		s.feed.setAway(nil)
 		s.setState(listening.state(), nil, false)
 		if time.Since(swept) >= sweepEvery {
