@@ -1,6 +1,10 @@
 package ports
 
-import "headgate/internal/ports/listen"
+import (
+	"headgate/internal/ports/listen"
+
+	"headgate/internal/clock"
+)
 
 // divideLocked divides the connection limit among the ports. The limit of one port
 // is its setting; together they reserve some for connections to servers, and no port
@@ -20,7 +24,7 @@ func (s *Set) divideLocked() {
 func (s *Set) full(l *listener, full bool) {
 	l.counter.Load().AtLimit(full)
 	s.changed()
-	if !full || !l.mayTell() {
+	if !full || !l.told.Due(clock.Now(), tellEvery) {
 		return
 	}
 	hint := "raise the limit of open files of the process (LimitNOFILE in systemd, ulimit -n)"

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"headgate/internal/clock"
 	"headgate/internal/config"
 	"headgate/internal/exchange"
 	"headgate/internal/metrics"
@@ -122,22 +123,16 @@ type listener struct {
 	// counter counts the connections that come from now on. UDP proxies have none:
 	// they count their sessions.
 	counter atomic.Pointer[metrics.Port]
-	told    atomic.Int64 // when the full port was last logged, in seconds
+	told    clock.Spacing // of log lines about the full port
 }
 
-// tellEvery is how often the log says that a port is full, in seconds.
-const tellEvery = 60
+// tellEvery is the time between two log lines that say that a port is full.
+const tellEvery = time.Minute
 
 // resumed is what a listener was while it drained.
 type resumed struct {
 	view  *view
 	since time.Time
-}
-
-// mayTell reports whether the log may say again that the port is full.
-func (l *listener) mayTell() bool {
-	now, told := time.Now().Unix(), l.told.Load()
-	return now-told >= tellEvery && l.told.CompareAndSwap(told, now)
 }
 
 // view is the port of a listener in a plan, so that it is looked up once for a plan

@@ -3,24 +3,22 @@ package ports
 import (
 	"log/slog"
 	"net/netip"
-	"sync/atomic"
 	"time"
 
-	"headgate/internal/exchange"
+	"headgate/internal/clock"
 )
 
 // refusalPause is the minimum time between two log lines about clients whose
 // requests were rejected. The metric counts all of them.
-const refusalPause = int64(time.Minute)
+const refusalPause = time.Minute
 
 // refusals returns the function that counts requests rejected because their clients
 // hold too much memory, and logs the first in a minute.
 func (l *listener) refusals(log *slog.Logger) func(netip.Prefix) {
-	var told atomic.Int64
+	var logged clock.Spacing
 	return func(client netip.Prefix) {
 		l.counter.Load().MemoryRefused()
-		now, last := exchange.Now(), told.Load()
-		if last != 0 && now < last+refusalPause || !told.CompareAndSwap(last, now) {
+		if !logged.Due(clock.Now(), refusalPause) {
 			return
 		}
 		log.Warn("requests refused, clients hold too much memory",

@@ -20,9 +20,9 @@ type observer struct {
 	admits func(netip.Addr) *exchange.Answer
 	log    *slog.Logger // nil logs nothing
 	scope  string
-	// rejected counts what the filter would have rejected since the last line, and logged is
-	// when that was, 0 if there was none.
-	rejected, logged atomic.Int64
+	// rejected counts what the filter would have rejected since the last line.
+	rejected atomic.Int64
+	logged   clock.Spacing
 }
 
 // request rejects no request: the access log has the cause.
@@ -53,8 +53,7 @@ func (o *observer) admit(client netip.Addr) *exchange.Answer {
 // the latest client.
 func (o *observer) count(client netip.Addr, cause string) {
 	o.rejected.Add(1)
-	logged, now := o.logged.Load(), clock.Now()
-	if o.log == nil || logged != 0 && now-logged < int64(logPause) || !o.logged.CompareAndSwap(logged, now) {
+	if o.log == nil || !o.logged.Due(clock.Now(), logPause) {
 		return
 	}
 	o.log.Warn("observe mode: ip_filter would reject clients", "filter", o.scope, "count", o.rejected.Swap(0), "client_ip", client.String(), "cause", cause)

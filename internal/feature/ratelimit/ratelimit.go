@@ -9,12 +9,12 @@ package ratelimit
 import (
 	"fmt"
 	"log/slog"
-	"math"
 	"strconv"
 	"sync/atomic"
 	"time"
 
 	"headgate/internal/bucket"
+	"headgate/internal/clock"
 	"headgate/internal/exchange"
 	"headgate/internal/proto/header"
 	"headgate/internal/setting/ipset"
@@ -81,13 +81,12 @@ type buckets struct {
 	log    *slog.Logger
 	// over counts what observe mode would have rejected since the last log
 	// line.
-	over, told atomic.Int64
+	over   atomic.Int64
+	logged clock.Spacing
 }
 
 func newBuckets(scope string, p bucket.Policy, log *slog.Logger) *buckets {
-	b := &buckets{seeds: newSeeds(), policy: p, scope: scope, log: log}
-	b.told.Store(math.MinInt64)
-	return b
+	return &buckets{seeds: newSeeds(), policy: p, scope: scope, log: log}
 }
 
 // Retire does nothing: buckets hold nothing but memory.
@@ -173,15 +172,14 @@ func policy(c *Config) bucket.Policy { return bucket.New(c.Requests, c.Period.D(
 // seconds returns a time in whole seconds, rounded up.
 func seconds(ns int64) int64 { return (ns + int64(time.Second) - 1) / int64(time.Second) }
 
-// telling is how often observe speaks.
-const telling = 10 * time.Second
+// logPause is the time between two lines of observe mode in the application's log.
+const logPause = 10 * time.Second
 
 // observed counts a request that would have been refused, and logs how many
 // there were, now and then.
 func (b *buckets) observed(ex *exchange.Exchange) {
 	b.over.Add(1)
-	told, now := b.told.Load(), ex.Times.Start
-	if b.log == nil || told != math.MinInt64 && now-told < int64(telling) || !b.told.CompareAndSwap(told, now) {
+	if b.log == nil || !b.logged.Due(ex.Times.Start, logPause) {
 		return
 	}
 	b.log.Warn("observe mode: rate_limit would reject requests", "limit", b.scope, "requests", b.over.Swap(0),

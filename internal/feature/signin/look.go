@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"headgate/internal/clock"
 	"headgate/internal/exchange"
 	"headgate/internal/file"
 	"headgate/internal/gate/page"
@@ -18,7 +19,7 @@ type look struct {
 	color string
 	logo  *file.Followed // nil for none
 
-	checked atomic.Int64 // when, by exchange.Now
+	checked clock.Spacing // of looks at the file
 	made    atomic.Pointer[branded]
 }
 
@@ -39,7 +40,7 @@ func newLook(c *Config, env exchange.Env) (*look, error) {
 		if l.logo, err = env.File(c.Logo); err != nil {
 			return nil, fmt.Errorf("sign_in.logo: %w", err)
 		}
-		l.checked.Store(exchange.Now())
+		l.checked.Last.Store(exchange.Now())
 	}
 	if err := l.make(); err != nil {
 		return nil, fmt.Errorf("sign_in.logo: %s: %w", c.Logo, err)
@@ -68,8 +69,7 @@ func (l *look) brand() *page.Brand {
 	if l == nil {
 		return nil
 	}
-	now, checked := exchange.Now(), l.checked.Load()
-	if l.logo != nil && now-checked > int64(lookInterval) && l.checked.CompareAndSwap(checked, now) {
+	if l.logo != nil && l.checked.Due(exchange.Now(), lookInterval) {
 		if l.logo.Refresh() == nil && l.logo.Content() != l.made.Load().of {
 			_ = l.make()
 		}

@@ -60,7 +60,7 @@ func TestTheLogoFollowsItsFile(t *testing.T) {
 		changed bool
 	}{{"<svg />", true}, {"no image any more", false}} {
 		write(c.text)
-		l.checked.Store(exchange.Now() - 2*int64(lookInterval))
+		l.checked.Last.Store(exchange.Now() - 2*int64(lookInterval))
 		now := l.brand()
 		if (now != first) != c.changed {
 			t.Errorf("%q: changed: %v", c.text, !c.changed)

@@ -16,6 +16,7 @@ import (
 
 	"github.com/quic-go/quic-go"
 
+	"headgate/internal/clock"
 	"headgate/internal/netconn"
 	"headgate/internal/ports/generations"
 )
@@ -37,8 +38,8 @@ type QUIC struct {
 	crowd     lockedCrowd
 
 	accepting sync.WaitGroup
-	shaking   atomic.Int64 // handshakes under way
-	said      atomic.Int64 // time of the last log line about a lost datagram
+	shaking   atomic.Int64  // handshakes under way
+	said      clock.Spacing // of log lines about lost datagrams
 
 	// guarded by conns.mu
 	listener *quic.Listener // nil before Serve
@@ -144,8 +145,7 @@ func (q *QUIC) failed(op string, err error) {
 	if q.settings.Lost != nil {
 		q.settings.Lost(op)
 	}
-	now, said := time.Now().UnixNano(), q.said.Load()
-	if said != 0 && now-said < int64(sayEvery) || !q.said.CompareAndSwap(said, now) {
+	if !q.said.Due(clock.Now(), sayEvery) {
 		return
 	}
 	q.log.Warn("datagrams of HTTP/3 are lost, connections go on", "operation", op, "address", q.address.String(),

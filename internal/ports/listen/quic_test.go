@@ -187,7 +187,7 @@ func TestLostDatagramsAreCountedAndToldOnce(t *testing.T) {
 	if lines := strings.Count(log.String(), "\n"); lines != 1 || !strings.Contains(log.String(), "operation=send") || !strings.Contains(log.String(), syscall.ENOBUFS.Error()) {
 		t.Errorf("the log has %d lines, want one of the first error:\n%s", lines, log.String())
 	}
-	q.said.Add(-int64(sayEvery + time.Second))
+	q.said.Last.Add(-int64(sayEvery + time.Second))
 	q.failed(netconn.ReceiveDatagram, syscall.ENOMEM)
 	if !strings.Contains(log.String(), "operation=receive") {
 		t.Errorf("a minute later nothing is told:\n%s", log.String())

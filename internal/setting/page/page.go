@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"headgate/internal/clock"
 	"headgate/internal/exchange"
 	"headgate/internal/file"
 	"headgate/internal/schema"
@@ -31,7 +32,7 @@ type Page struct {
 	escape      func([]byte, int) []byte
 
 	content atomic.Pointer[content]
-	looked  atomic.Int64 // when, by exchange.Now
+	looked  clock.Spacing // of looks at the file
 }
 
 // content is the content of the file of a page.
@@ -70,7 +71,7 @@ func Compile(c *Config, env exchange.Env) (*Page, error) {
 	if p.file, err = env.File(c.File); err != nil {
 		return nil, &FileError{err}
 	}
-	p.looked.Store(exchange.Now())
+	p.looked.Last.Store(exchange.Now())
 	now := p.file.Content()
 	template, err := exchange.ParsePage(string(now.Data))
 	if err != nil {
@@ -118,8 +119,7 @@ func (p *Page) current() *content {
 	if p.file == nil {
 		return c
 	}
-	looked, now := p.looked.Load(), exchange.Now()
-	if now-looked < int64(lookInterval) || !p.looked.CompareAndSwap(looked, now) {
+	if !p.looked.Due(exchange.Now(), lookInterval) {
 		return c
 	}
 	p.file.Refresh() // what cannot be read stays as it was

@@ -61,7 +61,7 @@ func TestFilesAreFilledInAndWatched(t *testing.T) {
 	if got := string(p.Text(ex)); got == "changed" {
 		t.Error("the file is looked at for every response")
 	}
-	later := func() { p.looked.Store(exchange.Now() - int64(lookInterval)) }
+	later := func() { p.looked.Last.Store(exchange.Now() - int64(lookInterval)) }
 	later()
 	if got := string(p.Text(ex)); got != "changed" {
 		t.Errorf("%q, want the changed page", got)
