@@ -2,7 +2,6 @@ package postgres
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -55,7 +54,10 @@ func (s *Store) Rekey(ctx context.Context, key []byte) (n int, err error) {
 		return 0, ErrKey
 	}
 	r := &rekeying{c: c, from: from, to: to}
-	if err := errors.Join(r.entries(ctx), r.records(ctx)); err != nil {
+	if err := r.entries(ctx); err != nil {
+		return 0, s.explain(ctx, err)
+	}
+	if err := r.records(ctx); err != nil {
 		return 0, s.explain(ctx, err)
 	}
 	if _, err := run(ctx, c, "WITH l AS (DELETE FROM headgate.log) UPDATE headgate.head SET seal = $1, log_size = 0", raw(to.seal(kindTest, "", 0, []byte("headgate")))); err != nil {
@@ -83,6 +85,9 @@ func (s *Store) TryKey(ctx context.Context, key []byte) error {
 	rows, err := run(ctx, c, "SELECT group_id, seal FROM headgate.head")
 	if err != nil {
 		return s.explain(ctx, err)
+	}
+	if len(rows) != 1 {
+		return ErrKey
 	}
 	sealer, err := newSealer(key, rows[0][0])
 	if err == nil && !sealer.opens(rows[0][1]) {
