@@ -1,9 +1,8 @@
 package ports
 
 import (
-	"headgate/internal/ports/listen"
-
 	"headgate/internal/clock"
+	"headgate/internal/ports/listen"
 )
 
 // divideLocked divides the connection limit among the ports. The limit of one port
