@@ -4460,7 +4460,7 @@ type RouteSignIn struct {
 	// KiB. A relative path starts at the folder of the configuration file. It is read again when it
 	// changes. Absent is none.
 	Logo string `json:"logo,omitzero"`
-	// Color is the colour of buttons and links, #rrggbb. Links are made darker or lighter where they
+	// Color is the color of buttons and links, #rrggbb. Links are made darker or lighter where they
 	// would not be readable, in the light or the dark theme. Absent is a blue.
 	Color string `json:"color,omitzero"`
 }

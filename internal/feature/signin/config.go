@@ -17,7 +17,7 @@ type Config struct {
 	// 64 KiB. A relative path starts at the folder of the configuration file. It is read again
 	// when it changes. Absent is none.
 	Logo string `json:"logo,omitempty" max:"4096" example:"/etc/headgate/logo.svg"`
-	// Color is the colour of buttons and links, #rrggbb. Links are made darker or lighter where
+	// Color is the color of buttons and links, #rrggbb. Links are made darker or lighter where
 	// they would not be readable, in the light or the dark theme. Absent is a blue.
 	Color string `json:"color,omitempty" max:"7" example:"#0b6e4f"`
 }
@@ -39,7 +39,7 @@ func (c *Config) Check(at schema.Place) {
 		at.Field("title").Problem("the title contains control characters", "remove them")
 	}
 	if c.Color != "" {
-		if err := page.CheckColour(c.Color); err != nil {
+		if err := page.CheckColor(c.Color); err != nil {
 			at.Field("color").Problem(err.Error(), "write six hexadecimal digits after #")
 		}
 	}

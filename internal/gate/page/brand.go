@@ -12,7 +12,7 @@ import (
 	"strings"
 )
 
-// Brand is how an operator makes the pages look: a logo and a colour. It is immutable. A nil
+// Brand is how an operator makes the pages look: a logo and a color. It is immutable. A nil
 // Brand is the usual look.
 type Brand struct {
 	logo  string // as a data URL, "" for none
@@ -23,8 +23,8 @@ type Brand struct {
 // errNotImage is of a logo that is none.
 var errNotImage = errors.New("the file is not a PNG, JPEG, WebP, GIF or SVG image")
 
-// NewBrand returns the look with a colour, #rrggbb or "", and a logo, which may be empty.
-func NewBrand(colour string, logo []byte) (*Brand, error) {
+// NewBrand returns the look with a color, #rrggbb or "", and a logo, which may be empty.
+func NewBrand(mainColor string, logo []byte) (*Brand, error) {
 	b := &Brand{}
 	if len(logo) > 0 {
 		kind, err := imageType(logo)
@@ -33,8 +33,8 @@ func NewBrand(colour string, logo []byte) (*Brand, error) {
 		}
 		b.logo = "data:" + kind + ";base64," + base64.StdEncoding.EncodeToString(logo)
 	}
-	if colour != "" {
-		main, err := parseColour(colour)
+	if mainColor != "" {
+		main, err := parseColor(mainColor)
 		if err != nil {
 			return nil, err
 		}
@@ -74,36 +74,36 @@ func imageType(data []byte) (string, error) {
 	return "", errNotImage
 }
 
-// colour is a colour of sRGB; each part is 0 to 1.
-type colour [3]float64
+// color is a color of sRGB; each part is 0 to 1.
+type color [3]float64
 
-// parseColour reads #rrggbb.
-func parseColour(text string) (c colour, err error) {
+// parseColor reads #rrggbb.
+func parseColor(text string) (c color, err error) {
 	if len(text) != 7 || text[0] != '#' {
-		return c, fmt.Errorf("%q is not a colour such as #1457b8", text)
+		return c, fmt.Errorf("%q is not a color such as #1457b8", text)
 	}
 	for i := range c {
 		part, err := strconv.ParseUint(text[1+2*i:3+2*i], 16, 8)
 		if err != nil {
-			return c, fmt.Errorf("%q is not a colour such as #1457b8", text)
+			return c, fmt.Errorf("%q is not a color such as #1457b8", text)
 		}
 		c[i] = float64(part) / 255
 	}
 	return c, nil
 }
 
-// CheckColour reports whether a text is a colour that NewBrand reads.
-func CheckColour(text string) error {
-	_, err := parseColour(text)
+// CheckColor reports whether a text is a color that NewBrand reads.
+func CheckColor(text string) error {
+	_, err := parseColor(text)
 	return err
 }
 
-func (c colour) String() string {
+func (c color) String() string {
 	return fmt.Sprintf("#%02x%02x%02x", int(math.Round(c[0]*255)), int(math.Round(c[1]*255)), int(math.Round(c[2]*255)))
 }
 
 // luminance is the relative luminance of WCAG 2.2.
-func (c colour) luminance() float64 {
+func (c color) luminance() float64 {
 	linear := func(v float64) float64 {
 		if v <= 0.04045 {
 			return v / 12.92
@@ -114,7 +114,7 @@ func (c colour) luminance() float64 {
 }
 
 // contrast is the contrast ratio of WCAG 2.2, 1 to 21.
-func (c colour) contrast(with colour) float64 {
+func (c color) contrast(with color) float64 {
 	a, b := c.luminance(), with.luminance()
 	return (max(a, b) + 0.05) / (min(a, b) + 0.05)
 }
@@ -122,18 +122,20 @@ func (c colour) contrast(with colour) float64 {
 // readable is the contrast that text needs (WCAG 2.2, success criterion 1.4.3).
 const readable = 4.5
 
-// The colours of cards in page.css, and of text on buttons.
+// The colors of cards in page.css, and of text on buttons.
 var (
-	white     = colour{1, 1, 1}
-	black     = colour{}
-	darkCard  = colour{0x18 / 255.0, 0x20 / 255.0, 0x2a / 255.0}
-	brandStep = 0.02
+	white    = color{1, 1, 1}
+	black    = color{}
+	darkCard = color{0x18 / 255.0, 0x20 / 255.0, 0x2a / 255.0}
 )
 
-// towards returns the nearest colour on the way to another that is readable on a card.
-func (c colour) towards(end, card colour) colour {
+// brandStep is how much darker or lighter each attempt of towards is.
+const brandStep = 0.02
+
+// towards returns the nearest color on the way to another that is readable on a card.
+func (c color) towards(end, card color) color {
 	for part := 0.0; part <= 1; part += brandStep {
-		var mixed colour
+		var mixed color
 		for i := range mixed {
 			mixed[i] = c[i] + (end[i]-c[i])*part
 		}
@@ -144,14 +146,14 @@ func (c colour) towards(end, card colour) colour {
 	return end
 }
 
-// style is a style sheet with the colour for both colour schemes. Buttons are filled with it as it
+// style is a style sheet with the color for both color schemes. Buttons are filled with it as it
 // is; for links and edges it is made darker or lighter where it would not be readable on the page.
-func (c colour) style() string {
+func (c color) style() string {
 	return fmt.Sprintf(":root{--fill:%s;--on:%s;--main:%s}@media(prefers-color-scheme:dark){:root{--main:%s}}", c, c.on(), c.towards(black, white), c.towards(white, darkCard))
 }
 
-// on returns the colour of text on a button of this colour.
-func (c colour) on() colour {
+// on returns the color of text on a button of this color.
+func (c color) on() color {
 	if c.contrast(white) >= c.contrast(black) {
 		return white
 	}

@@ -9,21 +9,21 @@ import (
 	"headgate/internal/exchange"
 )
 
-var mainColours = regexp.MustCompile(`--main:(#[0-9a-f]{6})`)
+var mainColors = regexp.MustCompile(`--main:(#[0-9a-f]{6})`)
 
-// Whatever colour an operator chooses, text and buttons have the contrast of WCAG.
+// Whatever color an operator chooses, text and buttons have the contrast of WCAG.
 func TestABrandIsReadable(t *testing.T) {
-	colours := []colour{white, black, {1, 1, 0}, {0, 0, 1}, {1, 0, 0}, {0.5, 0.5, 0.5}}
+	colors := []color{white, black, {1, 1, 0}, {0, 0, 1}, {1, 0, 0}, {0.5, 0.5, 0.5}}
 	for range 1000 {
-		colours = append(colours, colour{rand.Float64(), rand.Float64(), rand.Float64()})
+		colors = append(colors, color{rand.Float64(), rand.Float64(), rand.Float64()})
 	}
-	for _, c := range colours {
-		c, _ = parseColour(c.String()) // as it is written
+	for _, c := range colors {
+		c, _ = parseColor(c.String()) // as it is written
 		b, err := NewBrand(c.String(), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		found := mainColours.FindAllStringSubmatch(b.style, -1)
+		found := mainColors.FindAllStringSubmatch(b.style, -1)
 		if len(found) != 2 {
 			t.Fatalf("%s: %s", c, b.style)
 		}
@@ -31,21 +31,21 @@ func TestABrandIsReadable(t *testing.T) {
 		if on := c.on(); c.contrast(on) < readable-rounding || !strings.Contains(b.style, "--fill:"+c.String()+";--on:"+on.String()) {
 			t.Errorf("%s has %.2f under the text of buttons: %s", c, c.contrast(on), b.style)
 		}
-		for i, card := range []colour{white, darkCard} {
-			if main, _ := parseColour(found[i][1]); main.contrast(card) < readable-rounding {
+		for i, card := range []color{white, darkCard} {
+			if main, _ := parseColor(found[i][1]); main.contrast(card) < readable-rounding {
 				t.Errorf("%s: %s has %.2f on the card", c, main, main.contrast(card))
 			}
 		}
 	}
 	if b, _ := NewBrand("#1457b8", nil); !strings.Contains(b.style, "--main:#1457b8") {
-		t.Errorf("a readable colour was changed: %s", b.style)
+		t.Errorf("a readable color was changed: %s", b.style)
 	}
 }
 
 func TestABrandIsChecked(t *testing.T) {
 	for _, text := range []string{"red", "#12345", "#1234567", "#12345g", "#fff", "#123456;}"} {
-		if err := CheckColour(text); err == nil {
-			t.Errorf("%q is a colour", text)
+		if err := CheckColor(text); err == nil {
+			t.Errorf("%q is a color", text)
 		}
 	}
 	for data, good := range map[string]bool{
@@ -61,7 +61,7 @@ func TestABrandIsChecked(t *testing.T) {
 	}
 }
 
-// The policy of a page lets the browser show its logo and colour, and nothing else.
+// The policy of a page lets the browser show its logo and color, and nothing else.
 func TestABrandIsInThePolicy(t *testing.T) {
 	b, err := NewBrand("#336699", []byte("<svg/>"))
 	if err != nil {

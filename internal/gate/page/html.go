@@ -41,7 +41,7 @@ func (v *View) head() m.List {
 		m.If(v.Refresh != "", m.El("meta", m.At("http-equiv", "refresh"), m.At("content", "0; url="+v.Refresh))),
 		m.El("title", m.Text(title)),
 		m.Style(style),
-		v.colours(),
+		v.colors(),
 	}
 }
 
@@ -53,8 +53,8 @@ func (v *View) logo() m.Part {
 	return m.El("img", m.Class("logo"), m.At("src", v.Brand.logo), m.At("alt", ""))
 }
 
-// colours is the style sheet of the operator.
-func (v *View) colours() m.Part {
+// colors is the style sheet of the operator.
+func (v *View) colors() m.Part {
 	if v.Brand == nil || v.Brand.style == "" {
 		return m.List{}
 	}
