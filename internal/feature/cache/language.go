@@ -29,7 +29,7 @@ func (c *Cache) language(list *header.List) string {
 		}
 		for part := range strings.SplitSeq(f.Value, ",") {
 			name, params, _ := strings.Cut(part, ";")
-			n, ok := thousandths(params)
+			n, ok := header.ParseWeight(params)
 			if name = header.TrimOWS(name); !ok || n <= weight || name == "" {
 				continue
 			}

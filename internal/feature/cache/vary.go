@@ -71,7 +71,7 @@ func accepted(list *header.List) (all codings) {
 			name, weight, _ := strings.Cut(part, ";")
 			name = header.TrimOWS(name)
 			zero := isZero(weight)
-			n, ok := thousandths(weight)
+			n, ok := header.ParseWeight(weight)
 			if !ok {
 				all |= byWeight
 			}
@@ -98,28 +98,6 @@ func accepted(list *header.List) (all codings) {
 		all |= byWeight
 	}
 	return all
-}
-
-// thousandths reads a weight (RFC 9110, section 12.4.2).
-func thousandths(weight string) (n int, ok bool) {
-	if weight = header.TrimOWS(weight); weight == "" {
-		return 1000, true
-	}
-	if len(weight) < 3 || weight[0]|0x20 != 'q' || weight[1] != '=' {
-		return 0, false
-	}
-	whole, rest, _ := strings.Cut(weight[2:], ".")
-	if whole != "0" && whole != "1" || len(rest) > 3 {
-		return 0, false
-	}
-	n = int(whole[0]-'0') * 1000
-	for i, unit := 0, 100; i < len(rest); i, unit = i+1, unit/10 {
-		if !isDigit(rest[i]) {
-			return 0, false
-		}
-		n += int(rest[i]-'0') * unit
-	}
-	return n, n <= 1000
 }
 
 // isZero reports whether a weight is q=0.

@@ -6,29 +6,32 @@ import "strings"
 // weight (RFC 9110, section 12.4.2), in thousandths. Without parameters it is 1000. An
 // invalid one is 0, so that a client never gets what it may not accept.
 func Weight(params string) int {
-	params = strings.TrimSpace(params)
-	if params == "" {
-		return 1000
-	}
-	if len(params) < 3 || params[0]|0x20 != 'q' || params[1] != '=' {
-		return 0
-	}
-	value := params[2:]
-	whole, rest, _ := strings.Cut(value, ".")
-	if whole != "0" && whole != "1" || len(rest) > 3 {
-		return 0
-	}
-	n := int(whole[0]-'0') * 1000
-	unit := 100
-	for i := range len(rest) {
-		if rest[i]-'0' >= 10 {
-			return 0
-		}
-		n += int(rest[i]-'0') * unit
-		unit /= 10
-	}
-	if n > 1000 {
+	n, ok := ParseWeight(params)
+	if !ok {
 		return 0
 	}
 	return n
+}
+
+// ParseWeight is Weight for callers that handle an invalid weight themselves: ok is false.
+func ParseWeight(params string) (n int, ok bool) {
+	params = TrimOWS(params)
+	if params == "" {
+		return 1000, true
+	}
+	if len(params) < 3 || params[0]|0x20 != 'q' || params[1] != '=' {
+		return 0, false
+	}
+	whole, rest, _ := strings.Cut(params[2:], ".")
+	if whole != "0" && whole != "1" || len(rest) > 3 {
+		return 0, false
+	}
+	n = int(whole[0]-'0') * 1000
+	for i, unit := 0, 100; i < len(rest); i, unit = i+1, unit/10 {
+		if rest[i]-'0' > 9 {
+			return 0, false
+		}
+		n += int(rest[i]-'0') * unit
+	}
+	return n, n <= 1000
 }
