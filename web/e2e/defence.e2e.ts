@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
@@ -25,6 +26,27 @@ const from = (client: string, path = '/') => ask(port, 'shop.example.com', { 'X-
 const scan = async (client: string) => {
   for (let i = 0; i < 4; i++) await from(client, '/.env')
 }
+
+/** Makes a database of countries as vendors do; where CI made one of public data, it is that. */
+function database(dir: string, type: string) {
+  const csv = join(dir, 'countries.csv')
+  const out = join(dir, 'country.mmdb')
+  writeFileSync(csv, '198.51.100.0,198.51.100.255,DE\n203.0.113.0,203.0.113.255,JP\n')
+  execFileSync('go', ['run', '-trimpath', './internal/geo/geotest/convert', '-out', out, '-type', type, '-built', new Date().toISOString().slice(0, 10), csv], { cwd: join(import.meta.dirname, '../..') })
+  return out
+}
+
+it('shows the databases of countries with the attribution that their licences ask for', async () => {
+  const { page, h } = w
+  const asn = process.env.HEADGATE_COUNTRIES ?? ''
+  const set = await api(page, 'PUT', '/settings/geo', { country: { file: database(h.dir, 'DBIP-Country-Lite') }, ...(asn && { asn: { file: asn } }) })
+  expect(set.status).toBe(200)
+  await visit(page, h, '/lists')
+  const card = page.locator('section.card', { has: page.getByText('IP Geolocation by DB-IP, https://db-ip.com') })
+  await card.getByText('DBIP-Country-Lite', { exact: false }).waitFor()
+  if (asn) await card.getByText('asn-country', { exact: false }).first().waitFor()
+  expect(await findings(page)).toEqual([])
+})
 
 it('says what a list is, and which lists have an address', async () => {
   const { page, h } = w

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -160,6 +161,12 @@ func TestHostFieldsAreForAdmins(t *testing.T) {
 		{"PATCH", "/certificates/main", `{"key_file":"/etc/b.pem"}`},
 		{"PATCH", "/ports/main", `{"protocol":"https","tls":{"client_auth":"required","client_ca":"/etc/b.pem"}}`},
 		{"PATCH", "/policies/main", `{"error_pages":[{"status":[503],"file":"/etc/shadow"}]}`},
+		{"POST", "/lists", `{"name":"bad","url":"https://lists.example.com/drop.txt"}`},
+		{"POST", "/lists", `{"name":"bad","file":"/etc/shadow"}`},
+		{"POST", "/lists", `{"name":"bad","crowdsec":{"url":"http://10.0.0.1:8080","key":"k"}}`},
+		{"PUT", "/settings/geo", `{"country":{"file":"/etc/shadow"}}`},
+		{"PUT", "/settings/geo", `{"asn":{"url":"https://lists.example.com/asn.mmdb"}}`},
+		{"POST", "/config/edits", `{"edits":[{"op":"set","path":"lists.bad","value":{"file":"/etc/shadow"}}]}`},
 		{"POST", "/config/edits", `{"edits":[{"op":"set","path":"x-note","value":"${HEADGATE_TEST_SECRET}"}]}`},
 		{"POST", "/config/plan", `{"edits":[{"op":"set","path":"proxies.main.description","value":"${HEADGATE_TEST_SECRET}"}]}`},
 		{"POST", "/config/edits", `{"edits":[{"op":"set","path":"certificates.main.cert_file","value":"/etc/c.pem"}]}`},
@@ -172,6 +179,8 @@ func TestHostFieldsAreForAdmins(t *testing.T) {
 	if h.text() != before {
 		t.Errorf("the document is\n%s", h.text())
 	}
+	h.does("POST", "/lists", `{"name":"office","entries":["203.0.113.0/24"]}`, 201, "", "as: editor", always)
+	h.does("POST", "/lists", `{"name":"local","file":"`+filepath.Join(t.TempDir(), "bad.txt")+`"}`, 201, "", "as: admin", always)
 	h.does("PATCH", "/acme/main", `{"challenge":"dns-01","dns":{"provider":"exec","command":"/bin/sh"}}`, 403, "host_field", "as: admin", always)
 	h.does("PATCH", "/proxies/main", `{"description":"${HEADGATE_TEST_SECRET}"}`, 200, "", "as: admin", always)
 	// An editor may change what stands beside it, and hears the text, not the value.
