@@ -31,7 +31,7 @@ export const lists = {
   protected: 'Never banned',
   protectedBy: (why: string) => `Rules do not ban it: ${why}.`,
   geo: 'Country and network databases',
-  geoLead: 'Used by country:DE and asn:64500. Their licenses require this attribution.',
+  geoLead: 'Used by country:DE and asn:64500.',
   databases: { country: 'Countries', asn: 'Networks' } as Record<string, string>,
   built: 'built',
 }

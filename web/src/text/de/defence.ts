@@ -33,7 +33,7 @@ export const defence: Pick<Text, 'lists' | 'bans'> = {
     protected: 'Nie gesperrt',
     protectedBy: (why) => `Regeln sperren sie nicht: ${why}.`,
     geo: 'Datenbanken der Länder und Netze',
-    geoLead: 'Für country:DE und asn:64500. Ihre Lizenzen verlangen diese Nennung.',
+    geoLead: 'Für country:DE und asn:64500.',
     databases: { country: 'Länder', asn: 'Netze' },
     built: 'erstellt',
   },

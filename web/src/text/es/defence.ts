@@ -33,7 +33,7 @@ export const defence: Pick<Text, 'lists' | 'bans'> = {
     protected: 'Nunca bloqueada',
     protectedBy: (why) => `Las reglas no la bloquean: ${why}.`,
     geo: 'Bases de datos de países y redes',
-    geoLead: 'Las usan country:DE y asn:64500. Sus licencias exigen esta mención.',
+    geoLead: 'Las usan country:DE y asn:64500.',
     databases: { country: 'Países', asn: 'Redes' },
     built: 'creada',
   },

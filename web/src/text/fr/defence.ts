@@ -33,7 +33,7 @@ export const defence: Pick<Text, 'lists' | 'bans'> = {
     protected: 'Jamais bannie',
     protectedBy: (why) => `Les règles ne la bannissent pas : ${why}.`,
     geo: 'Bases de données des pays et des réseaux',
-    geoLead: 'Utilisées par country:DE et asn:64500. Leurs licences demandent cette mention.',
+    geoLead: 'Utilisées par country:DE et asn:64500.',
     databases: { country: 'Pays', asn: 'Réseaux' },
     built: 'créée',
   },
