@@ -144,11 +144,13 @@ func (s *Set) End() (cut int) {
 	return cut
 }
 
-// Connections returns how many connections are open, those of sockets that drain among
-// them. Sessions of UDP proxies are not counted.
+// Connections returns how many connections are open or being opened, those of sockets that
+// drain among them. Sessions of UDP proxies are not counted.
 func (s *Set) Connections() (n int) {
 	for _, l := range s.listeners() {
-		if l.key.kind != udpKind {
+		if q, ok := l.socket.(*quicSocket); ok {
+			n += q.Unfinished()
+		} else if l.key.kind != udpKind {
 			n += l.Len()
 		}
 	}

@@ -40,8 +40,10 @@ type Conn struct {
 	older   atomic.Pointer[older] // the process before this one, while it is there
 	newer   atomic.Pointer[newer] // the process that has replaced this one
 	closing atomic.Bool
+	leaving atomic.Bool // Leave waits for the reader of the socket
 
-	mu struct {
+	reading sync.Mutex // held while the socket is read
+	mu      struct {
 		sync.Mutex
 		begun [maxHandshakes]handshake // a ring
 		next  int
@@ -112,15 +114,25 @@ func (c *Conn) Join(f *os.File) error {
 		return err
 	}
 	o := &older{conn: conn, raw: raw, begun: map[string]struct{}{}, until: time.Now().Add(handshakeTime)}
-	// What Leave has sent is there already.
-	conn.SetReadDeadline(time.Now().Add(time.Millisecond))
+	// What Leave has sent is there already. A deadline would pass on a busy machine before
+	// all is read.
 	b := make([]byte, maxFrame)
-	for {
-		n, err := conn.Read(b)
-		if err != nil || n == 0 {
-			break
+	err = raw.Read(func(fd uintptr) bool {
+		for len(o.begun) < maxHandshakes {
+			n, err := unix.Read(int(fd), b)
+			if errors.Is(err, unix.EINTR) {
+				continue
+			}
+			if err != nil || n == 0 {
+				break
+			}
+			o.begun[string(b[:n])] = struct{}{}
 		}
-		o.begun[string(b[:n])] = struct{}{}
+		return true
+	})
+	if err != nil {
+		conn.Close()
+		return err
 	}
 	c.older.Store(o)
 	return nil
@@ -129,20 +141,31 @@ func (c *Conn) Join(f *os.File) error {
 // Leave leaves the reading of the socket to the process that has the other end of a
 // relay. The datagrams of our connections come by the relay from now on; they are sent
 // as before. When the other end is closed, this process reads the socket again.
+//
+// The handshakes that have begun are listed after the last read of the socket: one that began
+// between the two would have half of its ClientHello in each process, and both halves
+// acknowledged.
 func (c *Conn) Leave(f *os.File) error {
 	conn, err := relayOf(f)
 	if err != nil {
 		return err
 	}
+	c.leaving.Store(true)
+	defer c.leaving.Store(false)
+	c.UDPConn.SetReadDeadline(time.Unix(1, 0)) // wakes up the reader of the socket
+	c.reading.Lock()
+	defer c.reading.Unlock()
+	raw, err := conn.SyscallConn()
+	if err != nil {
+		conn.Close()
+		return err
+	}
 	for _, id := range c.handshakes() {
-		conn.SetWriteDeadline(time.Now().Add(time.Millisecond))
-		if _, err := conn.Write(id); err != nil {
+		if writeNow(raw, id) != nil {
 			break // what does not fit is begun again by its client
 		}
 	}
-	conn.SetWriteDeadline(time.Time{})
 	c.newer.Store(&newer{conn: conn})
-	c.UDPConn.SetReadDeadline(time.Unix(1, 0)) // wakes up readers of the socket
 	return nil
 }
 
@@ -153,14 +176,20 @@ func (c *Conn) Rejoin() {
 	}
 }
 
-// handshakes returns the IDs of the handshakes that have begun lately.
+// handshakes returns the IDs of the handshakes that have begun lately, each once and the
+// latest first: a relay may have no space for all.
 func (c *Conn) handshakes() (ids [][]byte) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	seen := map[string]struct{}{}
 	for i := range c.mu.begun {
-		if h := &c.mu.begun[i]; h.n > 0 && time.Since(h.at) < handshakeTime {
-			ids = append(ids, append([]byte(nil), h.id[:h.n]...))
+		h := &c.mu.begun[(c.mu.next+maxHandshakes-1-i)%maxHandshakes]
+		id := h.id[:h.n]
+		if _, again := seen[string(id)]; again || h.n == 0 || time.Since(h.at) >= handshakeTime {
+			continue
 		}
+		seen[string(id)] = struct{}{}
+		ids = append(ids, append([]byte(nil), id...))
 	}
 	return ids
 }
@@ -195,17 +224,27 @@ func (c *Conn) ReadBatch(ms []ipv4.Message, flags int) (int, error) {
 			}
 			continue
 		}
-		n, err := c.Datagrams.ReadBatch(ms, flags)
-		if err != nil {
-			if errors.Is(err, os.ErrDeadlineExceeded) && c.newer.Load() != nil && !c.closing.Load() {
-				continue
-			}
+		n, left, err := c.readSocket(ms, flags)
+		if n > 0 || err != nil && !left {
 			return n, err
 		}
-		if n = c.sift(ms[:n]); n > 0 {
-			return n, nil
-		}
 	}
+}
+
+// readSocket reads the socket itself. left says that another process reads it from now on, or
+// is about to.
+func (c *Conn) readSocket(ms []ipv4.Message, flags int) (n int, left bool, err error) {
+	c.reading.Lock()
+	defer c.reading.Unlock()
+	if c.newer.Load() != nil && !c.closing.Load() {
+		return 0, true, nil // since the caller looked
+	}
+	n, err = c.Datagrams.ReadBatch(ms, flags)
+	if err != nil {
+		left = errors.Is(err, os.ErrDeadlineExceeded) && (c.leaving.Load() || c.newer.Load() != nil) && !c.closing.Load()
+		return n, left, err
+	}
+	return c.sift(ms[:n]), false, nil
 }
 
 // sift relays the datagrams of the older process and returns how many are ours: those
@@ -224,7 +263,7 @@ func (c *Conn) sift(ms []ipv4.Message) (kept int) {
 				}
 				continue
 			}
-			if begins && !known {
+			if begins && !(known && generation == c.own) {
 				c.note(id)
 			}
 		}
@@ -238,10 +277,11 @@ func (c *Conn) sift(ms []ipv4.Message) (kept int) {
 	return kept
 }
 
-// has reports whether a datagram is for the older process.
+// has reports whether a datagram is for the older process. The ID that a client chose may
+// look like one of any generation.
 func (o *older) has(id []byte, generation byte, known bool, own byte) bool {
-	if known {
-		return generation == own-1
+	if known && generation == own-1 {
+		return true
 	}
 	if o.begun == nil {
 		return false
@@ -272,18 +312,23 @@ func (o *older) relay(m *ipv4.Message) error {
 	b = append(b, m.OOB[:m.NN]...)
 	b = append(b, m.Buffers[0][:m.N]...)
 	o.frame = b
-	var failed error
-	err := o.raw.Write(func(fd uintptr) bool {
+	err := writeNow(o.raw, b)
+	if errors.Is(err, unix.EPIPE) || errors.Is(err, unix.ECONNRESET) || errors.Is(err, unix.ENOTCONN) || errors.Is(err, net.ErrClosed) {
+		return err
+	}
+	return nil
+}
+
+// writeNow writes a datagram if there is space for it now.
+func writeNow(raw syscall.RawConn, b []byte) (failed error) {
+	err := raw.Write(func(fd uintptr) bool {
 		_, failed = unix.Write(int(fd), b)
 		return true
 	})
-	switch {
-	case err != nil:
+	if err != nil {
 		return err
-	case errors.Is(failed, unix.EPIPE), errors.Is(failed, unix.ECONNRESET), errors.Is(failed, unix.ENOTCONN):
-		return failed
 	}
-	return nil
+	return failed
 }
 
 var errRelay = errors.New("a datagram in the relay is cut off")

@@ -236,3 +236,88 @@ func FuzzSift(f *testing.F) {
 		}
 	})
 }
+
+// TestChosenIDThatLooksIssued checks a client whose own ID looks like one of another generation
+// by chance: both halves of its ClientHello go to the process that has the first.
+func TestChosenIDThatLooksIssued(t *testing.T) {
+	s := share(t)
+	id, err := IDs{9}.GenerateConnectionID()
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, second := initial(string(id.Bytes()), "first half"), initial(string(id.Bytes()), "second half")
+	old := read(s.old, 1)
+	s.send(first)
+	expect(t, "the old process", old, first)
+	s.handOver()
+	old = read(s.old, 1)
+	read(s.new, 1)
+	s.send(second)
+	expect(t, "the old process", old, second)
+}
+
+// TestHandshakesThatBeginWhileTheSocketIsLeft checks that each client whose first datagram is
+// read by the old process is in the list that the new one gets, also if that is read at the
+// very moment at which the socket is left. Otherwise both would have, and acknowledge, one half
+// of a ClientHello.
+func TestHandshakesThatBeginWhileTheSocketIsLeft(t *testing.T) {
+	for range 50 {
+		s := share(t)
+		firsts := make(chan string, 4096)
+		go func() { // the old process
+			ms := []ipv4.Message{{Buffers: [][]byte{make([]byte, 2048)}, OOB: make([]byte, 128)}}
+			for {
+				if _, err := s.old.ReadBatch(ms, 0); err != nil {
+					close(firsts)
+					return
+				}
+				id, _ := destination(ms[0].Buffers[0][:ms[0].N])
+				firsts <- string(id)
+			}
+		}()
+		left := make(chan struct{})
+		go func() {
+			defer close(left)
+			if err := s.old.Leave(s.ours); err != nil {
+				t.Error(err)
+			}
+		}()
+		for i, on := 0, true; i < maxHandshakes/2 && on; i++ {
+			s.send(initial(fmt.Sprintf("id-%04d", i), "first half"))
+			select {
+			case <-left:
+				on = false
+			default:
+			}
+		}
+		<-left
+		if err := s.new.Join(s.theirs); err != nil {
+			t.Fatal(err)
+		}
+		known := s.new.older.Load().begun
+		s.old.Close()
+		n := 0
+		for id := range firsts {
+			if _, ok := known[id]; !ok {
+				t.Fatalf("%s was read by the old process and is not among the %d that the new one knows", id, len(known))
+			}
+			n++
+		}
+		if n > maxHandshakes {
+			t.Fatalf("%d datagrams", n)
+		}
+	}
+}
+
+// TestLatestHandshakesComeFirst checks the order of what a relay may have no space for.
+func TestLatestHandshakesComeFirst(t *testing.T) {
+	c := &Conn{own: 1}
+	for i := range maxHandshakes + 10 {
+		c.note(fmt.Appendf(nil, "id-%d", i))
+		c.note([]byte("again"))
+	}
+	ids := c.handshakes()
+	if want := fmt.Sprintf("id-%d", maxHandshakes+9); len(ids) != maxHandshakes/2+1 || string(ids[0]) != "again" || string(ids[1]) != want {
+		t.Errorf("%d IDs, the first %q and %q, want %d, again and %s", len(ids), ids[0], ids[1], maxHandshakes/2+1, want)
+	}
+}

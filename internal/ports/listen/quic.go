@@ -207,8 +207,7 @@ func (q *QUIC) loop(l *quic.Listener) {
 			return
 		}
 		q.accepting.Go(func() { // what follows may wait for a lock
-			qc.Context().Value(shakeKey{}).(*shake).end(false)
-			q.serve(qc)
+			qc.Context().Value(shakeKey{}).(*shake).complete(func() { q.serve(qc) })
 		})
 	}
 }
@@ -227,21 +226,32 @@ type shake struct {
 
 type shakeKey struct{}
 
-// end notes the end of the handshake, once.
-func (s *shake) end(failed bool) {
+// complete serves the connection, unless it has ended. It is among the handshakes until it is
+// among the open connections, so that nothing ends between the two.
+func (s *shake) complete(serve func()) {
 	s.once.Do(func() {
-		q := s.of
-		if failed {
-			q.settings.Failed()
-			q.share.remove()
-		}
-		q.mu.Lock()
-		defer q.mu.Unlock()
-		q.shaking.Add(-1)
-		if q.mu.draining {
-			q.newsLocked()
-		}
+		defer s.leave()
+		serve()
 	})
+}
+
+// fail notes that the handshake has failed, unless it was completed before.
+func (s *shake) fail() {
+	s.once.Do(func() {
+		s.of.settings.Failed()
+		s.of.share.remove()
+		s.leave()
+	})
+}
+
+func (s *shake) leave() {
+	q := s.of
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.shaking.Add(-1)
+	if q.mu.draining {
+		q.newsLocked()
+	}
 }
 
 // Why a connection is not accepted.
@@ -271,7 +281,7 @@ func (q *QUIC) admit(ctx context.Context, client *quic.ClientInfo) (context.Cont
 	q.shaking.Add(1)
 	q.share.add()
 	s := &shake{of: q}
-	context.AfterFunc(ctx, func() { s.end(true) })
+	context.AfterFunc(ctx, s.fail)
 	return context.WithValue(ctx, shakeKey{}, s), nil
 }
 
@@ -280,6 +290,14 @@ func (q *QUIC) admit(ctx context.Context, client *quic.ClientInfo) (context.Cont
 func (q *QUIC) room() bool {
 	_, room := q.share.room()
 	return room || q.crowd.makeRoom(q.share)
+}
+
+// Unfinished returns how many connections are open or being opened. A handshake in progress
+// can last as long as ten seconds.
+func (q *QUIC) Unfinished() int {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return len(q.mu.open) + int(q.shaking.Load())
 }
 
 // Released is closed when the address is free for another socket.
