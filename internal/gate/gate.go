@@ -26,6 +26,7 @@ import (
 	"headgate/internal/bucket"
 	"headgate/internal/clock"
 	"headgate/internal/exchange"
+	"headgate/internal/gate/icon"
 	"headgate/internal/gate/people"
 	"headgate/internal/gate/provider"
 	"headgate/internal/store"
@@ -98,6 +99,27 @@ type Site struct {
 	Allow *Allow
 }
 
+// Application is what an application is on the page that lists them.
+type Application struct {
+	Site
+	// Name is what people call it.
+	Name string
+	// Source is its servers, without the filters of the route.
+	Source exchange.Source
+	// State returns whether it can be used now.
+	State func() AppState
+}
+
+// AppState is whether an application can be used.
+type AppState int
+
+// The states of an application: no server can answer, or it is closed for maintenance.
+const (
+	AppActive AppState = iota
+	AppDown
+	AppMaintenance
+)
+
 // Sites finds applications. Its methods may be called by several goroutines at once.
 type Sites interface {
 	// Site returns the application that has a host, port and path of an https URL, and
@@ -105,7 +127,7 @@ type Sites interface {
 	Site(host string, port int, path string) (Site, bool)
 	// Applications returns the applications with a gate at exact hosts, by host, as clients
 	// reach them that came to the sign-in page.
-	Applications() []Site
+	Applications() []Application
 	// SignInHost returns the host of the sign-in page, "" without one, and the numbers of
 	// the ports that have it, by the names of the ports; "" has the usual one.
 	SignInHost() (host string, ports map[string]int)
@@ -131,6 +153,7 @@ type Engine struct {
 	signIns, refusals atomic.Uint64
 
 	selfTest selfTest
+	icons    *icon.Finder
 
 	stop    context.CancelFunc
 	running sync.WaitGroup
@@ -166,7 +189,7 @@ func New(o Options) *Engine {
 	}
 	e := &Engine{
 		o: o, failurePace: bucket.New(failedSignIns, failuresPeriod, 0), failuresSeed: bucket.NewSeed(),
-		exchanges: make(chan struct{}, exchangesAtOnce),
+		exchanges: make(chan struct{}, exchangesAtOnce), icons: icon.New(),
 	}
 	e.sessions.init()
 	e.tokens.init()
@@ -192,6 +215,7 @@ func New(o Options) *Engine {
 // Close writes what is to be kept, and ends what runs.
 func (e *Engine) Close() {
 	e.stop()
+	e.icons.Close()
 	e.people.Close()
 	e.running.Wait()
 	for _, p := range e.use.Load().providers {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"headgate/internal/credential"
+	"headgate/internal/gate/icon"
 	"headgate/internal/gate/people"
 	"headgate/internal/gate/provider"
 )
@@ -20,12 +21,15 @@ func (e *Engine) People() *people.People { return e.people }
 func (e *Engine) Local() bool { return e.use.Load().config.Local }
 
 // Applications returns the applications with a gate, by host.
-func (e *Engine) Applications() []Site {
+func (e *Engine) Applications() []Application {
 	if u := e.use.Load(); u.sites != nil {
 		return u.sites.Applications()
 	}
 	return nil
 }
+
+// Icon returns the icon of an application. It may wait for its servers for 5 s; nil is none.
+func (e *Engine) Icon(a *Application) *icon.Icon { return e.icons.Of(a.Host, a.Source) }
 
 // localPerson returns a person kept by headgate.
 func localPerson(l *people.Listed) *Person {

@@ -52,14 +52,20 @@ func (c *compiler) peopleGate(b *body, f *config.Features) error {
 
 // Site implements gate.Sites: the address is looked up as a request for it would be.
 func (p *Plan) Site(host string, port int, path string) (people.Site, bool) {
+	s, r := p.site(host, port, path)
+	return s, r != nil
+}
+
+// site returns an application and its route, nil if there is none.
+func (p *Plan) site(host string, port int, path string) (people.Site, *Route) {
 	if host == "" || strings.Trim(strings.ToLower(host), "abcdefghijklmnopqrstuvwxyz0123456789-_.") != "" {
-		return people.Site{}, false
+		return people.Site{}, nil
 	}
 	ex := &exchange.Exchange{}
 	ex.Reset(&exchange.Conn{Scheme: "https"}, nil)
 	ex.Request.Method, ex.Request.Scheme, ex.Request.Host, ex.Request.Path, ex.Request.Proto = "GET", "https", host, path, exchange.HTTP11
 	if normalise(ex) != nil {
-		return people.Site{}, false
+		return people.Site{}, nil
 	}
 	name := hostName(host, &ex.Text)
 	for _, on := range p.reachedBy(port) {
@@ -71,13 +77,13 @@ func (p *Plan) Site(host string, port int, path string) (people.Site, bool) {
 		if port != config.UsualHTTPS {
 			s.Origin += ":" + strconv.Itoa(port)
 		}
-		return s, true
+		return s, r
 	}
-	return people.Site{}, false
+	return people.Site{}, nil
 }
 
 // Applications implements gate.Sites: for each exact host with a gate, its first page.
-func (p *Plan) Applications() (out []people.Site) {
+func (p *Plan) Applications() (out []people.Application) {
 	for _, name := range p.config.GateNames() {
 		proxy := p.config.Proxies[name]
 		hosts, err := proxy.Hosts()
@@ -95,14 +101,39 @@ func (p *Plan) Applications() (out []people.Site) {
 		}
 		for _, h := range hosts {
 			if h.Class == config.HostExact {
-				if site, ok := p.Site(h.Name, number, "/"); ok {
-					out = append(out, site)
+				if site, r := p.site(h.Name, number, "/"); r != nil {
+					out = append(out, people.Application{Site: site, Name: titleOf(proxy), Source: r.source, State: func() people.AppState { return p.stateOf(name) }})
 				}
 			}
 		}
 	}
-	slices.SortFunc(out, func(a, b people.Site) int { return strings.Compare(a.Host, b.Host) })
+	slices.SortFunc(out, func(a, b people.Application) int { return strings.Compare(a.Host, b.Host) })
 	return out
+}
+
+// titleOf returns what people call an application: the description of its proxy if that is short,
+// else the name.
+func titleOf(p *config.Proxy) string {
+	if d := strings.TrimSpace(p.Description); d != "" && len(d) <= maxTitle {
+		return d
+	}
+	return p.Name
+}
+
+// maxTitle is the longest description, in bytes, that is the title of an application.
+const maxTitle = 40
+
+// stateOf returns whether the application of a proxy can be used.
+func (p *Plan) stateOf(name string) people.AppState {
+	for _, s := range p.ProxiesNamed([]string{name}) {
+		switch s.State {
+		case ProxyDown:
+			return people.AppDown
+		case ProxyMaintenance:
+			return people.AppMaintenance
+		}
+	}
+	return people.AppActive
 }
 
 // reachedBy returns the ports that clients of https may reach under a number: those that

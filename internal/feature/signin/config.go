@@ -20,6 +20,11 @@ type Config struct {
 	// Color is the color of buttons and links, #rrggbb. Links are made darker or lighter where
 	// they would not be readable, in the light or the dark theme. Absent is a blue.
 	Color string `json:"color,omitempty" max:"7" example:"#0b6e4f"`
+	// Launchpad is whether people who have signed in see their applications as tiles, also at
+	// /sites: with the icon that the application itself has, the name (the description of the
+	// proxy, if it has at most 40 bytes), and whether it is available. Otherwise they see a list
+	// of hosts.
+	Launchpad bool `json:"launchpad" default:"false"`
 }
 
 // maxLogo is the largest logo, in bytes.

@@ -18,7 +18,7 @@ import (
 // Compile returns the page. With a nil engine signing in is not possible. The error is that of
 // a logo that cannot be used.
 func Compile(c *Config, engine *gate.Engine, env exchange.Env) (exchange.Source, error) {
-	s := &source{title: c.Title, engine: engine}
+	s := &source{title: c.Title, launchpad: c.Launchpad, engine: engine}
 	var err error
 	if s.look, err = newLook(c, env); err != nil {
 		return nil, err
@@ -28,9 +28,10 @@ func Compile(c *Config, engine *gate.Engine, env exchange.Env) (exchange.Source,
 
 // source is the sign-in page. It may be used by several goroutines at once.
 type source struct {
-	title  string
-	look   *look
-	engine *gate.Engine
+	title     string
+	launchpad bool
+	look      *look
+	engine    *gate.Engine
 }
 
 // Describe returns "sign_in".
@@ -102,8 +103,11 @@ func (v *visit) get(path string) *exchange.Answer {
 		return v.view(page.View{Title: v.texts.SignOutQuestion, Lines: []string{v.texts.SignOutText}, Forms: []page.Form{{Action: signOutPath, Button: v.texts.SignOut}}})
 	case path == invitePath:
 		return v.invitation()
-	case path == "/":
+	case path == "/", path == sitesPath && v.launchpad:
 		return v.home()
+	}
+	if host, shown := strings.CutPrefix(path, iconPath); shown && v.launchpad {
+		return v.icon(host)
 	}
 	return exchange.Fail(exchange.NoRoute, "sign_in: there is no such page")
 }
@@ -182,14 +186,7 @@ func (v *visit) home() *exchange.Answer {
 // startPage shows what a person who has signed in may open.
 func (v *visit) startPage(s *gate.Session) *exchange.Answer {
 	p := page.View{Title: v.texts.StartTitle, Lines: []string{page.Fill(v.texts.SignedInAs, s.Person().Title())}}
-	for _, site := range v.engine.Applications() {
-		if site.Allow.Has(s.Person()) {
-			p.Sites = append(p.Sites, page.Link{URL: site.Origin + "/", Label: site.Host})
-		}
-	}
-	if len(p.Sites) == 0 {
-		p.Lines = append(p.Lines, v.texts.NoSites)
-	}
+	v.listApplications(&p, s)
 	v.ownPasskeys(&p, s)
 	p.Forms = append(p.Forms, page.Form{Action: signOutPath, Button: v.texts.SignOut, Plain: true})
 	return v.view(p)

@@ -27,7 +27,7 @@ var errNotImage = errors.New("the file is not a PNG, JPEG, WebP, GIF or SVG imag
 func NewBrand(mainColor string, logo []byte) (*Brand, error) {
 	b := &Brand{}
 	if len(logo) > 0 {
-		kind, err := imageType(logo)
+		kind, err := ImageType(logo)
 		if err != nil {
 			return nil, err
 		}
@@ -48,20 +48,16 @@ func NewBrand(mainColor string, logo []byte) (*Brand, error) {
 	return b, nil
 }
 
-// allow returns the policy of a page with the look.
-func (b *Brand) allow(policy string) string {
+// allowStyle returns the policy of a page with the look.
+func (b *Brand) allowStyle(policy string) string {
 	if b == nil {
 		return policy
 	}
-	policy = strings.Replace(policy, "; form-action", b.hash+"; form-action", 1)
-	if b.logo != "" {
-		policy += "; img-src data:"
-	}
-	return policy
+	return strings.Replace(policy, "; form-action", b.hash+"; form-action", 1)
 }
 
-// imageType returns the media type of an image that browsers show.
-func imageType(data []byte) (string, error) {
+// ImageType returns the media type of an image that browsers show: PNG, JPEG, WebP, GIF or SVG.
+func ImageType(data []byte) (string, error) {
 	switch kind := http.DetectContentType(data); kind {
 	case "image/png", "image/jpeg", "image/webp", "image/gif":
 		return kind, nil

@@ -11,13 +11,14 @@ func (v *View) HTML() []byte {
 	var b bytes.Buffer
 	// A buffer takes everything, so there is no error.
 	_ = m.Render(&b, v.Texts.Code, v.head(), m.List{
-		m.El("main",
+		m.El("main", m.If(len(v.Tiles) > 0, m.Class("wide")),
 			v.logo(),
 			m.If(v.Site != "", m.El("p", m.Class("site"), m.Text(v.Site))),
 			m.El("h1", m.Text(v.Title)),
 			m.If(v.Error != "", m.El("p", m.Class("error"), m.At("role", "alert"), m.Text(v.Error))),
 			m.Each(v.Lines, func(line string) m.Part { return m.El("p", m.Text(line)) }),
 			list("sites", v.Sites, func(l Link) m.Part { return m.El("a", m.Href(l.URL), m.Text(l.Label)) }),
+			list("tiles", v.Tiles, tile),
 			list("codes", v.Codes, func(code string) m.Part { return m.El("code", m.Text(code)) }),
 			list("actions", v.Links, v.action),
 			m.Each(v.Forms, v.form),

@@ -25,6 +25,8 @@ type Local struct {
 	RecoveryText      string
 	MySites           string
 	NoSites           string
+	SiteDown          string
+	SiteMaintenance   string
 	PasskeySignIn     string
 	PasskeyFailed     string
 	PasskeyRefused    string
@@ -60,6 +62,8 @@ var localEN = Local{
 	RecoveryText:      "Keep these codes in a safe place. Each of them replaces the code of the authenticator once, for example when your phone is lost. They are not shown again.",
 	MySites:           "Your applications",
 	NoSites:           "There is no application that you may open.",
+	SiteDown:          "Not available now",
+	SiteMaintenance:   "Under maintenance",
 	PasskeySignIn:     "Sign in with a passkey",
 	PasskeyFailed:     "The passkey could not be used. Try again, or choose another way.",
 	PasskeyRefused:    "The passkey was not accepted. It may have been removed, or it belongs to another address.",
@@ -95,6 +99,8 @@ var localDE = Local{
 	RecoveryText:      "Bewahren Sie diese Codes sicher auf. Jeder ersetzt einmal den Code der Authenticator-App, etwa wenn Ihr Telefon verloren ist. Sie werden nicht noch einmal angezeigt.",
 	MySites:           "Ihre Anwendungen",
 	NoSites:           "Es gibt keine Anwendung, die Sie öffnen dürfen.",
+	SiteDown:          "Zurzeit nicht verfügbar",
+	SiteMaintenance:   "In Wartung",
 	PasskeySignIn:     "Mit einem Passkey anmelden",
 	PasskeyFailed:     "Der Passkey konnte nicht verwendet werden. Versuchen Sie es erneut oder wählen Sie einen anderen Weg.",
 	PasskeyRefused:    "Der Passkey wurde nicht angenommen. Er wurde vielleicht entfernt oder gehört zu einer anderen Adresse.",
@@ -130,6 +136,8 @@ var localFR = Local{
 	RecoveryText:      "Conservez ces codes en lieu sûr. Chacun remplace une fois le code de l’application, par exemple si vous perdez votre téléphone. Ils ne seront plus affichés.",
 	MySites:           "Vos applications",
 	NoSites:           "Il n’y a aucune application que vous puissiez ouvrir.",
+	SiteDown:          "Indisponible pour le moment",
+	SiteMaintenance:   "En maintenance",
 	PasskeySignIn:     "Se connecter avec une clé d’accès",
 	PasskeyFailed:     "La clé d’accès n’a pas pu être utilisée. Réessayez ou choisissez un autre moyen.",
 	PasskeyRefused:    "La clé d’accès n’a pas été acceptée. Elle a peut-être été supprimée ou appartient à une autre adresse.",
@@ -165,6 +173,8 @@ var localES = Local{
 	RecoveryText:      "Guarde estos códigos en un lugar seguro. Cada uno sustituye una vez al código del autenticador, por ejemplo si pierde el teléfono. No se volverán a mostrar.",
 	MySites:           "Sus aplicaciones",
 	NoSites:           "No hay ninguna aplicación que pueda abrir.",
+	SiteDown:          "No disponible por ahora",
+	SiteMaintenance:   "En mantenimiento",
 	PasskeySignIn:     "Iniciar sesión con una llave de acceso",
 	PasskeyFailed:     "No se pudo usar la llave de acceso. Inténtelo de nuevo o elija otra forma.",
 	PasskeyRefused:    "No se aceptó la llave de acceso. Quizá se eliminó o pertenece a otra dirección.",

@@ -33,8 +33,9 @@ type View struct {
 	Forms []Form
 	// Below are links that come after the forms.
 	Below []Link
-	// Sites are the applications that a person may open.
+	// Sites are the applications that a person may open, Tiles the same with their icons.
 	Sites []Link
+	Tiles []Tile
 	// Passkeys is whether the page has the script for passkeys.
 	Passkeys bool
 	// Codes are shown to be written down.
@@ -47,6 +48,17 @@ type View struct {
 
 // Link is a link.
 type Link struct{ URL, Label string }
+
+// Tile is a link to an application, with its host as the label.
+type Tile struct {
+	Link
+	// Name is what people call the application.
+	Name string
+	// Icon is the path of its icon.
+	Icon string
+	// Problem is why it cannot be used, "" if it can.
+	Problem string
+}
 
 // Form is a form with a button.
 type Form struct {
@@ -115,7 +127,7 @@ func (v *View) Answer(reason exchange.Reason, framed bool, fields ...header.Fiel
 	if framed {
 		policy = policies().framed
 	}
-	policy = v.Brand.allow(policy)
+	policy = v.allowImages(v.Brand.allowStyle(policy))
 	return &exchange.Answer{
 		Reason: reason, Status: status, Body: v.HTML(), ContentType: "text/html; charset=utf-8",
 		Fields: append(fields,
@@ -127,6 +139,20 @@ func (v *View) Answer(reason exchange.Reason, framed bool, fields ...header.Fiel
 			Plain("Referrer-Policy", "same-origin"),
 			Plain("Vary", "Accept-Language, Cookie")),
 	}
+}
+
+// allowImages returns the policy with the sources of the images on the page.
+func (v *View) allowImages(policy string) string {
+	logo, icons := v.Brand != nil && v.Brand.logo != "", len(v.Tiles) > 0
+	switch {
+	case logo && icons:
+		return policy + "; img-src 'self' data:"
+	case icons:
+		return policy + "; img-src 'self'"
+	case logo:
+		return policy + "; img-src data:"
+	}
+	return policy
 }
 
 // NoStore is the field that keeps a response out of all caches.
