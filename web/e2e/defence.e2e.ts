@@ -32,7 +32,9 @@ function database(dir: string, type: string) {
   const csv = join(dir, 'countries.csv')
   const out = join(dir, 'country.mmdb')
   writeFileSync(csv, '198.51.100.0,198.51.100.255,DE\n203.0.113.0,203.0.113.255,JP\n')
-  execFileSync('go', ['run', '-trimpath', './internal/geo/geotest/convert', '-out', out, '-type', type, '-built', new Date().toISOString().slice(0, 10), csv], { cwd: join(import.meta.dirname, '../..') })
+  execFileSync('go', ['run', '-trimpath', './internal/geo/geotest/convert', '-out', out, '-type', type, '-built', new Date().toISOString().slice(0, 10), csv], {
+    cwd: join(import.meta.dirname, '../..'),
+  })
   return out
 }
 
