@@ -36,6 +36,10 @@ type machines struct {
 	app  string
 	serv *http.Server
 
+	cabled bool   // the machines reach the database through line
+	line   *cable // nil without
+	admin  bool   // each has a management listener
+
 	changes, refused, unknown int // that were requested, and how they ended
 	acked                     int // the number in the last change that was acknowledged
 	delays                    []time.Duration
@@ -49,6 +53,7 @@ type machine struct {
 	*gate
 	name        string
 	web, secure string // addresses
+	admin       string // URL of the management listener, if it has one
 	up          atomic.Bool
 	client      *http.Client
 }
@@ -88,6 +93,10 @@ func (m *machines) open() {
 	t := m.t
 	at := free(t)
 	m.db = postgres(t, at)
+	if m.cabled {
+		m.line = newCable(t, at)
+		at = m.line.address
+	}
 	m.url = fmt.Sprintf("postgres://tester@%s/postgres?sslmode=disable", at)
 	var served atomic.Int64
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -105,6 +114,11 @@ func (m *machines) open() {
 		one := &machine{gate: prepare(t), name: name, web: free(t), secure: free(t)}
 		one.client = &http.Client{Timeout: patience, Transport: &http.Transport{MaxIdleConnsPerHost: 8}}
 		one.inside = []string{"env", "WEB=" + one.web, "SECURE=" + one.secure}
+		if m.admin {
+			at := free(t)
+			one.admin = "http://" + at
+			one.inside = append(one.inside, "ADMIN="+at)
+		}
 		one.flags = []string{"--store", m.url, "--node", name}
 		if err := os.Mkdir(filepath.Join(one.dir, "state"), 0o700); err != nil {
 			t.Fatal(err)
@@ -138,8 +152,12 @@ func (m *machines) command(want int, args ...string) string {
 }
 
 func (m *machines) config() string {
+	admin := ""
+	if m.admin {
+		admin = "${ADMIN}"
+	}
 	return fmt.Sprintf(`version: 1
-admin: {address: ""}
+admin: {address: "%s"}
 access_log: {enabled: false}
 ports:
   web: {address: "${WEB}", protocol: http}
@@ -148,7 +166,7 @@ proxies:
   count: {virtual_hosts: [count.example.com], routes: [{fixed_response: {status: 200, body: "n0"}}]}
   hand: {description: "h0", virtual_hosts: [hand.example.com], routes: [{fixed_response: {status: 200}}]}
   shop: {virtual_hosts: [shop.example.com], cache: {}, routes: [{servers: [{url: "http://%s"}]}]}
-`, m.app)
+`, admin, m.app)
 }
 
 // get requests a host of a machine.

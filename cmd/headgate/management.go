@@ -28,6 +28,10 @@ import (
 // setupFile holds the token for making the first user, below the state directory.
 const setupFile = "setup-token"
 
+// auditFile holds audit records that wait for the store of several machines, below the state
+// directory.
+const auditFile = "audit-waiting"
+
 // management is the management API of a server.
 type management struct {
 	api       *api.API // nil if there is none
@@ -47,8 +51,10 @@ func openManagement(o serverOptions, c *control.Control, w *watch.Watch, shared 
 		o.log.Error("the management API is disabled", "error", err)
 		return m
 	}
-	operators := operator.New(operator.Options{Store: c.Store(), Events: events, Log: o.log, SetupFile: m.file, SignedIn: c.Bans().SignedIn})
+	operators := operator.New(operator.Options{Store: c.Store(), Events: events, Log: o.log, SetupFile: m.file, SignedIn: c.Bans().SignedIn,
+		Shared: o.store != "" || shared.pair != nil, Journal: filepath.Join(o.state, auditFile)})
 	m.operators = operators
+	stopSending := startSending(operators)
 	b := thisBuild()
 	instance, _ := os.Hostname() // messages then do not name the machine
 	sending := notice.Options{Events: events, Store: c.Store(), Log: o.log, Instance: instance}
@@ -63,6 +69,7 @@ func openManagement(o serverOptions, c *control.Control, w *watch.Watch, shared 
 	c.Observe(w.Changed)
 	c.Ending(func() {
 		m.api.Close()
+		stopSending()
 		w.Close()
 		settings.close()
 		updates.Close()
@@ -86,6 +93,21 @@ func openManagement(o serverOptions, c *control.Control, w *watch.Watch, shared 
 		Version:      api.Version{Version: b.Version, Go: runtime.Version(), API: "v1"},
 	})
 	return m
+}
+
+// startSending sends the audit records that have waited for the store. The function that it
+// returns stops this.
+func startSending(operators *operator.Operators) func() {
+	ctx, stop := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		operators.SendAudit(ctx)
+	}()
+	return func() {
+		stop()
+		<-done
+	}
 }
 
 // upgraded sends the event of an upgrade from the version of the process before.

@@ -36,7 +36,7 @@ func (c *Control) publishNode(ctx context.Context) {
 	var published []byte
 	var at time.Time
 	var offset time.Duration
-	watch := &nodesWatch{c: c, running: map[string]bool{}, behind: map[string]time.Time{}}
+	watch := &nodesWatch{c: c, running: map[string]bool{}, gone: map[string]bool{}, behind: map[string]time.Time{}}
 	for ctx.Err() == nil {
 		watch.check(ctx)
 		due := time.Since(at) >= store.NodeSeen

@@ -92,6 +92,8 @@ type NodeEvent struct {
 	Why string
 	// Revision is what the machine serves, Latest the newest that a running machine serves.
 	Revision, Latest int
+	// Away is how long the shared store was away, for StoreReturned.
+	Away time.Duration
 }
 
 // NodeEventKind is what happened.
@@ -99,11 +101,13 @@ type NodeEventKind int
 
 // The kinds of events.
 const (
-	NodeJoined   NodeEventKind = iota // the machine has published its state for the first time
-	NodeDetached                      // it has stopped to publish its state
-	NodeBehind                        // it serves an older configuration than others
-	StoreAway                         // it cannot reach the shared store
-	StoreRewound                      // it sees that the shared store was set back
+	NodeJoined    NodeEventKind = iota // the machine has published its state for the first time
+	NodeDetached                       // it has stopped to publish its state
+	NodeReturned                       // it publishes its state again after it was detached
+	NodeBehind                         // it serves an older configuration than others
+	StoreAway                          // it cannot reach the shared store
+	StoreReturned                      // it follows the shared store again
+	StoreRewound                       // it sees that the shared store was set back
 )
 
 // behindAfter is how long a machine may serve an older configuration than others before that
@@ -115,7 +119,9 @@ type nodesWatch struct {
 	c       *Control
 	store   cluster.State
 	rewinds uint64
+	away    time.Time // since when the store is away; the zero time while it is not
 	running map[string]bool
+	gone    map[string]bool      // that were reported as detached
 	behind  map[string]time.Time // since when; the zero time once it is reported
 }
 
@@ -125,8 +131,13 @@ func (w *nodesWatch) check(ctx context.Context) {
 		if h.Rewinds > w.rewinds { // also if an operator has decided since
 			w.c.watcher.Node(NodeEvent{Kind: StoreRewound, Node: w.c.options.Node, Why: fmt.Sprint(h.Rewind)})
 		}
-		if h.State == cluster.Detached && w.store != h.State {
+		switch {
+		case h.State == cluster.Detached && w.store != h.State:
+			w.away = time.Now()
 			w.c.watcher.Node(NodeEvent{Kind: StoreAway, Node: w.c.options.Node, Why: fmt.Sprint(h.Why)})
+		case h.State == cluster.Following && !w.away.IsZero():
+			w.c.watcher.Node(NodeEvent{Kind: StoreReturned, Node: w.c.options.Node, Away: time.Since(w.away)})
+			w.away = time.Time{}
 		}
 		w.store, w.rewinds = h.State, h.Rewinds
 	}
@@ -142,8 +153,14 @@ func (w *nodesWatch) check(ctx context.Context) {
 	now, seen := time.Now(), map[string]bool{}
 	for _, n := range nodes {
 		seen[n.Name] = runs(n.State)
-		if report && w.running[n.Name] && n.State == NodeMissing {
-			w.c.watcher.Node(NodeEvent{Kind: NodeDetached, Node: n.Name, Version: n.Version, Revision: n.Applied, Latest: n.Latest})
+		what := NodeEvent{Node: n.Name, Version: n.Version, Revision: n.Applied, Latest: n.Latest}
+		if what.Kind = NodeDetached; w.running[n.Name] && n.State == NodeMissing {
+			w.gone[n.Name] = true
+			w.report(report, what)
+		}
+		if what.Kind = NodeReturned; w.gone[n.Name] && runs(n.State) {
+			delete(w.gone, n.Name)
+			w.report(report, what)
 		}
 		since, known := w.behind[n.Name]
 		switch late := runs(n.State) && n.Applied > 0 && n.Applied < n.Latest; {
@@ -157,6 +174,13 @@ func (w *nodesWatch) check(ctx context.Context) {
 		}
 	}
 	w.running = seen
+}
+
+// report reports what happened if this machine is the one that does.
+func (w *nodesWatch) report(is bool, e NodeEvent) {
+	if is {
+		w.c.watcher.Node(e)
+	}
 }
 
 // runs reports whether a machine in a state is running.

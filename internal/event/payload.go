@@ -361,6 +361,14 @@ type StoreAway struct {
 	Cause string `json:"cause,omitempty"`
 }
 
+// StoreReturned is sent when a node follows the shared store again after it was away.
+type StoreReturned struct {
+	// Node is the name of the node.
+	Node string `json:"node"`
+	// Seconds is how long the store was away.
+	Seconds int `json:"seconds"`
+}
+
 // StoreRewound is sent when the shared store was set back to an older state. The node serves
 // its copy until an operator decides whose state is right.
 type StoreRewound struct {
@@ -388,6 +396,9 @@ type NodeJoined struct{ Node }
 // NodeDetached is sent when a node has not published its state for 90 seconds: it has ended
 // without a notice, or cannot reach the shared store.
 type NodeDetached struct{ Node }
+
+// NodeReturned is sent when a node publishes its state again that was reported as detached.
+type NodeReturned struct{ Node }
 
 // NodeBehind is sent when a node has served an older configuration than others for half a
 // minute.

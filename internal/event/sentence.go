@@ -179,6 +179,10 @@ func (s StoreAway) about() (string, string) {
 	return "store", "node " + s.Node + " cannot reach the shared store; it serves its copy, and changes are refused" + because(s.Cause)
 }
 
+func (s StoreReturned) about() (string, string) {
+	return "store", fmt.Sprintf("node %s follows the shared store again, which was away for %d seconds", s.Node, s.Seconds)
+}
+
 func (s StoreRewound) about() (string, string) {
 	return "store", "node " + s.Node + " has found that the shared store was set back to an older state, and serves its copy until an operator decides" + because(s.Cause)
 }
@@ -189,6 +193,10 @@ func (n NodeJoined) about() (string, string) {
 
 func (n NodeDetached) about() (string, string) {
 	return "node " + n.Node.Node, "node " + n.Node.Node + " has not published its state for 90 seconds"
+}
+
+func (n NodeReturned) about() (string, string) {
+	return "node " + n.Node.Node, "node " + n.Node.Node + " publishes its state again"
 }
 
 func (n NodeBehind) about() (string, string) {

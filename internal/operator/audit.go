@@ -47,12 +47,10 @@ func (i Identity) Audit(action, object, why string, before, after any) store.Rec
 	return store.Record{Stream: store.StreamAudit, Data: data}
 }
 
-// Note writes a record of something that is in no store, such as a backup.
+// Note writes a record of something that is in no store, such as a backup. While the store
+// of several machines is away, it waits in the journal.
 func (o *Operators) Note(ctx context.Context, by Identity, action, object, why string) error {
-	if _, err := o.store.Commit(ctx, store.Change{Append: []store.Record{by.Audit(action, object, why, nil, nil)}, Who: by.Name}); err != nil {
-		return fmt.Errorf("write the audit: %w", err)
-	}
-	return nil
+	return o.keepAudit(ctx, by, by.Audit(action, object, why, nil, nil))
 }
 
 // maxAudited is how much of an object an audit record holds, in bytes.

@@ -283,7 +283,7 @@ func (o *Operators) FinishOIDC(ctx context.Context, from Identity, in OIDCFinish
 	}
 	from.Name = "oidc:" + name
 	s := session{Session: Session{User: from.Name, Role: role, Method: methodOIDC}, Grants: f.config.grants()}
-	c, err := o.createSession(ctx, from, s, in.Agent, in.OldCookie, store.Change{})
+	c, err := o.startSession(ctx, from, s, in.Agent, in.OldCookie, store.Change{})
 	if err == nil {
 		o.entered(from, role, methodOIDC)
 	}

@@ -113,7 +113,11 @@ const (
 	CodeForbidden  = "forbidden"     // not with this role, from this address, …
 	CodeLastAdmin  = "last_admin"    // no admin would be left
 	CodeProvider   = "provider"      // the sign-in provider did not answer as it should
+	CodeStore      = "store_unavailable"
 )
+
+// storeRetry is when to try again while the store is unavailable.
+const storeRetry = 5 * time.Second
 
 // Options are what operators need.
 type Options struct {
@@ -128,6 +132,12 @@ type Options struct {
 	Log *slog.Logger
 	// SetupFile is where the token of the set-up link is written, too; "" writes none.
 	SetupFile string
+	// Shared means that the store is that of several machines, which can be away: then a
+	// sign-in is valid on this machine for an hour, and audit records wait in Journal.
+	Shared bool
+	// Journal is the file for audit records that wait for the store; "" keeps none. SendAudit
+	// sends them.
+	Journal string
 }
 
 // Operators are the users, tokens and sessions of a store. Its methods may be called
@@ -140,11 +150,15 @@ type Operators struct {
 	signedIn func(netip.Addr)
 	throttle *throttle
 	oidc     provider
+	shared   bool
+	journal  *journal
+	detached *detached
 }
 
 // New returns the operators that are kept in a store.
 func New(o Options) *Operators {
-	return &Operators{store: o.Store, events: o.Events, log: o.Log, setup: o.SetupFile, signedIn: o.SignedIn, throttle: newThrottle()}
+	return &Operators{store: o.Store, events: o.Events, log: o.Log, setup: o.SetupFile, signedIn: o.SignedIn, throttle: newThrottle(),
+		shared: o.Shared, journal: openJournal(o.Journal, o.Log), detached: newDetached()}
 }
 
 // Any as the revision that an object must have is any but none.

@@ -68,15 +68,7 @@ func sessionID(key string) string { return strings.TrimPrefix(key, store.PrefixS
 // createSession makes a session, and ends the one that the same browser had: whatever cookie
 // it came with is worth nothing afterwards.
 func (o *Operators) createSession(ctx context.Context, by Identity, s session, agent, oldCookie string, also store.Change) (Credentials, error) {
-	c := Credentials{Cookie: credential.NewSecret(), Header: credential.NewSecret()}
-	key := store.PrefixSession + credential.Digest(c.Cookie)
-	at := now()
-	if len(agent) > maxAgent {
-		agent = agent[:maxAgent]
-	}
-	s.ID, s.Address, s.Agent = sessionID(key), addressText(by.Address), strings.ToValidUTF8(agent, "")
-	s.Created, s.Seen, s.Expires = at, at, at.Add(sessionAge)
-	s.Header = credential.Digest(c.Header)
+	c, key := newSession(&s, by, agent, sessionAge)
 	e := entry(key, s)
 	e.TTL = sessionIdle
 	also.Put = append(also.Put, e)
@@ -89,8 +81,22 @@ func (o *Operators) createSession(ctx context.Context, by Identity, s session, a
 		return Credentials{}, err
 	}
 	o.throttle.known.add(by.Address, s.User)
-	c.Expires, c.Session = s.Expires, s.Session
 	return c, nil
+}
+
+// newSession completes a session that ends after an age, and returns its secrets and its key.
+func newSession(s *session, by Identity, agent string, age time.Duration) (c Credentials, key string) {
+	c = Credentials{Cookie: credential.NewSecret(), Header: credential.NewSecret()}
+	key = store.PrefixSession + credential.Digest(c.Cookie)
+	at := now()
+	if len(agent) > maxAgent {
+		agent = agent[:maxAgent]
+	}
+	s.ID, s.Address, s.Agent = sessionID(key), addressText(by.Address), strings.ToValidUTF8(agent, "")
+	s.Created, s.Seen, s.Expires = at, at, at.Add(age)
+	s.Header = credential.Digest(c.Header)
+	c.Expires, c.Session = s.Expires, s.Session
+	return c, key
 }
 
 // BySession returns whose session this is. Both secrets must be right, and the user
@@ -115,6 +121,9 @@ func (o *Operators) BySession(ctx context.Context, cookie, header string, from n
 // session returns a session that is valid, with the role that its user has now.
 func (o *Operators) session(ctx context.Context, key string) (*session, store.Revision, error) {
 	s := &session{}
+	if local, ok := o.detached.get(key); ok {
+		return o.checkUser(ctx, &local, 0)
+	}
 	r, err := o.get(ctx, key, "session", s)
 	if e, ok := err.(*Error); ok && e.Code == CodeNotFound {
 		return nil, 0, errCredentials()
@@ -126,6 +135,12 @@ func (o *Operators) session(ctx context.Context, key string) (*session, store.Re
 	if !at.Before(s.Expires) || at.Sub(s.Seen) > sessionIdle {
 		return nil, 0, errCredentials()
 	}
+	return o.checkUser(ctx, s, r)
+}
+
+// checkUser returns a session with the role that its user has now, if the user is still
+// there as it was.
+func (o *Operators) checkUser(ctx context.Context, s *session, r store.Revision) (*session, store.Revision, error) {
 	if s.Method == methodOIDC {
 		return s, r, o.checkOIDC(s)
 	}
@@ -149,8 +164,8 @@ func (o *Operators) session(ctx context.Context, key string) (*session, store.Re
 // noteSeen writes down that a session is used, now and then. It may fail.
 func (o *Operators) noteSeen(ctx context.Context, key string, s *session, r store.Revision) {
 	at := now()
-	if at.Sub(s.Seen) < seenEvery {
-		return
+	if at.Sub(s.Seen) < seenEvery || r == 0 {
+		return // a session of this machine only has no revision
 	}
 	s.Seen = at
 	e := entry(key, s)
@@ -176,6 +191,11 @@ func (o *Operators) Sessions(ctx context.Context, name string) ([]Session, error
 			all = append(all, valid.Session)
 		}
 	}
+	for _, key := range o.detached.keys() {
+		if s, ok := o.detached.get(key); ok && (name == "" || s.User == name) {
+			all = append(all, s.Session)
+		}
+	}
 	slices.SortFunc(all, func(a, b Session) int { return b.Created.Compare(a.Created) })
 	return all, nil
 }
@@ -188,6 +208,12 @@ func (o *Operators) SignOut(ctx context.Context, by Identity, cookie string) err
 // RevokeSession ends the session with an id of a user, or of any user for "". With dry
 // it only reports whether it could.
 func (o *Operators) RevokeSession(ctx context.Context, by Identity, id, name string, dry bool) error {
+	if key, ok := o.findDetached(id, name); ok {
+		if dry {
+			return nil
+		}
+		return o.endSession(ctx, by, key, "session.revoke")
+	}
 	entries, _, err := o.store.Snapshot(ctx, store.PrefixSession)
 	if err != nil {
 		return fmt.Errorf("list sessions: %w", err)
@@ -205,6 +231,9 @@ func (o *Operators) RevokeSession(ctx context.Context, by Identity, id, name str
 }
 
 func (o *Operators) endSession(ctx context.Context, by Identity, key, action string) error {
+	if ended, err := o.endDetached(ctx, by, key, action); ended {
+		return err
+	}
 	s := session{}
 	r, err := o.get(ctx, key, "session", &s)
 	if e, ok := err.(*Error); ok && e.Code == CodeNotFound {

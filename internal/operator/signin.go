@@ -65,6 +65,7 @@ func (o *Operators) finish(ctx context.Context, from Identity, u *user, r store.
 	s := session{Session: Session{User: u.Name, Role: u.Role, Method: "password"}, Local: true, Generation: u.Generation}
 	if u.Secret != "" {
 		var err error
+		u.LastStep = max(u.LastStep, o.detached.lastStep(u.Name))
 		if s.Method, err = o.secondFactor(u, in.Code); err != nil {
 			if in.Code != "" {
 				o.refused(event.Auth{User: u.Name, Address: addressText(from.Address), Method: "totp", Reason: "code"})
@@ -74,10 +75,11 @@ func (o *Operators) finish(ctx context.Context, from Identity, u *user, r store.
 	}
 	u.SignedIn = now()
 	key := store.PrefixUser + u.Name
-	c, err := o.createSession(ctx, from, s, in.Agent, in.OldCookie, store.Change{
+	c, err := o.startSession(ctx, from, s, in.Agent, in.OldCookie, store.Change{
 		If: []store.Condition{{Key: key, Revision: r}}, Put: []store.Entry{entry(key, u)},
 	})
 	if err == nil {
+		o.detached.used(u.Name, u.LastStep)
 		o.entered(from, u.Role, s.Method)
 	}
 	return c, err

@@ -108,8 +108,12 @@ var codes = [...]struct {
 	{operator.CodeOverloaded, 503, "Too much at once"},
 	{"upgrading", 503, "Headgate is being upgraded"},
 	{"not_followed", 503, "The follower is away"},
-	{"unavailable", 503, "Nothing can be kept at the moment"},
+	{operator.CodeStore, 503, "The store is unavailable"},
+	{"unavailable", 503, "It is not possible at the moment"},
 }
+
+// storeRetry is the value of Retry-After while the store is unavailable.
+const storeRetry = 5 * time.Second
 
 // maxDetail bounds each text of a problem, in bytes.
 const maxDetail = 1024
@@ -158,9 +162,12 @@ func problemOf(err error) (p *problem, internal bool) {
 		errors.As(pairProblem(err), &p)
 		return p, false
 	case errors.Is(err, store.ErrUnknownOutcome):
-		return refuse("unavailable", "", "the commit was sent to the store, but its response was lost: "+err.Error(), "read the object again to see whether it was changed; requests are served as before"), false
+		p = refuse(operator.CodeStore, "", "the commit was sent to the store, but its response was lost: "+err.Error(), "read the object again to see whether it was changed; requests are served as before")
+		return p, false
 	case errors.Is(err, store.ErrUnavailable), errors.Is(err, store.ErrClosed):
-		return refuse("unavailable", "", "nothing can be kept at the moment: "+err.Error(), "look at the disk and at the log; requests are served as before"), false
+		p = refuse(operator.CodeStore, "", "nothing was changed: "+err.Error(), `try again when the store is available: the log and "headgate store status" show the reason; requests are served as before`)
+		p.retryAfter = storeRetry
+		return p, false
 	}
 	return refuse("internal", "", "internal error; see the log", ""), true
 }

@@ -235,10 +235,14 @@ func (w *Watch) publishNodes(all []control.NodeEvent) {
 			w.events.Send(event.NodeJoined{Node: about})
 		case control.NodeDetached:
 			w.events.Send(event.NodeDetached{Node: about})
+		case control.NodeReturned:
+			w.events.Send(event.NodeReturned{Node: about})
 		case control.NodeBehind:
 			w.events.Send(event.NodeBehind{Node: about})
 		case control.StoreAway:
 			w.events.Send(event.StoreAway{Node: e.Node, Cause: e.Why})
+		case control.StoreReturned:
+			w.events.Send(event.StoreReturned{Node: e.Node, Seconds: int(e.Away.Seconds())})
 		case control.StoreRewound:
 			w.events.Send(event.StoreRewound{Node: e.Node, Cause: e.Why})
 		}
