@@ -14,6 +14,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -128,6 +129,7 @@ func newPairOf(t *testing.T, config string, equip func(*twin)) *pairOfMachines {
 		one.client = &http.Client{Timeout: patience, Transport: &http.Transport{MaxIdleConnsPerHost: 8}}
 		one.inside = []string{"env", "WEB=" + one.web, "ADMIN=0.0.0.0:" + one.admin}
 		one.cable = newCable(t, "127.0.0.1:"+one.admin)
+		one.machine.admin = "https://127.0.0.1:" + one.admin
 		equip(one)
 		m.all = append(m.all, one.machine)
 		if name == "a" {
@@ -455,6 +457,7 @@ func TestPairSync(t *testing.T) {
 	p.a.put(filepath.Join("state", "node.yaml"), string(settings)+"follow: {sync: true}\n")
 	p.a.again()
 	p.a.is("leader", true)
+	p.a.manager().must(201, "POST", "/users", `{"name": "ann", "role": "admin", "password": "correct horse battery"}`, "")
 	acked := 0
 	for n := 1; n <= 5; n++ {
 		p.must(p.a, n)
@@ -470,8 +473,36 @@ func TestPairSync(t *testing.T) {
 	p.b.crash()
 	p.a.is("leader", false)
 	p.refused(p.a, "not_followed", "sync")
+	if _, expires, status := p.a.machine.signIn("correct horse battery"); status != 201 || time.Until(expires) < 24*time.Hour {
+		t.Errorf("sign in at the leader while the follower is away: %d, until %v", status, expires)
+	}
 	p.serves(p.a, acked)
 	p.b.again()
 	p.a.is("leader", true)
 	p.must(p.a, 7)
+	p.notConfirmed(8)
+}
+
+// notConfirmed freezes the follower: a change waits for it for 5 seconds, and then the
+// response says that only the leader has it.
+func (p *pairOfMachines) notConfirmed(n int) {
+	p.t.Helper()
+	signal := func(s syscall.Signal) {
+		if err := p.b.cmd.Process.Signal(s); err != nil {
+			p.t.Fatal(err)
+		}
+	}
+	signal(syscall.SIGSTOP)
+	began := time.Now()
+	out := p.count(p.a, n)
+	took := time.Since(began)
+	signal(syscall.SIGCONT)
+	text := fmt.Sprint(out.body["detail"])
+	if out.status != 503 || out.body["code"] != "store_unavailable" || !strings.Contains(text, "the follower b has not confirmed it") || took < 4*time.Second || took > 8*time.Second {
+		p.t.Errorf("a change with a frozen follower: %d %v, after %v", out.status, out.body, took)
+	}
+	p.t.Logf("a change with a frozen follower: %v, after %v", text, took.Round(10*time.Millisecond))
+	p.a.is("leader", true)
+	p.must(p.a, n+1)
+	p.serves(p.b, n+1)
 }

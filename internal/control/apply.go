@@ -65,15 +65,22 @@ func (c *Control) makeLocked(ch *change) error {
 		step{"save", ch.save},   // the documents and a revision, with who, when and why
 	)
 	if err == nil {
-		ch.swap()    // from here on, every request that begins is served by the plan
-		ch.endSave() // what only the save needed is removed
-		ch.commit()  // participants take what they opened into use
-		ch.retire()  // what only the old plan had ends
+		ch.swap()       // from here on, every request that begins is served by the plan
+		ch.finishSave() // what only the save needed is removed
+		ch.commit()     // participants take what they opened into use
+		ch.retire()     // what only the old plan had ends
 	} else {
 		ch.cancel()
 	}
 	ch.publish(err) // one event, for all observers
 	return err
+}
+
+// finishSave removes what only the save needed.
+func (ch *change) finishSave() {
+	if ch.late = ch.endSave(); ch.late != nil {
+		ch.control.log.Error("the configuration is active on this machine and may be lost with it", "error", ch.late)
+	}
 }
 
 // change is a configuration on its way.
@@ -116,7 +123,8 @@ type change struct {
 	// By save.
 	changed  []string // objects, as revisions name them
 	revision string
-	endSave  func()
+	endSave  func() error
+	late     error    // why the change must not be acknowledged although it is made; nil if it may
 	adopted  *adopted // documents of the shared store that replace those here, nil for none
 
 	differs *config.Difference // made when it is first wanted
@@ -124,7 +132,7 @@ type change struct {
 
 // newChangeLocked returns a change that nothing was done for yet.
 func (c *Control) newChangeLocked(cause Cause, from func() (config.Documents, error)) *change {
-	ch := &change{control: c, began: time.Now(), cause: cause, verb: Applied, endSave: func() {}, from: from, open: c.openConnections()}
+	ch := &change{control: c, began: time.Now(), cause: cause, verb: Applied, endSave: func() error { return nil }, from: from, open: c.openConnections()}
 	if ch.cause.When.IsZero() {
 		ch.cause.When = ch.began
 	}

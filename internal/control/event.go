@@ -70,6 +70,9 @@ type Event struct {
 	Starting bool
 	// Refused is why the configuration was not applied; nil if it was.
 	Refused *Refused
+	// Late is why the change must not be acknowledged although it was applied: another
+	// machine that must have it has not confirmed that. It wraps store.ErrSingleCopy.
+	Late error
 	// Before is the configuration until then, nil at the start; After the one since,
 	// nil if it was refused.
 	Before, After *config.Config
@@ -110,7 +113,7 @@ func (c *Control) count(e *Event) {
 func (ch *change) event(err error) Event {
 	e := Event{
 		Verb: ch.verb, Cause: ch.cause, Revision: ch.revision, Took: time.Since(ch.began),
-		Edit: ch.edit, Starting: ch.next.Starting(), Before: ch.next.Before, Notes: ch.notes,
+		Edit: ch.edit, Starting: ch.next.Starting(), Before: ch.next.Before, Notes: ch.notes, Late: ch.late,
 	}
 	if err != nil {
 		e.Verb, e.Refused = RefusedVerb, asRefused(err)

@@ -17,7 +17,7 @@ type followers struct {
 		opened    uint64
 		acked     store.Revision
 		heard     time.Time
-		moved     chan struct{} // closed at the next acknowledgement or end
+		moved     chan struct{} // closed at the next acknowledgement, start or end
 	}
 }
 
@@ -73,14 +73,15 @@ func (f *followers) streams() uint64 {
 	return f.mu.opened
 }
 
-// await waits until the follower has a revision. It reports whether it has.
+// await waits until the follower has a revision, over a connection that is lost and opened
+// again, too. It reports whether it has.
 func (f *followers) await(ctx context.Context, at store.Revision) bool {
 	for {
 		f.mu.Lock()
-		has, connected, moved := f.mu.acked >= at, f.mu.connected > 0, f.mu.moved
+		has, moved := f.mu.acked >= at, f.mu.moved
 		f.mu.Unlock()
-		if has || !connected {
-			return has
+		if has {
+			return true
 		}
 		select {
 		case <-moved:

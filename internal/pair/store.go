@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"iter"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -216,7 +217,7 @@ func (s *Store) Freeze(ctx context.Context, place string) error {
 // Commit makes a change on the leader: see store.Store. The error is a *NotLeader on the
 // other machine, except for what traffic causes, which is sent to the leader. With
 // follow.sync it is a *NotFollowed if the follower is away, and wraps
-// store.ErrUnknownOutcome if the follower did not confirm the change in time.
+// store.ErrSingleCopy if the follower did not confirm the change in time.
 func (s *Store) Commit(ctx context.Context, c store.Change) (store.Revision, error) {
 	if s.Role() == Follower {
 		return s.relay(ctx, c)
@@ -235,7 +236,7 @@ func (s *Store) commitOwn(ctx context.Context, c store.Change) (store.Revision, 
 	defer stop()
 	if !s.followers.await(ctx, at) {
 		name, _, _, _ := s.followers.state()
-		return at, fmt.Errorf("%w on both machines: this machine has committed it, and the follower %s has not confirmed it", store.ErrUnknownOutcome, name)
+		return at, fmt.Errorf("%w: this machine has committed it, and the follower %s has not confirmed it within %v", store.ErrSingleCopy, name, syncWait)
 	}
 	return at, nil
 }
@@ -312,9 +313,17 @@ var housekeeping = []string{
 // acmeUser is who commits certificates that were issued: another one can be ordered.
 const acmeUser = "acme"
 
-// important reports whether a change must not be lost once it is acknowledged.
+// important reports whether a change must not be lost once it is acknowledged. What a
+// sign-in changes of its user is not: operators sign in while the follower is away.
 func important(c *store.Change) bool {
+	signIn := slices.ContainsFunc(c.Put, func(e store.Entry) bool { return strings.HasPrefix(e.Key, store.PrefixSession) })
+	exists := func(key string) bool {
+		return slices.ContainsFunc(c.If, func(o store.Condition) bool { return o.Key == key && o.Revision > 0 })
+	}
 	for _, key := range keysOf(c) {
+		if signIn && strings.HasPrefix(key, store.PrefixUser) && exists(key) {
+			continue
+		}
 		if !hasPrefix(key, housekeeping) && (c.Who != acmeUser || !strings.HasPrefix(key, store.PrefixCertificate)) {
 			return true
 		}

@@ -27,6 +27,9 @@ var (
 	// ErrUnknownOutcome says that the engine was asked to commit and its answer was lost:
 	// the change was made or not. To commit it again with the same ID tells.
 	ErrUnknownOutcome = errors.New("it is not known whether the change was committed")
+	// ErrSingleCopy says that a change was committed, and that another machine which must
+	// have it, too, has not confirmed that in time. It wraps ErrUnknownOutcome.
+	ErrSingleCopy = fmt.Errorf("%w on both machines", ErrUnknownOutcome)
 	// ErrMoved says that the state has moved to another store and that this one is kept
 	// for reading. It wraps ErrUnavailable.
 	ErrMoved = fmt.Errorf("%w: the state has moved", ErrUnavailable)

@@ -143,7 +143,7 @@ func (e *edit) do() (control.Event, error) {
 	if err != nil {
 		return ev, e.refusal(err)
 	}
-	return ev, nil
+	return ev, ev.Late
 }
 
 // within reads confirm_within.

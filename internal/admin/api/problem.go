@@ -161,6 +161,9 @@ func problemOf(err error) (p *problem, internal bool) {
 	case errors.As(err, new(*pair.NotLeader)), errors.As(err, new(*pair.NotFollowed)):
 		errors.As(pairProblem(err), &p)
 		return p, false
+	case errors.Is(err, store.ErrSingleCopy):
+		p = refuse(operator.CodeStore, "", err.Error(), "the change is active here; it is on both machines when the follower has caught up, which \"headgate status\" shows")
+		return p, false
 	case errors.Is(err, store.ErrUnknownOutcome):
 		p = refuse(operator.CodeStore, "", "the commit was sent to the store, but its response was lost: "+err.Error(), "read the object again to see whether it was changed; requests are served as before")
 		return p, false

@@ -17,18 +17,21 @@ import (
 // of it. What is the newest revision already, and changes nothing of how that stands,
 // makes no other: restarts do not push history out. The error is *Conflict or
 // *ReadOnly when a document is in the way, and wraps store.ErrUnavailable when the
-// revision cannot be kept.
+// revision cannot be kept, and store.ErrSingleCopy when it is saved on this machine only.
 func (h *History) Save(ctx context.Context, q Request) (Revision, error) {
 	r, end, err := h.Start(ctx, q)
-	end()
+	if late := end(); err == nil {
+		err = late
+	}
 	return r, err
 }
 
 // Start is Save up to its atomic point: when it returns, the save is durable, and a start
 // after a crash uses it. The rest, which removes the intent and replaced files, is in end,
 // so that the caller can use the result before. It must call end in any case, before it
-// acknowledges the save; until then the history must not be used otherwise.
-func (h *History) Start(ctx context.Context, q Request) (r Revision, end func(), err error) {
+// acknowledges the save; until then the history must not be used otherwise. An error of end
+// wraps store.ErrSingleCopy: the save is made, and must not be acknowledged.
+func (h *History) Start(ctx context.Context, q Request) (r Revision, end func() error, err error) {
 	h.mu.Lock()
 	begun := false
 	defer func() {
@@ -41,12 +44,13 @@ func (h *History) Start(ctx context.Context, q Request) (r Revision, end func(),
 		if v == nil {
 			r, _ = h.findLocked(h.mu.head.Revision)
 		}
-		return r, func() {}, err
+		return r, func() error { return nil }, err
 	}
 	begun = true
-	return v.revision, func() {
+	return v.revision, func() error {
 		defer h.mu.Unlock()
 		h.endLocked(ctx, v)
+		return v.late
 	}, nil
 }
 
@@ -101,6 +105,7 @@ type save struct {
 	writes   []*write
 	old      map[Digest][]byte // content that is replaced
 	contents []store.Entry     // that are kept by the commit
+	late     error             // why it must not be acknowledged although it is made; nil if it may
 }
 
 // planLocked decides what a save does, without touching anything. It returns nil for
@@ -364,6 +369,9 @@ func (h *History) commit(ctx context.Context, v *save) error {
 		at, made, known := h.wasCommitted(ctx, v)
 		if made {
 			h.mu.headAt = at
+			if errors.Is(err, store.ErrSingleCopy) {
+				v.late = fmt.Errorf("save revision %d: %w", v.revision.Number, err)
+			}
 			return nil
 		}
 		if !known {
