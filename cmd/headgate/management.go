@@ -51,16 +51,17 @@ func openManagement(o serverOptions, c *control.Control, w *watch.Watch, shared 
 		o.log.Error("the management API is disabled", "error", err)
 		return m
 	}
+	node := "" // of a machine that shares its state
+	if o.store != "" || shared.pair != nil {
+		node = o.node
+	}
 	operators := operator.New(operator.Options{Store: c.Store(), Events: events, Log: o.log, SetupFile: m.file, SignedIn: c.Bans().SignedIn,
-		Shared: o.store != "" || shared.pair != nil, Journal: filepath.Join(o.state, auditFile)})
+		Shared: node != "", Node: node, Journal: filepath.Join(o.state, auditFile)})
 	m.operators = operators
 	stopSending := startSending(operators)
 	b := thisBuild()
 	instance, _ := os.Hostname() // messages then do not name the machine
-	sending := notice.Options{Events: events, Store: c.Store(), Log: o.log, Instance: instance}
-	if o.store != "" || shared.pair != nil {
-		sending.Node = o.node
-	}
+	sending := notice.Options{Events: events, Store: c.Store(), Log: o.log, Instance: instance, Node: node}
 	hooks := notice.New(sending)
 	updates := update.NewWatch(newUpdates(), b.Version, o.log)
 	settings := follow(hooks, operators, updates)

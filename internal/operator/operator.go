@@ -135,6 +135,8 @@ type Options struct {
 	// Shared means that the store is that of several machines, which can be away: then a
 	// sign-in is valid on this machine for an hour, and audit records wait in Journal.
 	Shared bool
+	// Node is the name of this machine among those; "" if the store is not shared.
+	Node string
 	// Journal is the file for audit records that wait for the store; "" keeps none. SendAudit
 	// sends them.
 	Journal string
@@ -147,6 +149,7 @@ type Operators struct {
 	events   event.Sender
 	log      *slog.Logger
 	setup    string
+	node     string
 	signedIn func(netip.Addr)
 	throttle *throttle
 	oidc     provider
@@ -157,7 +160,7 @@ type Operators struct {
 
 // New returns the operators that are kept in a store.
 func New(o Options) *Operators {
-	return &Operators{store: o.Store, events: o.Events, log: o.Log, setup: o.SetupFile, signedIn: o.SignedIn, throttle: newThrottle(),
+	return &Operators{store: o.Store, events: o.Events, log: o.Log, setup: o.SetupFile, node: o.Node, signedIn: o.SignedIn, throttle: newThrottle(),
 		shared: o.Shared, journal: openJournal(o.Journal, o.Log), detached: newDetached()}
 }
 

@@ -485,6 +485,31 @@ func TestSetUpOnce(t *testing.T) {
 	}
 }
 
+// TestEachMachineHasItsSetUpLink makes a link on each of two machines that share a store: both
+// let the first person in, and the first that is used ends the other.
+func TestEachMachineHasItsSetUpLink(t *testing.T) {
+	st := memory.New()
+	var links []string
+	var machines []*Operators
+	for _, node := range []string{"a", "b"} {
+		o := New(Options{Store: st, Events: &heard{}, Log: slog.New(slog.DiscardHandler), Node: node})
+		link, err := o.NewSetup(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		links, machines = append(links, link), append(machines, o)
+	}
+	if _, err := machines[1].SetUp(t.Context(), here, links[0], SignIn{User: "ann", Password: good}); err != nil {
+		t.Fatalf("the link of a, used at b: %v", err)
+	}
+	if _, err := machines[0].SetUp(t.Context(), here, links[1], SignIn{User: "eve", Password: good}); code(err) != CodeForbidden {
+		t.Errorf("the link of b afterwards: %v", err)
+	}
+	if left, err := st.List(t.Context(), store.PrefixSetup, "", 1); err != nil || len(left) > 0 {
+		t.Errorf("left: %v, %v", left, err)
+	}
+}
+
 // interleaved is a store that does something before its next commit.
 type interleaved struct {
 	store.Store

@@ -16,7 +16,17 @@ import (
 // setupAge is how long a set-up link is good for.
 const setupAge = 24 * time.Hour
 
-const setupKey = store.PrefixSetup + "link"
+// setupKey is that of the set-up link of this machine. Machines that share a store have one
+// each: the log of each names its own, and the first that is used ends all.
+func (o *Operators) setupKey() string {
+	if o.node == "" {
+		return store.PrefixSetup + "link"
+	}
+	return store.PrefixSetup + "link/" + o.node
+}
+
+// maxSetupLinks is more set-up links than there are machines.
+const maxSetupLinks = 100
 
 type setupLink struct {
 	Digest  string    `json:"digest"`
@@ -33,11 +43,11 @@ func (o *Operators) NeedsSetup(ctx context.Context) (bool, error) {
 }
 
 // NewSetup makes the token of a set-up link, which lets one person become the first
-// admin within a day. An earlier one is worth nothing afterwards. It is written to the
+// admin within a day. An earlier one of this machine is worth nothing afterwards. It is written to the
 // set-up file, too, readable by its owner only.
 func (o *Operators) NewSetup(ctx context.Context) (string, error) {
 	text := credential.NewSecret()
-	e := entry(setupKey, setupLink{Digest: credential.Digest(text), Expires: now().Add(setupAge)})
+	e := entry(o.setupKey(), setupLink{Digest: credential.Digest(text), Expires: now().Add(setupAge)})
 	e.TTL = setupAge
 	by := Identity{Name: "headgate"}
 	_, err := o.commit(ctx, store.Change{Put: []store.Entry{e}, Append: []store.Record{by.Audit("setup.link", "", "", nil, nil)}}, "set-up link")
@@ -58,12 +68,11 @@ func (o *Operators) SetUp(ctx context.Context, from Identity, text string, in Si
 	if err := o.throttle.try(from.Address, ""); err != nil {
 		return Credentials{}, err
 	}
-	var link setupLink
-	r, err := o.get(ctx, setupKey, "set-up link", &link)
-	if e, ok := err.(*Error); err != nil && (!ok || e.Code != CodeNotFound) {
+	links, open, err := o.findSetupLink(ctx, text)
+	if err != nil {
 		return Credentials{}, err
 	}
-	if subtle.ConstantTimeCompare([]byte(credential.Digest(text)), []byte(link.Digest)) != 1 || !time.Now().Before(link.Expires) {
+	if !open {
 		return Credentials{}, o.noSetup(from)
 	}
 	if needed, err := o.NeedsSetup(ctx); err != nil || !needed {
@@ -80,12 +89,15 @@ func (o *Operators) SetUp(ctx context.Context, from Identity, text string, in Si
 	u.SignedIn = u.Created
 	key := store.PrefixUser + u.Name
 	s := session{Session: Session{User: u.Name, Role: Admin, Method: "setup"}, Local: true, Generation: u.Generation}
-	c, err := o.createSession(ctx, from, s, in.Agent, in.OldCookie, store.Change{
-		If:     []store.Condition{{Key: setupKey, Revision: r}, {Key: key}},
+	change := store.Change{
+		If:     []store.Condition{{Key: key}},
 		Put:    []store.Entry{entry(key, u)},
-		Delete: []string{setupKey},
 		Append: []store.Record{from.Audit("user.create", "user "+u.Name, "", nil, u.seen(0))},
-	})
+	}
+	for _, l := range links {
+		change.If, change.Delete = append(change.If, store.Condition{Key: l.Key, Revision: l.Revision}), append(change.Delete, l.Key)
+	}
+	c, err := o.createSession(ctx, from, s, in.Agent, in.OldCookie, change)
 	if e, ok := err.(*Error); ok && e.Code == CodeStale {
 		return Credentials{}, o.noSetup(from) // another request used the link at the same moment
 	}
@@ -95,6 +107,27 @@ func (o *Operators) SetUp(ctx context.Context, from Identity, text string, in Si
 	o.removeSetupFile()
 	o.publish(event.AuthSignedIn{Auth: event.Auth{User: u.Name, Address: addressText(from.Address), Method: "setup"}})
 	return c, nil
+}
+
+// findSetupLink returns the set-up links of all machines, and whether one has this token and is
+// not older than a day.
+func (o *Operators) findSetupLink(ctx context.Context, text string) (links []store.Meta, open bool, err error) {
+	if links, err = o.store.List(ctx, store.PrefixSetup, "", maxSetupLinks); err != nil {
+		return nil, false, fmt.Errorf("list set-up links: %w", err)
+	}
+	digest := []byte(credential.Digest(text))
+	for i, m := range links {
+		var l setupLink
+		// One that was replaced meanwhile fails the condition of the change.
+		links[i].Revision, err = o.get(ctx, m.Key, "set-up link", &l)
+		if e, ok := err.(*Error); err != nil && (!ok || e.Code != CodeNotFound) {
+			return nil, false, err
+		}
+		if subtle.ConstantTimeCompare(digest, []byte(l.Digest)) == 1 && time.Now().Before(l.Expires) {
+			open = true
+		}
+	}
+	return links, open, nil
 }
 
 // noSetup refuses a set-up link that does not let anyone in.
