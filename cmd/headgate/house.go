@@ -33,6 +33,7 @@ func openServer(o serverOptions) (server, error) {
 		ConfigFile: o.config,
 		StateDir:   o.state,
 		StateKey:   o.key,
+		Created:    o.created,
 		Strict:     o.strict,
 		Build:      metrics.Build{Version: b.Version, Revision: b.Revision},
 		Ready:      begun.ready,

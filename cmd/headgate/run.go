@@ -84,7 +84,7 @@ process with one that runs the binary now on disk, as headgate upgrade does.`,
 		if made {
 			log.Info("no configuration file was found; an empty one was created, which you can edit in the console or through the API", "file", name)
 		}
-		return serve(cmd.Context(), open, serverOptions{log: log, config: name, state: dir, key: os.Getenv(keyVariable), store: *shared, node: nodeName(*node), follow: *follow, strict: *strict})
+		return serve(cmd.Context(), open, serverOptions{log: log, config: name, created: made, state: dir, key: os.Getenv(keyVariable), store: *shared, node: nodeName(*node), follow: *follow, strict: *strict})
 	}
 	return cmd
 }
@@ -111,6 +111,8 @@ type server interface {
 type serverOptions struct {
 	log           *slog.Logger
 	config, state string
+	// created says that this start has created the configuration, as there was none.
+	created bool
 	// key is the key that secrets in the state directory are sealed with, "" for the
 	// one in a file there.
 	key string

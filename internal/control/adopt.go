@@ -301,6 +301,7 @@ func (c *Control) adoption(head history.Revision) (*adopted, error) {
 		want[d.Name] = history.DigestOf(d.Data)
 	}
 	wrote := c.readApplied()
+	created := c.options.Created && wrote.Revision == 0 // nobody has edited what was just created
 	same := len(now.List) == len(want)
 	edited := false
 	for _, d := range now.List {
@@ -309,7 +310,7 @@ func (c *Control) adoption(head history.Revision) (*adopted, error) {
 			continue
 		}
 		same = false
-		if have != wrote.Documents[filepath.Base(d.Name)] {
+		if have != wrote.Documents[filepath.Base(d.Name)] && !created {
 			a.keep[d.Name], edited = true, true
 		}
 		if want[d.Name] == history.Absent {

@@ -58,6 +58,7 @@ type member struct {
 	name, dir string
 	file      string
 	engine    sharedEngine
+	created   bool // the file was created by the start
 	c         *Control
 	stop      func()
 }
@@ -133,7 +134,7 @@ func (m *member) start() {
 	log := slog.New(slog.NewTextHandler(m.t.Output(), nil)).With("machine", m.name)
 	var control atomic.Pointer[Control]
 	c, err := New(Options{
-		Log: log, ConfigFile: m.file, StateDir: filepath.Join(m.dir, "state"), Node: m.name, Ready: func() { close(ready) },
+		Log: log, ConfigFile: m.file, Created: m.created, StateDir: filepath.Join(m.dir, "state"), Node: m.name, Ready: func() { close(ready) },
 		Share: func(files *local.Store) (store.Store, error) {
 			return cluster.Open(m.t.Context(), cluster.Options{Copy: files, Engine: m.engine, Name: "shared", Log: log, Changed: func(s cluster.State, _ error) {
 				if c := control.Load(); c != nil && s == cluster.Following {
@@ -254,6 +255,25 @@ func TestMachinesServeOneConfiguration(t *testing.T) {
 	b.write(limitOf(8))
 	b.start()
 	a.serves(limitOf(8))
+}
+
+// TestACreatedFileIsNoEdit starts a machine without a configuration, which gets an empty one: that
+// of the others replaces it, and nothing is kept of it. An edit that is there already is kept.
+func TestACreatedFileIsNoEdit(t *testing.T) {
+	e := sharedEngine{memory.New(), &atomic.Bool{}}
+	newMember(t, "a", limitOf(1), e)
+	for name, created := range map[string]bool{"b": true, "c": false} {
+		m := &member{t: t, name: name, dir: t.TempDir(), engine: e, created: created}
+		m.file = filepath.Join(m.dir, "headgate.yaml")
+		m.write(limitOf(2))
+		m.start()
+		m.serves(limitOf(1))
+		if created {
+			m.edited("")
+		} else {
+			m.edited(limitOf(2))
+		}
+	}
 }
 
 func TestMachinesWithoutTheirStoreServeAndRefuse(t *testing.T) {

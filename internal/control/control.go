@@ -53,6 +53,9 @@ type Options struct {
 	Log *slog.Logger
 	// ConfigFile is the configuration file, or a folder with several. It is watched.
 	ConfigFile string
+	// Created says that ConfigFile was created by this start because there was none. A shared
+	// store that has documents replaces it.
+	Created bool
 	// Strict refuses to start with documents that are refused, instead of serving the
 	// newest revision that was confirmed.
 	Strict bool
