@@ -79,11 +79,6 @@ upgrades-100: ## replace the process 100 times under load of all protocols, and 
 upgrades-slow: ## replace the process 5 times under clients that are 200 ms away and lose datagrams
 	cd interop && HEADGATE_UPGRADES=5 $(GO) test -count=1 -timeout 0 -v -run 'TestUpgradesOverASlowLine$$' .
 
-.PHONY: upgrades-peers
-upgrades-peers: ## replace nginx, HAProxy and headgate 5 times each under the same load, and count what is lost (after make peers)
-	@[ -n "$$(bench/peers find)" ] || bench/peers
-	cd interop && HEADGATE_PEERS=$$(../bench/peers find) $(GO) test -count=1 -timeout 0 -v -run 'TestUpgradesBesidePeers$$' .
-
 .PHONY: abuse
 abuse: build ## attack headgate and nginx alike, and tell what it costs them (ABUSE="-attacks window" for a part)
 	@.ci/install nginx:nginx-light

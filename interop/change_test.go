@@ -30,26 +30,22 @@ type mixed struct {
 	all   sync.WaitGroup
 	kinds []*kind
 	// counts is for servers that may lose something: that is counted, and the client goes on
-	// with another line after a moment.
+	// with another line.
 	counts bool
 }
-
-// afterLoss is how long a client waits that has lost something, where that is counted.
-const afterLoss = 50 * time.Millisecond
 
 // kind is one kind of load.
 type kind struct {
 	name               string
 	rounds, lost, size atomic.Int64 // size is the bytes that came back
 	longest            atomic.Int64 // round, in ns
-	pause              atomic.Int64 // the longest between two rounds of a client that succeeded, in ns
 	why                sync.Map     // errors of lost rounds, when they are counted only
 }
 
-// longer raises a maximum.
-func longer(max *atomic.Int64, d time.Duration) {
-	for was := max.Load(); int64(d) > was && !max.CompareAndSwap(was, int64(d)); {
-		was = max.Load()
+// took records how long a round has taken.
+func (k *kind) took(d time.Duration) {
+	for was := k.longest.Load(); int64(d) > was && !k.longest.CompareAndSwap(was, int64(d)); {
+		was = k.longest.Load()
 	}
 }
 
@@ -63,7 +59,6 @@ func (m *mixed) run(name string, clients int, open func() (round func(p []byte) 
 			round, end := open()
 			defer func() { end() }()
 			p := make([]byte, 40_000)
-			succeeded := time.Now()
 			for n := 0; ; n++ {
 				select {
 				case <-m.stop:
@@ -77,7 +72,7 @@ func (m *mixed) run(name string, clients int, open func() (round func(p []byte) 
 				}
 				start := time.Now()
 				got, err := round(p)
-				longer(&k.longest, time.Since(start))
+				k.took(time.Since(start))
 				if err == nil && !bytes.Equal(got, p) {
 					err = fmt.Errorf("%d bytes came back as %d others", len(p), len(got))
 				}
@@ -85,7 +80,6 @@ func (m *mixed) run(name string, clients int, open func() (round func(p []byte) 
 					k.lost.Add(1)
 					k.why.Store(err.Error(), n)
 					end()
-					<-time.After(afterLoss)
 					round, end = open()
 					continue
 				}
@@ -95,8 +89,6 @@ func (m *mixed) run(name string, clients int, open func() (round func(p []byte) 
 					}
 					return
 				}
-				longer(&k.pause, time.Since(succeeded))
-				succeeded = time.Now()
 				k.rounds.Add(1)
 				k.size.Add(int64(len(got)))
 			}
@@ -104,21 +96,16 @@ func (m *mixed) run(name string, clients int, open func() (round func(p []byte) 
 	}
 }
 
-// progress waits until every kind has had ten rounds more, or three that may be lost where
-// that is counted.
+// progress waits until every kind has had ten rounds more.
 func (m *mixed) progress() {
 	m.t.Helper()
 	before := map[*kind]int64{}
 	for _, k := range m.kinds {
 		before[k] = k.rounds.Load()
-		if m.counts {
-			before[k] += k.lost.Load()
-		}
 	}
 	eventually(m.t, "all kinds of load go on", func() bool {
 		for _, k := range m.kinds {
-			switch rounds, lost := k.rounds.Load(), k.lost.Load(); {
-			case m.counts && rounds+lost < before[k]+3, !m.counts && lost == 0 && rounds < before[k]+10:
+			if k.rounds.Load() < before[k]+10 && (m.counts || k.lost.Load() == 0) {
 				return false
 			}
 		}
@@ -129,12 +116,7 @@ func (m *mixed) progress() {
 // posts asks by a client of HTTP. A body that cannot be sent twice keeps the client
 // from trying again by itself what headgate has lost.
 func posts(tr http.RoundTripper, url string) func(p []byte) ([]byte, error) {
-	return postsWithin(tr, url, patience)
-}
-
-// postsWithin is posts with a limit for each request.
-func postsWithin(tr http.RoundTripper, url string, limit time.Duration) func(p []byte) ([]byte, error) {
-	client := &http.Client{Transport: tr, Timeout: limit}
+	client := &http.Client{Transport: tr, Timeout: patience}
 	return func(p []byte) ([]byte, error) {
 		rq, err := http.NewRequest("POST", url, io.MultiReader(bytes.NewReader(p)))
 		if err != nil {

@@ -27,8 +27,6 @@ type upgradeLoad struct {
 	config                      *tls.Config // of clients
 	plain, secure, packets, tcp string      // addresses; packets is that of HTTP/3
 
-	limit time.Duration // of a round; zero is patience
-
 	over     atomic.Int64 // upgrades whose tunnels have been seen to go on
 	repeated atomic.Int64 // requests that were refused with GOAWAY and sent again
 	quic     quicCount
@@ -37,7 +35,6 @@ type upgradeLoad struct {
 // quicCount counts the packets of connections of QUIC clients.
 type quicCount struct {
 	sync.Mutex
-	limit      time.Duration // of a handshake and of a silent connection; zero is patience
 	open       []*quic.Conn
 	sent, lost uint64 // of connections that were closed
 }
@@ -73,9 +70,6 @@ func (q *quicCount) dial(ctx context.Context, address string, tc *tls.Config, qc
 	// Deadlines of the client must not decide while another process of this machine runs.
 	qc = qc.Clone()
 	qc.HandshakeIdleTimeout, qc.MaxIdleTimeout = patience, 2*patience
-	if q.limit > 0 {
-		qc.HandshakeIdleTimeout, qc.MaxIdleTimeout = q.limit, q.limit
-	}
 	c, err := quic.DialAddrEarly(ctx, address, tc, qc)
 	if err == nil {
 		q.of(c)
@@ -90,45 +84,32 @@ func trusting(id *identity) *tls.Config {
 	return &tls.Config{RootCAs: trust, ServerName: "localhost"}
 }
 
-// posts is a client of HTTP.
-func (l *upgradeLoad) posts(tr http.RoundTripper, url string) func([]byte) ([]byte, error) {
-	return postsWithin(tr, url, l.within())
-}
-
-// within returns the limit of a round.
-func (l *upgradeLoad) within() time.Duration {
-	if l.limit > 0 {
-		return l.limit
-	}
-	return patience
-}
-
 // http starts the clients of HTTP. Those of HTTP/3 are left out where no address is for them.
 func (l *upgradeLoad) http() {
 	l.run("HTTP/1.1", 3, func() (func([]byte) ([]byte, error), func()) {
 		tr := &http.Transport{}
-		return l.posts(tr, "http://"+l.plain+"/"), tr.CloseIdleConnections
+		return posts(tr, "http://"+l.plain+"/"), tr.CloseIdleConnections
 	})
 	l.run("HTTP/1.1 and TLS, each on a new connection", 2, func() (func([]byte) ([]byte, error), func()) {
 		tr := &http.Transport{TLSClientConfig: l.config.Clone(), DisableKeepAlives: true}
-		return l.posts(tr, "https://"+l.secure+"/"), tr.CloseIdleConnections
+		return posts(tr, "https://"+l.secure+"/"), tr.CloseIdleConnections
 	})
 	l.run("HTTP/2", 3, func() (func([]byte) ([]byte, error), func()) {
 		tr := &http.Transport{TLSClientConfig: l.config.Clone(), ForceAttemptHTTP2: true}
-		return l.againIfRefused(l.posts(tr, "https://"+l.secure+"/")), tr.CloseIdleConnections
+		return l.againIfRefused(posts(tr, "https://"+l.secure+"/")), tr.CloseIdleConnections
 	})
 	if l.packets == "" {
 		return
 	}
 	l.run("HTTP/3", 3, func() (func([]byte) ([]byte, error), func()) {
 		tr := &http3.Transport{TLSClientConfig: l.config.Clone(), Dial: l.quic.dial}
-		return l.againIfRefused(l.posts(tr, "https://"+l.packets+"/")), func() { tr.Close() }
+		return l.againIfRefused(posts(tr, "https://"+l.packets+"/")), func() { tr.Close() }
 	})
 	l.run("HTTP/3, each on a new connection", 1, func() (func([]byte) ([]byte, error), func()) {
 		return func(p []byte) ([]byte, error) {
 			tr := &http3.Transport{TLSClientConfig: l.config.Clone(), Dial: l.quic.dial}
 			defer tr.Close()
-			return l.posts(tr, "https://"+l.packets+"/")(p)
+			return posts(tr, "https://"+l.packets+"/")(p)
 		}, func() {}
 	})
 }
@@ -153,8 +134,6 @@ func (l *upgradeLoad) tunnel(name string, open func() (io.ReadWriteCloser, error
 				}
 				of = now
 			}
-			late := time.AfterFunc(l.within(), func() { c.Close() })
-			defer late.Stop()
 			return lines(c)(p)
 		}, end
 	})
@@ -172,13 +151,8 @@ func opened(open func() io.ReadWriteCloser) func() (io.ReadWriteCloser, error) {
 
 // tunnels starts the clients of WebSockets, gRPC and TCP.
 func (l *upgradeLoad) tunnels() {
-	l.streams()
-	l.tunnel("gRPC stream", opened(func() io.ReadWriteCloser { return duplexCall(l.t, l.secure, l.config.Clone()) }))
-}
-
-// streams starts the clients of WebSockets over HTTP/1.1 and of TCP.
-func (l *upgradeLoad) streams() {
 	l.tunnel("WebSocket over HTTP/1.1", func() (io.ReadWriteCloser, error) { return webSocket(l.plain) })
+	l.tunnel("gRPC stream", opened(func() io.ReadWriteCloser { return duplexCall(l.t, l.secure, l.config.Clone()) }))
 	if l.tcp != "" {
 		l.tunnel("TCP", func() (io.ReadWriteCloser, error) {
 			c, err := net.Dial("tcp", l.tcp)
@@ -217,8 +191,7 @@ func (l *upgradeLoad) end() (lost int64) {
 	close(l.stop)
 	l.all.Wait()
 	for _, k := range l.kinds {
-		l.t.Logf("%-44s %6d rounds, %10d bytes, %d lost, the longest took %v, the longest pause of a client was %v", k.name, k.rounds.Load(), k.size.Load(), k.lost.Load(),
-			time.Duration(k.longest.Load()).Round(time.Millisecond), time.Duration(k.pause.Load()).Round(time.Millisecond))
+		l.t.Logf("%-44s %6d rounds, %10d bytes, %d lost, the longest took %v", k.name, k.rounds.Load(), k.size.Load(), k.lost.Load(), time.Duration(k.longest.Load()).Round(time.Millisecond))
 		lost += k.lost.Load()
 		k.why.Range(func(why, _ any) bool {
 			l.t.Logf("    lost: %s", why)
@@ -237,7 +210,7 @@ func (l *upgradeLoad) end() (lost int64) {
 func (l *upgradeLoad) againIfRefused(round func([]byte) ([]byte, error)) func([]byte) ([]byte, error) {
 	return func(p []byte) ([]byte, error) {
 		got, err := round(p)
-		if err != nil && (strings.Contains(err.Error(), "cannot rewind body after connection loss") || strings.Contains(err.Error(), "Server's graceful shutdown GOAWAY") || strings.Contains(err.Error(), "H3_REQUEST_REJECTED")) {
+		if err != nil && (strings.Contains(err.Error(), "cannot rewind body after connection loss") || strings.Contains(err.Error(), "H3_REQUEST_REJECTED")) {
 			l.repeated.Add(1)
 			return round(p)
 		}
