@@ -301,7 +301,7 @@ func (c *Control) adoption(head history.Revision) (*adopted, error) {
 		want[d.Name] = history.DigestOf(d.Data)
 	}
 	wrote := c.readApplied()
-	created := c.options.Created && wrote.Revision == 0 // nobody has edited what was just created
+	created := c.options.Created && wrote.Revision == 0 // and was not edited since
 	same := len(now.List) == len(want)
 	edited := false
 	for _, d := range now.List {
