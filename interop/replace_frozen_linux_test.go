@@ -86,8 +86,24 @@ proxies: {all: {routes: [{servers: [{url: %q}]}]}}
 	}
 }
 
-// send sends a request through the admin socket.
+// send sends a request through the admin socket. PUT makes an object.
 func (r *replaced) send(method, path, body string) (*http.Response, string) {
+	r.t.Helper()
+	condition := "If-Match"
+	if method == "PUT" {
+		condition = "If-None-Match"
+	}
+	return r.sendIf(condition, method, path, body)
+}
+
+// change changes what is there.
+func (r *replaced) change(method, path, body string) (*http.Response, string) {
+	r.t.Helper()
+	return r.sendIf("If-Match", method, path, body)
+}
+
+// sendIf sends a request with a condition on any version.
+func (r *replaced) sendIf(condition, method, path, body string) (*http.Response, string) {
 	r.t.Helper()
 	link := filepath.Join(shortDir(r.t), "state")
 	if err := os.Symlink(filepath.Join(r.dir, "state"), link); err != nil {
@@ -102,11 +118,8 @@ func (r *replaced) send(method, path, body string) (*http.Response, string) {
 		r.t.Fatal(err)
 	}
 	rq.Header.Set("Content-Type", "application/json")
-	switch method {
-	case "PUT": // makes an object
-		rq.Header.Set("If-None-Match", "*")
-	case "DELETE":
-		rq.Header.Set("If-Match", "*")
+	if method != "POST" {
+		rq.Header.Set(condition, "*")
 	}
 	rs, err := client.Do(rq)
 	if err != nil {

@@ -193,3 +193,57 @@ func TestLostDatagramsAreCountedAndToldOnce(t *testing.T) {
 		t.Errorf("a minute later nothing is told:\n%s", log.String())
 	}
 }
+
+// TestTokenOfAnotherProcess checks that an address which a client has proven to a process is
+// proven to the one that replaces it, which has the same keys: no Retry packet follows.
+func TestTokenOfAnotherProcess(t *testing.T) {
+	store := quic.NewLRUTokenStore(1, 4)
+	config := &quic.Config{HandshakeIdleTimeout: patience, MaxIdleTimeout: patience, TokenStore: store}
+	retried := func(keys *QUICKeys) bool {
+		t.Helper()
+		cfg := &tls.Config{Certificates: []tls.Certificate{certstest.Sign(t, &x509.Certificate{DNSNames: []string{"h"}}, nil)}, NextProtos: []string{"h3"}, MinVersion: tls.VersionTLS13}
+		q, err := OpenQUIC(anyPort, nil, nil, QUICSettings{Keys: keys, Full: func() {}, Failed: func() {},
+			TLS:    func() (*tls.Config, error) { return cfg, nil },
+			Config: func() *quic.Config { return &quic.Config{HandshakeIdleTimeout: patience, MaxIdleTimeout: patience} },
+		}, slog.New(slog.DiscardHandler))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer q.Close()
+		q.transport.VerifySourceAddress = func(net.Addr) bool { return true }
+		if err := q.Serve(func(qc *quic.Conn) Conn { return &quicEcho{qc} }); err != nil {
+			t.Fatal(err)
+		}
+		pc, err := net.ListenPacket("udp4", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer pc.Close()
+		r := &recorder{PacketConn: pc}
+		transport := &quic.Transport{Conn: r}
+		defer transport.Close()
+		ctx, stop := context.WithTimeout(t.Context(), patience)
+		defer stop()
+		qc, err := transport.Dial(ctx, q.udp.LocalAddr(), &tls.Config{InsecureSkipVerify: true, ServerName: "h", NextProtos: []string{"h3"}}, config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer qc.CloseWithError(0, "")
+		if err := echoWord(ctx, qc, "word"); err != nil { // the token comes after the handshake
+			t.Fatal(err)
+		}
+		return r.first[0]>>4 == 0xf // a Retry packet (RFC 9000, section 17.2.5)
+	}
+	old := NewQUICKeys(1)
+	if !retried(old) {
+		t.Fatal("the address of a new client is not verified")
+	}
+	next := NewQUICKeys(2)
+	next.Reset, next.Token = old.Reset, old.Token
+	if retried(next) {
+		t.Error("the next process does not accept the token")
+	}
+	if !retried(NewQUICKeys(3)) {
+		t.Error("a process with other keys accepts the token")
+	}
+}
