@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { freePort, until } from './browser.mjs'
-import { api, applyNow, ask, findings, hold, open, visit, type World } from './world'
+import { api, applyNow, ask, findings, hold, open, removeRow, visit, type World } from './world'
 
 let w: World
 let port = 0
@@ -107,7 +107,7 @@ it('removes each of them', async () => {
   const { page, h } = w
   for (const k of kinds) {
     await visit(page, h, k.page)
-    await page.getByRole('button', { name: `Remove new-${k.kind}` }).click()
+    await removeRow(page, page, `new-${k.kind}`)
     await page.getByRole('button', { name: /changes? to review/ }).waitFor()
   }
   await page.getByRole('button', { name: `${kinds.length} changes to review` }).click()
@@ -130,7 +130,7 @@ it('makes a certificate, names it, and removes both', async () => {
   await dialog().getByRole('button', { name: 'Review', exact: true }).click()
   await applyNow(page)
   expect(config()).toContain('signs itself')
-  await card('Configured certificates').getByRole('button', { name: 'Remove own' }).click()
+  await removeRow(card('Configured certificates'), page, 'own')
   await page.getByRole('button', { name: '1 change to review' }).click()
   await applyNow(page)
   expect(config()).not.toContain('stored: own')
@@ -218,7 +218,7 @@ it('asks nothing about a removal of what it has changed itself', async () => {
   await dialog().getByRole('button', { name: 'Apply', exact: true }).waitFor()
   const release = await hold(page, '**/api/v1/policies?*')
   await applyNow(page)
-  await page.getByRole('button', { name: 'Remove small' }).click()
+  await removeRow(page, page, 'small')
   await page.getByRole('button', { name: '1 change to review' }).click()
   await applyNow(page)
   expect(config()).not.toContain('small')

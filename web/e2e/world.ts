@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { createServer, get, type Server } from 'node:http'
 import { createRequire } from 'node:module'
 import type { AddressInfo } from 'node:net'
-import type { Browser, BrowserContext, BrowserContextOptions, Page } from 'playwright-core'
+import type { Browser, BrowserContext, BrowserContextOptions, Locator, Page } from 'playwright-core'
 import { openBrowser, setUp, startHeadgate, type Headgate } from './browser.mjs'
 
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
@@ -95,6 +95,12 @@ export async function api<T = Record<string, unknown>>(page: Page, method: strin
 export async function applyNow(page: Page) {
   await page.getByRole('button', { name: 'Apply', exact: true }).click()
   await page.getByRole('dialog', { name: 'Review changes' }).waitFor({ state: 'detached' })
+}
+
+/** Removes the object of a row with its menu. */
+export async function removeRow(within: Page | Locator, page: Page, name: string) {
+  await within.getByRole('button', { name: `Actions for ${name}` }).click()
+  await page.getByRole('menuitem', { name: 'Remove', exact: true }).click()
 }
 
 /** Holds what the page reads there, until the function that it gives is called. */

@@ -1,4 +1,4 @@
-import { Button, TextInput } from '@mantine/core'
+import { Button, Menu, TextInput } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { useState, type FormEvent, type ReactNode } from 'react'
 import { failed } from '@/api/problem'
@@ -6,6 +6,7 @@ import { canEdit, me, objects, type AnyObject } from '@/api/queries'
 import { useStore } from '@/api/store'
 import { Card, Empty, Failure, Loading } from '@/ui/basics'
 import { Dialog } from '@/ui/Dialog'
+import { RowMenu } from '@/ui/RowMenu'
 import { t } from '@/text'
 import { basket } from './basket'
 import { Pending } from './Badges'
@@ -114,14 +115,14 @@ export function Entries({
                           </Button>
                         )
                       )}
-                      <Button size="compact-sm" variant="subtle" onClick={() => setNaming({ like: o.name })} aria-label={`${t.proxy.duplicate} ${o.name}`}>
-                        {t.proxy.duplicate}
-                      </Button>
-                      {!o.read_only && (
-                        <Button size="compact-sm" variant="subtle" color="red" aria-label={`${t.proxy.remove} ${o.name}`} onClick={() => remove(o)}>
-                          {t.proxy.remove}
-                        </Button>
-                      )}
+                      <RowMenu name={o.name!}>
+                        <Menu.Item onClick={() => setNaming({ like: o.name })}>{t.proxy.duplicate}</Menu.Item>
+                        {!o.read_only && (
+                          <Menu.Item color="red" onClick={() => remove(o)}>
+                            {t.proxy.remove}
+                          </Menu.Item>
+                        )}
+                      </RowMenu>
                     </>
                   )}
                 </span>

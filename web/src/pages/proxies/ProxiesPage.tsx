@@ -1,5 +1,4 @@
-import { ActionIcon, Button, Menu } from '@mantine/core'
-import { IconDots } from '@tabler/icons-react'
+import { Button, Menu } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { Link, useNavigate } from '@tanstack/react-router'
 import { useCallback, useMemo, useState } from 'react'
@@ -11,6 +10,7 @@ import { basket, editOf, type Edit } from '@/edit/basket'
 import { useRemove } from '@/edit/TakeOver'
 import { DataTable, type Column } from '@/ui/DataTable'
 import { Ago, Failure, Loading, PageHeader, StateBadge, Tag } from '@/ui/basics'
+import { RowMenu } from '@/ui/RowMenu'
 import { siteURL } from '@/ui/site'
 import { withOffset } from '@/ui/time'
 import { useView } from '@/ui/view'
@@ -311,29 +311,22 @@ function Actions({ row }: { row: Row }) {
   const active = upcoming(targetOf(row))?.active !== false
   const locked = !!row.object.read_only
   return (
-    <Menu position="bottom-end" width={190} withinPortal>
-      <Menu.Target>
-        <ActionIcon variant="subtle" color="gray" aria-label={t.entries.actions(row.name!)}>
-          <IconDots size={18} aria-hidden />
-        </ActionIcon>
-      </Menu.Target>
-      <Menu.Dropdown>
-        {!locked && <Menu.Item onClick={() => void go({ ...placeOf(row), search: { edit: '1' } as never })}>{t.proxy.edit}</Menu.Item>}
-        {!row.kind && <Menu.Item onClick={() => void go({ to: '/proxies/new', search: { like: row.name } })}>{t.proxy.duplicate}</Menu.Item>}
-        <Menu.Item component={Link} to="/log" search={{ proxy: row.name } as never}>
-          {t.proxy.recent}
-        </Menu.Item>
-        {!locked && (
-          <>
-            <Menu.Item onClick={() => announce(changeAll([targetOf(row)], withActive(!active)))}>{active ? t.proxies.disable : t.proxies.enable}</Menu.Item>
-            <Menu.Divider />
-            <Menu.Item color="red" onClick={() => void remove(row.object)}>
-              {t.proxy.remove}
-            </Menu.Item>
-          </>
-        )}
-      </Menu.Dropdown>
-    </Menu>
+    <RowMenu name={row.name!}>
+      {!locked && <Menu.Item onClick={() => void go({ ...placeOf(row), search: { edit: '1' } as never })}>{t.proxy.edit}</Menu.Item>}
+      {!row.kind && <Menu.Item onClick={() => void go({ to: '/proxies/new', search: { like: row.name } })}>{t.proxy.duplicate}</Menu.Item>}
+      <Menu.Item component={Link} to="/log" search={{ proxy: row.name } as never}>
+        {t.proxy.recent}
+      </Menu.Item>
+      {!locked && (
+        <>
+          <Menu.Item onClick={() => announce(changeAll([targetOf(row)], withActive(!active)))}>{active ? t.proxies.disable : t.proxies.enable}</Menu.Item>
+          <Menu.Divider />
+          <Menu.Item color="red" onClick={() => void remove(row.object)}>
+            {t.proxy.remove}
+          </Menu.Item>
+        </>
+      )}
+    </RowMenu>
   )
 }
 
