@@ -29,6 +29,7 @@ import (
 	"headgate/internal/gate/icon"
 	"headgate/internal/gate/people"
 	"headgate/internal/gate/provider"
+	"headgate/internal/seal"
 	"headgate/internal/store"
 )
 
@@ -140,7 +141,7 @@ type Engine struct {
 	tokens   tokens
 	links    links
 	use      atomic.Pointer[inUse]
-	sealer   sealer
+	sealer   *seal.Sealer
 	people   *people.People
 	openings openings
 	oldest   atomic.Int64 // sessions that were confirmed earlier do not count on this node now; by the clock of requests
@@ -196,6 +197,7 @@ func New(o Options) *Engine {
 	e.links.init()
 	e.oldest.Store(math.MinInt64)
 	e.use.Store(&inUse{config: &Config{}})
+	e.sealer = seal.New(o.Store)
 	e.people = people.New(people.Options{Store: o.Store, Log: o.Log, Own: o.Own})
 	ctx, stop := context.WithCancel(context.Background())
 	e.stop = stop

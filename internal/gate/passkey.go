@@ -11,6 +11,7 @@ import (
 	"github.com/go-webauthn/webauthn/webauthn"
 
 	"headgate/internal/gate/people"
+	"headgate/internal/passkey"
 )
 
 // ceremony is a question for a passkey in progress. The page keeps it, sealed.
@@ -30,9 +31,9 @@ type Question struct {
 
 // passkeySite returns where passkeys are used. Origins are those that the configuration has:
 // what the Host field of a request says is no proof.
-func (e *Engine) passkeySite(title string) people.Site {
+func (e *Engine) passkeySite(title string) passkey.Site {
 	u := e.use.Load()
-	s := people.Site{Host: u.host, Title: title}
+	s := passkey.Site{Host: u.host, Title: title}
 	if title == "" {
 		s.Title = u.host
 	}
@@ -63,11 +64,11 @@ func (u *inUse) origins() []string {
 	return out
 }
 
-func (e *Engine) question(c people.Ceremony, of string, err error) (Question, error) {
+func (e *Engine) question(c passkey.Question, of string, err error) (Question, error) {
 	if err != nil {
 		return Question{}, err
 	}
-	sealed, err := e.sealText("passkey", ceremony{c.Session, time.Now().Add(people.CeremonyAge), of})
+	sealed, err := e.sealText("passkey", ceremony{c.Session, time.Now().Add(passkey.CeremonyAge), of})
 	return Question{string(c.Options), sealed}, err
 }
 

@@ -1,20 +1,11 @@
 package gate
 
 import (
-	"context"
-	"crypto/aes"
-	"crypto/cipher"
-	"crypto/rand"
-	"encoding/base64"
-	"encoding/json"
-	"errors"
 	"fmt"
-	"sync"
 	"time"
 
 	"headgate/internal/credential"
 	"headgate/internal/gate/provider"
-	"headgate/internal/store"
 )
 
 // PendingAge is how long a sign-in may take.
@@ -29,70 +20,18 @@ type waiting struct {
 	Until    time.Time        `json:"t"`
 }
 
-// sealer has the key that cookies are sealed with.
-type sealer struct {
-	mu   sync.Mutex
-	aead cipher.AEAD
-}
-
-// keySize is the length of the key: AES-256.
-const keySize = 32
-
-// aead returns the cipher. All nodes share its key, which the first of them makes.
-func (e *Engine) aead() (cipher.AEAD, error) {
-	e.sealer.mu.Lock()
-	defer e.sealer.mu.Unlock()
-	if e.sealer.aead != nil {
-		return e.sealer.aead, nil
-	}
-	ctx, stop := context.WithTimeout(context.Background(), storeTimeout)
-	defer stop()
-	entry, err := e.o.Store.Get(ctx, store.KeyGate)
-	if errors.Is(err, store.ErrNotFound) {
-		key := make([]byte, keySize)
-		rand.Read(key)
-		// Another node may be first, so what counts is read back.
-		_, _ = e.o.Store.Commit(ctx, store.Change{If: []store.Condition{{Key: store.KeyGate}}, Put: []store.Entry{{Key: store.KeyGate, Value: key}}, Who: "headgate", Why: "key of sign-ins in progress"})
-		entry, err = e.o.Store.Get(ctx, store.KeyGate)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("%w: read the key of sign-ins in progress: %v", ErrUnavailable, err)
-	}
-	block, err := aes.NewCipher(entry.Value)
-	if err != nil {
-		return nil, fmt.Errorf("%w: %v", ErrUnavailable, err)
-	}
-	if e.sealer.aead, err = cipher.NewGCMWithRandomNonce(block); err != nil {
-		return nil, fmt.Errorf("%w: %v", ErrUnavailable, err)
-	}
-	return e.sealer.aead, nil
-}
-
 // sealText seals a value for a browser to keep. It can be opened for the same purpose only.
 func (e *Engine) sealText(purpose string, v any) (string, error) {
-	aead, err := e.aead()
+	sealed, err := e.sealer.Seal(purpose, v)
 	if err != nil {
-		return "", err
+		return "", fmt.Errorf("%w: %v", ErrUnavailable, err)
 	}
-	text, err := json.Marshal(v)
-	if err != nil {
-		return "", err
-	}
-	return base64.RawURLEncoding.EncodeToString(aead.Seal(nil, nil, text, []byte(purpose))), nil
+	return sealed, nil
 }
 
 // openText reads what sealText has sealed.
 func (e *Engine) openText(purpose, sealed string, v any) bool {
-	aead, err := e.aead()
-	if err != nil {
-		return false
-	}
-	data, err := base64.RawURLEncoding.DecodeString(sealed)
-	if err != nil {
-		return false
-	}
-	text, err := aead.Open(nil, nil, data, []byte(purpose))
-	return err == nil && json.Unmarshal(text, v) == nil
+	return e.sealer.Open(purpose, sealed, v)
 }
 
 // pendingName returns the name of the cookie of a sign-in with a state. Several tabs can
@@ -118,8 +57,8 @@ func (e *Engine) unseal(cookies []Cookie, state string) (w waiting, used string,
 			continue
 		}
 		used = name
-		if _, err := e.aead(); err != nil {
-			return w, "", err
+		if err := e.sealer.Ready(); err != nil {
+			return w, "", fmt.Errorf("%w: %v", ErrUnavailable, err)
 		}
 		if e.openText(name, c.Value, &w) && time.Now().Before(w.Until) && credential.SameSecret(w.Pending.State, state) {
 			return w, used, nil

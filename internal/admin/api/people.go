@@ -13,6 +13,7 @@ import (
 	"headgate/internal/gate"
 	"headgate/internal/gate/people"
 	"headgate/internal/operator"
+	"headgate/internal/passkey"
 	"headgate/internal/store"
 )
 
@@ -76,7 +77,7 @@ type personBody struct {
 	// RecoveryCodes is how many recovery codes are left.
 	RecoveryCodes int `json:"recovery_codes" readonly:"true"`
 	// Passkeys are the person's passkeys.
-	Passkeys []people.Passkey `json:"passkeys,omitempty" readonly:"true"`
+	Passkeys []passkey.Passkey `json:"passkeys,omitempty" readonly:"true"`
 	// Sessions is how many sessions the person has.
 	Sessions int `json:"sessions" readonly:"true"`
 	// Created is when the person was added.

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"headgate/internal/credential"
+	"headgate/internal/passkey"
 	"headgate/internal/store"
 )
 
@@ -43,7 +43,7 @@ type Person struct {
 	// RecoveryCodes is how many recovery codes are left.
 	RecoveryCodes int `json:"recovery_codes"`
 	// Passkeys are the person's passkeys.
-	Passkeys []Passkey `json:"passkeys,omitempty"`
+	Passkeys []passkey.Passkey `json:"passkeys,omitempty"`
 	// Created is when the person was added, and SignedIn when they signed in last.
 	Created  time.Time `json:"created"`
 	SignedIn time.Time `json:"signed_in,omitzero"`
@@ -70,8 +70,8 @@ type account struct {
 	LastStep uint64   `json:"totp_step,omitempty"`
 	Recovery []string `json:"recovery,omitempty"`
 
-	Handle string `json:"handle"` // the user handle of passkeys
-	Keys   []key  `json:"keys,omitempty"`
+	Handle string        `json:"handle"` // the user handle of passkeys
+	Keys   []passkey.Key `json:"keys,omitempty"`
 
 	Invitation string    `json:"invitation,omitempty"` // the digest of the link
 	Invited    time.Time `json:"invited,omitzero"`     // when it expires
@@ -81,10 +81,7 @@ type account struct {
 func (a *account) shown(r store.Revision) Person {
 	p := Person{
 		Name: a.Name, FullName: a.FullName, Email: a.Email, Groups: a.Groups, Disabled: a.Disabled, Password: a.Hash != "",
-		RecoveryCodes: len(a.Recovery), Created: a.Created, SignedIn: a.SignedIn, Revision: r,
-	}
-	for i := range a.Keys {
-		p.Passkeys = append(p.Passkeys, a.Keys[i].Passkey)
+		RecoveryCodes: len(a.Recovery), Passkeys: passkey.Shown(a.Keys), Created: a.Created, SignedIn: a.SignedIn, Revision: r,
 	}
 	if a.Invitation != "" && time.Now().Before(a.Invited) {
 		p.Invited = a.Invited
@@ -207,7 +204,7 @@ func (p *People) Create(ctx context.Context, by By, name string, d Details, dry 
 		return Person{}, err
 	}
 	// Sessions of an earlier person of this name are of another generation.
-	a := &account{Name: name, Created: now(), Generation: 1 + rand.IntN(1<<30), Handle: credential.NewSecret()}
+	a := &account{Name: name, Created: now(), Generation: 1 + rand.IntN(1<<30), Handle: passkey.NewHandle()}
 	a.set(d)
 	c := store.Change{
 		If: []store.Condition{{Key: keyAccount + name}}, Put: []store.Entry{entry(keyHandle+a.Handle, name)},
