@@ -9,6 +9,11 @@ import (
 	"net/url"
 )
 
+// AddPasskey: PUT /session/passkeys. Adds the passkey that a browser has created.
+func (c *Client) AddPasskey(ctx context.Context, in *NewPasskeyAnswer, options ...Option) (*Passkey, error) {
+	return result[Passkey](ctx, c, "PUT", "/session/passkeys", in, options)
+}
+
 // AdoptStore: POST /store/adopt. Replaces this node's copy with the state of a shared store that
 // was set back, for example by a restored backup. Newer changes in the copy are lost.
 func (c *Client) AdoptStore(ctx context.Context, in *NodeInput, options ...Option) (*Store, error) {
@@ -409,6 +414,12 @@ func (c *Client) ExportStoredCertificate(ctx context.Context, name string, optio
 // page.
 func (c *Client) FinishOIDC(ctx context.Context, in *OidcInput, options ...Option) (*SessionStarted, error) {
 	return result[SessionStarted](ctx, c, "PUT", "/session/oidc", in, options)
+}
+
+// FinishPasskeySignIn: PUT /session/passkey. Signs in with the answer of a passkey, which
+// replaces the password and the code.
+func (c *Client) FinishPasskeySignIn(ctx context.Context, in *PasskeyAnswer, options ...Option) (*SessionStarted, error) {
+	return result[SessionStarted](ctx, c, "PUT", "/session/passkey", in, options)
 }
 
 // FinishTOTP: PUT /session/totp. Confirms the new authenticator with a code and returns the
@@ -817,6 +828,12 @@ func (c *Client) ListOrders(ctx context.Context, options ...Option) iter.Seq2[Or
 	return ListAll[Order](ctx, c, "/orders", options...)
 }
 
+// ListOwnPasskeys: GET /session/passkeys. Returns your passkeys, and whether passkeys can be
+// used where the console is open.
+func (c *Client) ListOwnPasskeys(ctx context.Context, options ...Option) (*OwnPasskeys, error) {
+	return result[OwnPasskeys](ctx, c, "GET", "/session/passkeys", nil, options)
+}
+
 // ListPeople: GET /people. Lists the people that headgate stores. Query parameters: limit,
 // cursor, q, sort.
 func (c *Client) ListPeople(ctx context.Context, options ...Option) iter.Seq2[Person, error] {
@@ -934,6 +951,24 @@ func (c *Client) PushStore(ctx context.Context, in *NodeInput, options ...Option
 // new certificate is used at once.
 func (c *Client) PutStoredCertificate(ctx context.Context, name string, in *UploadInput, options ...Option) (*StoredCertificate, error) {
 	return result[StoredCertificate](ctx, c, "PUT", "/stored_certificates/"+url.PathEscape(name), in, options)
+}
+
+// RemoveOwnPasskey: DELETE /session/passkeys/{passkey}. Removes one of your passkeys, and ends
+// the sessions that were started with it.
+func (c *Client) RemoveOwnPasskey(ctx context.Context, passkey string, options ...Option) error {
+	return c.Do(ctx, "DELETE", "/session/passkeys/"+url.PathEscape(passkey), nil, nil, options...)
+}
+
+// RemovePasskey: DELETE /users/{name}/passkeys/{passkey}. Removes one passkey of a user, and
+// ends the sessions that were started with it.
+func (c *Client) RemovePasskey(ctx context.Context, name string, passkey string, options ...Option) (*User, error) {
+	return result[User](ctx, c, "DELETE", "/users/"+url.PathEscape(name)+"/passkeys/"+url.PathEscape(passkey), nil, options)
+}
+
+// RemovePasskeys: DELETE /users/{name}/passkeys. Removes all passkeys of a user who has lost
+// them, and ends the sessions that were started with them.
+func (c *Client) RemovePasskeys(ctx context.Context, name string, options ...Option) (*User, error) {
+	return result[User](ctx, c, "DELETE", "/users/"+url.PathEscape(name)+"/passkeys", nil, options)
 }
 
 // RenameACME: POST /acme/{name}/rename. Renames an ACME entry and updates all references to it.
@@ -1242,6 +1277,18 @@ func (c *Client) StartCutover(ctx context.Context, in *CutoverInput, options ...
 // provider.
 func (c *Client) StartOIDC(ctx context.Context, options ...Option) (*OidcStart, error) {
 	return result[OidcStart](ctx, c, "POST", "/session/oidc", struct{}{}, options)
+}
+
+// StartPasskey: POST /session/passkeys. Returns the question with which a browser creates a
+// passkey. Nothing is stored for it.
+func (c *Client) StartPasskey(ctx context.Context, in *NewPasskeyInput, options ...Option) (*PasskeyQuestion, error) {
+	return result[PasskeyQuestion](ctx, c, "POST", "/session/passkeys", in, options)
+}
+
+// StartPasskeySignIn: POST /session/passkey. Returns the question with which a browser signs in
+// with a passkey. Nothing is stored for it.
+func (c *Client) StartPasskeySignIn(ctx context.Context, options ...Option) (*PasskeyQuestion, error) {
+	return result[PasskeyQuestion](ctx, c, "POST", "/session/passkey", struct{}{}, options)
 }
 
 // StartTOTP: POST /session/totp. Creates a secret for your authenticator, which is confirmed

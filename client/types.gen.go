@@ -2817,6 +2817,23 @@ type NameProblem struct {
 	Name string `json:"name"`
 }
 
+// NewPasskeyAnswer is the answer of a browser that has created a passkey.
+type NewPasskeyAnswer struct {
+	// Sealed is that of the question.
+	Sealed string `json:"sealed"`
+	// Answer is the PublicKeyCredential as JSON text, with bytes in Base64url.
+	Answer string `json:"answer"`
+	// Name is what the passkey is called: 1 to 64 bytes, for people.
+	Name string `json:"name"`
+}
+
+// NewPasskeyInput asks for a new passkey.
+type NewPasskeyInput struct {
+	// CurrentPassword is the password. It is not required within ten minutes of a sign-in with a
+	// passkey.
+	CurrentPassword string `json:"current_password,omitempty"`
+}
+
 // Node is a node.
 type Node struct {
 	// Name identifies the node.
@@ -3181,6 +3198,20 @@ type Origin struct {
 	Label string `json:"label,omitempty"`
 }
 
+// OwnPasskeys are the passkeys of the operator who sends the request.
+type OwnPasskeys struct {
+	// Offered is whether they can.
+	Offered bool `json:"offered"`
+	// Host is the host name that they belong to.
+	Host string `json:"host,omitempty"`
+	// Reason is why they cannot: address (the console is open at an IP address), name (the host name
+	// is not in admin.hosts), plain_http (there is no TLS), or certificate (no certificate has the
+	// host name).
+	Reason string `json:"reason,omitempty"`
+	// Passkeys are all of the user, also those for another host name.
+	Passkeys []Passkey `json:"passkeys"`
+}
+
 // Owner names an object.
 type Owner struct {
 	// Kind is the kind of the object, such as proxies.
@@ -3238,9 +3269,11 @@ type Pardon struct {
 
 // Passkey is a passkey as others see it.
 type Passkey struct {
-	// ID identifies the passkey among those of the person. It opens nothing.
+	// ID identifies the passkey among those of its owner. It opens nothing.
 	ID string `json:"id"`
-	// Host is the sign-in host that it was made at, where alone it works.
+	// Name is what its owner calls it. People give theirs no name.
+	Name string `json:"name,omitempty"`
+	// Host is the host name that it was created at, where alone it works.
 	Host string `json:"host"`
 	// Synced is whether the device keeps it with its other devices.
 	Synced bool `json:"synced"`
@@ -3248,6 +3281,22 @@ type Passkey struct {
 	Created time.Time `json:"created"`
 	// Created is when it was made, and Used when it was used to sign in last.
 	Used time.Time `json:"used,omitzero"`
+}
+
+// PasskeyAnswer is the answer of a browser.
+type PasskeyAnswer struct {
+	// Sealed is that of the question.
+	Sealed string `json:"sealed"`
+	// Answer is the PublicKeyCredential as JSON text, with bytes in Base64url.
+	Answer string `json:"answer"`
+}
+
+// PasskeyQuestion is what a browser is asked for.
+type PasskeyQuestion struct {
+	// Options are for navigator.credentials, as the member publicKey; bytes are in Base64url.
+	Options json.RawMessage `json:"options"`
+	// Sealed is sent back with the answer. It is good for ten minutes and one answer.
+	Sealed string `json:"sealed"`
 }
 
 // PasswordInput is a new password.
@@ -4740,7 +4789,7 @@ type Session struct {
 	User string `json:"user"`
 	// Role is the user's role.
 	Role string `json:"role"`
-	// Method is how: password, totp, recovery_code, oidc or setup.
+	// Method is how: password, totp, recovery_code, passkey, oidc or setup.
 	Method string `json:"method"`
 	// Address is where from.
 	Address string `json:"address,omitempty"`
@@ -4785,6 +4834,8 @@ type SetupState struct {
 	Needed bool `json:"needed"`
 	// OIDC is whether a sign-in provider is configured.
 	OIDC bool `json:"oidc"`
+	// Passkeys is whether passkeys can be used where the console is open.
+	Passkeys bool `json:"passkeys"`
 }
 
 // SignIn says how people sign in before they reach applications behind a `gate`. The sign-in
@@ -5834,6 +5885,8 @@ type User struct {
 	TOTP bool `json:"totp"`
 	// RecoveryCodes is how many are left.
 	RecoveryCodes int `json:"recovery_codes"`
+	// Passkeys are the passkeys of the user, with which the console can be opened.
+	Passkeys []Passkey `json:"passkeys,omitempty"`
 	// Created is when the user was made.
 	Created time.Time `json:"created"`
 	// SignedIn is when the user signed in last.

@@ -3,9 +3,11 @@ package main
 import (
 	"net/netip"
 	"slices"
+	"strconv"
 	"sync"
 	"sync/atomic"
 
+	"headgate/internal/admin/api"
 	"headgate/internal/config"
 	"headgate/internal/control"
 	"headgate/internal/event"
@@ -109,6 +111,46 @@ func adminHosts(c *control.Control) func() []string {
 			return p.Config().Admin.Hosts
 		}
 		return nil
+	}
+}
+
+// consoleOrigins returns the origins at which browsers can use passkeys in the console at one
+// of its host names: that of the admin listener if it has a certificate for the name, and
+// those of the https ports if a proxy is in front of it.
+func consoleOrigins(c *control.Control) func(host string) ([]string, string) {
+	return func(host string) ([]string, string) {
+		p := c.Plan()
+		if p == nil {
+			return nil, api.PasskeyPlain
+		}
+		var ports []uint16
+		settings, why := p.Config().Admin, api.PasskeyPlain
+		if p.AdminCovers(host) {
+			ports = append(ports, settings.Address.Port())
+		} else if p.AdminTLS() != nil {
+			why = api.PasskeyCertificate
+		}
+		if len(settings.TrustedProxies) > 0 {
+			ports = append(ports, 443)
+			for _, port := range p.Config().Ports {
+				if port.Protocol == config.HTTPS {
+					ports = append(ports, port.Address.Port())
+				}
+			}
+		}
+		if len(ports) == 0 {
+			return nil, why
+		}
+		slices.Sort(ports)
+		var origins []string
+		for _, n := range slices.Compact(ports) {
+			if n == 443 {
+				origins = append(origins, "https://"+host)
+			} else {
+				origins = append(origins, "https://"+host+":"+strconv.Itoa(int(n)))
+			}
+		}
+		return origins, ""
 	}
 }
 

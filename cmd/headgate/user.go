@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"strconv"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -18,7 +19,7 @@ func newUser() *cobra.Command {
 	cmd := group("user", "Manage the users of the API and the console", `user creates, lists, changes and removes the users who can sign in.`+reachHelp+`
 
 If headgate is not running, the state directory is changed directly.`)
-	cmd.AddCommand(newUserAdd(), newUserPasswd(), newUserList(), newUserRemove(), newUserReset())
+	cmd.AddCommand(newUserAdd(), newUserPasswd(), newUserList(), newUserRemove(), newUserReset(), newUserPasskey())
 	return cmd
 }
 
@@ -121,12 +122,15 @@ func newUserReset() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "reset NAME",
 		Short: "Reset a user who is locked out",
-		Long: `reset sets a new password, removes the authenticator of the user and enables the user. All
-sessions of the user end.`,
+		Long: `reset sets a new password, removes the authenticator and the passkeys of the user and enables
+the user. All sessions of the user end.`,
 		Example: "  headgate user reset ann",
 	}
 	return withPassword(cmd, func(ctx context.Context, to *remote, name, password string) (u client.User, action string, err error) {
 		if err := to.Do(ctx, http.MethodPatch, userPath(name), map[string]any{"password": password, "disabled": false}, nil); err != nil {
+			return u, "", err
+		}
+		if err := to.Do(ctx, http.MethodDelete, userPath(name)+"/passkeys", nil, nil); err != nil {
 			return u, "", err
 		}
 		err = to.Do(ctx, http.MethodDelete, userPath(name)+"/totp", nil, &u)
@@ -149,9 +153,9 @@ func newUserList() *cobra.Command {
 			if output.value == "json" {
 				return writeJSON(cmd, all.raw)
 			}
-			t := newTable(cmd.OutOrStdout(), "NAME", "ROLE", "STATE", "AUTHENTICATOR", "SIGNED IN", "DESCRIPTION")
+			t := newTable(cmd.OutOrStdout(), "NAME", "ROLE", "STATE", "AUTHENTICATOR", "PASSKEYS", "SIGNED IN", "DESCRIPTION")
 			for _, u := range all.items {
-				t.row(u.Name, u.Role, either(u.Disabled, "disabled", "enabled"), either(u.TOTP, "yes", "no"), moment(u.SignedIn), u.Description)
+				t.row(u.Name, u.Role, either(u.Disabled, "disabled", "enabled"), either(u.TOTP, "yes", "no"), strconv.Itoa(len(u.Passkeys)), moment(u.SignedIn), u.Description)
 			}
 			return t.end()
 		})

@@ -235,14 +235,18 @@ type Auth struct {
 	Token string `json:"token,omitempty"`
 	// Address is the client's address.
 	Address string `json:"address,omitempty"`
-	// Method is how: password, totp, recovery_code, oidc, token or setup.
+	// Method is how: password, totp, recovery_code, passkey, oidc, token or setup.
 	Method string `json:"method,omitempty"`
 	// Reason is why it failed, in one word.
 	Reason string `json:"reason,omitempty"`
 }
 
 // AuthSignedIn is sent when an operator has signed in.
-type AuthSignedIn struct{ Auth }
+type AuthSignedIn struct {
+	Auth
+	// Warning is what an admin should know, such as a passkey that may have been copied.
+	Warning string `json:"warning,omitempty"`
+}
 
 // AuthFailed is sent when a sign-in was rejected.
 type AuthFailed struct{ Auth }

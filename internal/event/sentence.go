@@ -143,7 +143,7 @@ func (i Issue) sentence(what string) (string, string) {
 	return object, object + ": " + what
 }
 
-func (a AuthSignedIn) about() (string, string) { return a.sentence("signed in") }
+func (a AuthSignedIn) about() (string, string) { return a.sentence("signed in" + because(a.Warning)) }
 func (a AuthFailed) about() (string, string) {
 	return a.sentence("was refused to sign in" + because(a.Reason))
 }

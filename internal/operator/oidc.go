@@ -285,7 +285,7 @@ func (o *Operators) FinishOIDC(ctx context.Context, from Identity, in OIDCFinish
 	s := session{Session: Session{User: from.Name, Role: role, Method: methodOIDC}, Grants: f.config.grants()}
 	c, err := o.startSession(ctx, from, s, in.Agent, in.OldCookie, store.Change{})
 	if err == nil {
-		o.entered(from, role, methodOIDC)
+		o.entered(from, role, methodOIDC, "")
 	}
 	return c, err
 }

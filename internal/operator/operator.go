@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"headgate/internal/event"
+	"headgate/internal/seal"
 	"headgate/internal/store"
 )
 
@@ -152,6 +153,7 @@ type Operators struct {
 	node     string
 	signedIn func(netip.Addr)
 	throttle *throttle
+	sealer   *seal.Sealer
 	oidc     provider
 	shared   bool
 	journal  *journal
@@ -160,7 +162,7 @@ type Operators struct {
 
 // New returns the operators that are kept in a store.
 func New(o Options) *Operators {
-	return &Operators{store: o.Store, events: o.Events, log: o.Log, setup: o.SetupFile, node: o.Node, signedIn: o.SignedIn, throttle: newThrottle(),
+	return &Operators{store: o.Store, events: o.Events, log: o.Log, setup: o.SetupFile, node: o.Node, signedIn: o.SignedIn, throttle: newThrottle(), sealer: seal.New(o.Store),
 		shared: o.Shared, journal: openJournal(o.Journal, o.Log), detached: newDetached()}
 }
 
@@ -226,9 +228,9 @@ func entry(key string, value any) store.Entry {
 // now returns the time as it is kept.
 func now() time.Time { return time.Now().UTC().Truncate(time.Second) }
 
-// entered sends the event of a sign-in.
-func (o *Operators) entered(from Identity, role Role, method string) {
-	o.publish(event.AuthSignedIn{Auth: event.Auth{User: from.Name, Address: addressText(from.Address), Method: method}})
+// entered sends the event of a sign-in; warning is what an operator should know, or "".
+func (o *Operators) entered(from Identity, role Role, method, warning string) {
+	o.publish(event.AuthSignedIn{Auth: event.Auth{User: from.Name, Address: addressText(from.Address), Method: method}, Warning: warning})
 	if o.signedIn != nil && role != Viewer {
 		o.signedIn(from.Address)
 	}

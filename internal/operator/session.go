@@ -30,7 +30,7 @@ type Session struct {
 	// User is who signed in, and Role what that may do.
 	User string `json:"user"`
 	Role Role   `json:"role"`
-	// Method is how: password, totp, recovery_code, oidc or setup.
+	// Method is how: password, totp, recovery_code, passkey, oidc or setup.
 	Method string `json:"method"`
 	// Address and Agent are where from, when it was begun.
 	Address string `json:"address,omitempty"`
@@ -49,6 +49,7 @@ type session struct {
 	Generation int    `json:"generation,omitempty"` // of the user
 	Local      bool   `json:"local"`                // the user is one of ours, not a provider's
 	Grants     string `json:"grants,omitempty"`     // of the provider
+	Passkey    string `json:"passkey,omitempty"`    // the id of the one that started it
 }
 
 // Credentials are the two secrets of a new session. They are shown once.
@@ -154,7 +155,7 @@ func (o *Operators) checkUser(ctx context.Context, s *session, r store.Revision)
 	if err != nil {
 		return nil, 0, err
 	}
-	if u.Disabled || u.Generation != s.Generation {
+	if u.Disabled || u.Generation != s.Generation || s.Passkey != "" && !u.hasPasskey(s.Passkey) {
 		return nil, 0, errCredentials()
 	}
 	s.Role = u.Role

@@ -80,7 +80,7 @@ func (o *Operators) finish(ctx context.Context, from Identity, u *user, r store.
 	})
 	if err == nil {
 		o.detached.used(u.Name, u.LastStep)
-		o.entered(from, u.Role, s.Method)
+		o.entered(from, u.Role, s.Method, "")
 	}
 	return c, err
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"headgate/internal/credential"
+	"headgate/internal/passkey"
 	"headgate/internal/store"
 )
 
@@ -33,6 +34,8 @@ type User struct {
 	TOTP bool `json:"totp"`
 	// RecoveryCodes is how many codes are left.
 	RecoveryCodes int `json:"recovery_codes"`
+	// Passkeys are the user's passkeys.
+	Passkeys []passkey.Passkey `json:"passkeys,omitempty"`
 	// Created is when the user was made.
 	Created time.Time `json:"created"`
 	// SignedIn is when the user signed in last.
@@ -45,18 +48,20 @@ type User struct {
 // user is what is kept.
 type user struct {
 	User
-	Hash       string   `json:"hash"`
-	Generation int      `json:"generation"` // sessions of another one have ended
-	Secret     string   `json:"totp_secret,omitempty"`
-	Pending    string   `json:"totp_pending,omitempty"` // a secret that was not proven yet
-	LastStep   uint64   `json:"totp_step,omitempty"`
-	Recovery   []string `json:"recovery,omitempty"`
+	Hash       string        `json:"hash"`
+	Generation int           `json:"generation"` // sessions of another one have ended
+	Secret     string        `json:"totp_secret,omitempty"`
+	Pending    string        `json:"totp_pending,omitempty"` // a secret that was not proven yet
+	LastStep   uint64        `json:"totp_step,omitempty"`
+	Recovery   []string      `json:"recovery,omitempty"`
+	Handle     string        `json:"passkey_handle,omitempty"` // for browsers; set with the first question for a passkey
+	Keys       []passkey.Key `json:"passkey_keys,omitempty"`
 }
 
 // seen returns the user as others see it.
 func (u *user) seen(r store.Revision) User {
 	s := u.User
-	s.TOTP, s.RecoveryCodes, s.Revision = u.Secret != "", len(u.Recovery), r
+	s.TOTP, s.RecoveryCodes, s.Passkeys, s.Revision = u.Secret != "", len(u.Recovery), passkey.Shown(u.Keys), r
 	return s
 }
 

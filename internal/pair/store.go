@@ -351,7 +351,7 @@ func hasPrefix(key string, list []string) bool {
 
 // caused is what traffic and sign-ins on a follower write.
 var caused = []string{
-	store.PrefixSession, store.PrefixBan, store.PrefixAcknowledged,
+	store.PrefixSession, store.PrefixPasskey, store.PrefixBan, store.PrefixAcknowledged,
 	store.PrefixGateSession, store.PrefixGateRefresh, store.PrefixGateCode, store.PrefixGateVisit, store.PrefixGateLink,
 }
 
@@ -367,7 +367,7 @@ func relayed(name string, c *store.Change) bool {
 		case hasPrefix(key, caused), key == store.PrefixNode+name,
 			strings.HasPrefix(key, store.PrefixDiverged) && strings.HasSuffix(key, "-"+name),
 			hasPrefix(key, []string{store.PrefixWebhook, store.PrefixNotice}) && strings.HasSuffix(key, "/"+name),
-			strings.HasPrefix(key, store.PrefixUser) && signIn: // a used recovery code
+			strings.HasPrefix(key, store.PrefixUser) && signIn: // a used recovery code, or the counter of a passkey
 		default:
 			return false
 		}

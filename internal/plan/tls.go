@@ -285,6 +285,12 @@ func (p *Plan) AdminTLS() *AdminTLS {
 	return &AdminTLS{Config: p.admin.config, Default: set.Choose("", ""), SelfSigned: !set.HasDefault()}
 }
 
+// AdminCovers reports whether the admin listener has a certificate for a host name, other than
+// a self-signed one of headgate.
+func (p *Plan) AdminCovers(host string) bool {
+	return p != nil && p.admin != nil && p.admin.set.Has(host)
+}
+
 // maxUncovered is how many hosts without a certificate the log names.
 const maxUncovered = 10
 

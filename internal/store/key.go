@@ -61,6 +61,9 @@ const (
 	// PrefixSession is followed by the SHA-256 of a session's secret, in hexadecimal
 	// digits. At most MaxSessions are kept.
 	PrefixSession = "session/"
+	// PrefixPasskey is followed by the SHA-256 of a question for a passkey of an operator that
+	// was answered, so that none is answered twice.
+	PrefixPasskey = "passkey/"
 	// PrefixWebhook is followed by a webhook's name, and where several machines share the
 	// store by a slash and the name of the machine.
 	PrefixWebhook = "webhook/"

@@ -2,6 +2,7 @@ package api
 
 import (
 	"cmp"
+	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -73,6 +74,8 @@ func (s *scene) call(method, path, body string, fields ...string) (*httptest.Res
 			rq.RemoteAddr = value
 		case "Host":
 			rq.Host = value
+		case "TLS":
+			rq.TLS = &tls.ConnectionState{}
 		case "Length":
 			rq.ContentLength = 1 << 33
 		case "Authorization":
@@ -119,6 +122,7 @@ func TestEveryRowAnswersEveryStatusItDocuments(t *testing.T) {
 	s.objects()
 	s.operators()
 	s.sessions()
+	s.passkeys()
 	s.people()
 	s.certificates()
 	s.runtime()
@@ -324,6 +328,7 @@ func (s *scene) broken() {
 	mine := []string{"Authorization: ", "Cookie: " + Cookie + "=" + w.Result().Cookies()[0].Value, Header + ": " + fmt.Sprint(out["secret"])}
 	s.provider()
 	s.does(503, "DELETE", "/session", "", mine...)
+	s.noKey()
 	for _, r := range s.h.api.rows {
 		body := map[string]string{"/setup": `{"token":"x","name":"eve","password":"` + good + `"}`, "/session": `{"user":"nina","password":"x"}`}[r.path]
 		w, out := s.call(r.method, r.at(), cmp.Or(body, "{}"), always)

@@ -105,6 +105,9 @@ type Options struct {
 	// Trusted reports whether x-forwarded-for from an address is used; nil trusts no
 	// address.
 	Trusted func(netip.Addr) bool
+	// Passkeys returns the origins of the console at a host name, or the reason why browsers
+	// cannot use passkeys there: PasskeyPlain or PasskeyCertificate. Nil offers none.
+	Passkeys func(host string) (origins []string, why string)
 	// Log receives internal errors.
 	Log *slog.Logger
 }

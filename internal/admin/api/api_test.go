@@ -83,7 +83,8 @@ func startWith(t testing.TB, text string) *house {
 	h.api = New(Options{
 		Control: h.c,
 		Notices: hooks, Operators: h.ops, Events: events, Recent: func() *recent.Ring { return h.ring }, Hosts: func() []string { return []string{"gate.example.com"} },
-		Version: Version{Version: "1.2.3", API: "v1"}, Log: slog.New(slog.NewTextHandler(t.Output(), nil)),
+		Passkeys: func(host string) ([]string, string) { return []string{"https://" + host}, "" },
+		Version:  Version{Version: "1.2.3", API: "v1"}, Log: slog.New(slog.NewTextHandler(t.Output(), nil)),
 	})
 	h.server = httptest.NewUnstartedServer(h.api)
 	h.server.Config.ConnContext = ConnContext

@@ -47,7 +47,7 @@ var neverTold = map[string]string{
 
 // unaudited are rows that change nothing, or nothing that is kept.
 var unaudited = []string{
-	"POST /explain", "POST /explain/stream", "POST /upgrade/check", "POST /config/plan", "POST /config/validate", "POST /orders/{name}/preflight", "POST /import", "POST /session/oidc",
+	"POST /explain", "POST /explain/stream", "POST /upgrade/check", "POST /config/plan", "POST /config/validate", "POST /orders/{name}/preflight", "POST /import", "POST /session/oidc", "POST /session/passkey", "POST /session/passkeys",
 	"POST /setup", // of a store of its own
 }
 

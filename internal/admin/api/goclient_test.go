@@ -41,7 +41,7 @@ var clientNames = map[string]string{
 	"review.Object": "ObjectRef", "compare.Side": "ComparisonSide", "compare.Reason": "ComparisonReason", "compare.Summary": "ComparisonSummary",
 	"compare.Result": "ComparisonResult", "whatif.Result": "WhatIf", "health.Result": "HealthCheckResult", "control.Refused": "RejectedStart",
 	"upstream.Standing": "ServerState", "bans.Trial": "BanTrial", "upgrade.State": "UpgradeState", "upgrade.Check": "UpgradeCheck", "upgrade.Previous": "PreviousProcess",
-	"api.storedBody": "StoredCertificate", "api.chosenChallenge": "ChosenChallenge", "api.stepBody": "OrderStep", "api.attemptBody": "OrderAttempt",
+	"api.storedBody": "StoredCertificate", "api.passkeyState": "PasskeyState", "api.chosenChallenge": "ChosenChallenge", "api.stepBody": "OrderStep", "api.attemptBody": "OrderAttempt",
 	"api.troubleBody": "OrderProblem", "api.accessBody": "GateAccess", "api.probed": "ServerTest", "api.liftBody": "LiftedBans", "api.pairBody": "PairState",
 	"lists.State": "ListState", "lists.NameState": "ListNameState", "geo.State": "GeoDatabaseState", "recent.Request": "Request", "api.letterBody": "DeadLetter", "api.heldBody": "HeldServer", "api.validation": "Validation",
 }
@@ -56,6 +56,9 @@ var clientMethods = map[string]string{
 	"GET /openapi.json": "GetOpenAPI", "POST /orders/{name}/order": "PlaceOrder", "POST /people/{name}/invitation": "InvitePerson",
 	"POST /people/{name}/reset": "ResetPerson", "POST /pair/promote": "PromotePair", "POST /session": "SignIn", "DELETE /session": "SignOut",
 	"POST /session/totp": "StartTOTP", "PUT /session/totp": "FinishTOTP", "POST /session/oidc": "StartOIDC", "PUT /session/oidc": "FinishOIDC",
+	"POST /session/passkey": "StartPasskeySignIn", "PUT /session/passkey": "FinishPasskeySignIn", "GET /session/passkeys": "ListOwnPasskeys",
+	"POST /session/passkeys": "StartPasskey", "PUT /session/passkeys": "AddPasskey", "DELETE /session/passkeys/{passkey}": "RemoveOwnPasskey",
+	"DELETE /users/{name}/passkeys": "RemovePasskeys", "DELETE /users/{name}/passkeys/{passkey}": "RemovePasskey",
 	"PUT /session/password": "ChangePassword", "POST /setup": "SetUp", "POST /upgrade": "Upgrade", "POST /upgrade/check": "CheckUpgrade",
 	"GET /upgrade": "GetUpgrade", "GET /audit": "ListAudit", "GET /banned": "ListBanned", "POST /banned": "BanAddress", "POST /banned/lift": "LiftBan",
 	"GET /banned/rules": "GetBanRules", "GET /certificates/chosen": "ListChosenCertificates", "POST /certificates/self_signed": "CreateSelfSignedCertificate",

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"headgate/internal/operator"
+	"headgate/internal/passkey"
 	"headgate/internal/store"
 )
 
@@ -31,6 +32,8 @@ type userBody struct {
 	TOTP bool `json:"totp" readonly:"true"`
 	// RecoveryCodes is how many are left.
 	RecoveryCodes int `json:"recovery_codes" readonly:"true"`
+	// Passkeys are the passkeys of the user, with which the console can be opened.
+	Passkeys []passkey.Passkey `json:"passkeys,omitempty" readonly:"true"`
 	// Created is when the user was made.
 	Created time.Time `json:"created" readonly:"true"`
 	// SignedIn is when the user signed in last.
@@ -45,7 +48,7 @@ func (u userBody) revision() store.Revision { return u.at }
 
 func showUser(u operator.User) userBody {
 	b := userBody{Name: u.Name, Role: string(u.Role), Description: u.Description, Disabled: u.Disabled, PasswordSet: true,
-		TOTP: u.TOTP, RecoveryCodes: u.RecoveryCodes, Created: u.Created, SignedIn: u.SignedIn, at: u.Revision}
+		TOTP: u.TOTP, RecoveryCodes: u.RecoveryCodes, Passkeys: u.Passkeys, Created: u.Created, SignedIn: u.SignedIn, at: u.Revision}
 	if u.Revision > 0 {
 		b.ETag = tag(u.Revision)
 	}

@@ -104,6 +104,7 @@ var codes = [...]struct {
 	{"precondition_required", 428, "If-Match is required"},
 	{operator.CodeThrottled, 429, "Too many attempts"},
 	{"internal", 500, "Internal error"},
+	{"passkeys_unavailable", 409, "Passkeys cannot be used here"},
 	{operator.CodeProvider, 502, "The sign-in provider failed"},
 	{operator.CodeOverloaded, 503, "Too much at once"},
 	{"upgrading", 503, "Headgate is being upgraded"},

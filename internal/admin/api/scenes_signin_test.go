@@ -113,10 +113,13 @@ func (s *scene) throttled() {
 		{"POST", "/setup", `{"token":"x","name":"eve","password":"` + good + `"}`},
 		{"POST", "/session/oidc", `{}`},
 		{"PUT", "/session/oidc", `{"code":"a","state":"b","browser":"c"}`},
+		{"PUT", "/session/passkey", `{"sealed":"a","answer":"{}"}`},
+		{"POST", "/session/passkey", `{}`},
+		{"POST", "/session/passkeys", `{"current_password":"wrong password"}`},
 	} {
 		status := 0
 		for range 40 {
-			w, _ := s.call(c[0], c[1], c[2], append(mine, "From: 192.0.2.9:1")...)
+			w, _ := s.call(c[0], c[1], c[2], append(mine, "From: 192.0.2.9:1", "Host: gate.example.com", "TLS: on")...)
 			if status = w.Code; status == 429 {
 				if w.Header().Get("Retry-After") == "" {
 					h.t.Errorf("%s %s tells no Retry-After", c[0], c[1])

@@ -26,11 +26,13 @@ type setupState struct {
 	Needed bool `json:"needed"`
 	// OIDC is whether a sign-in provider is configured.
 	OIDC bool `json:"oidc"`
+	// Passkeys is whether passkeys can be used where the console is open.
+	Passkeys bool `json:"passkeys"`
 }
 
 func (a *API) setupState(c *call) (any, error) {
 	needed, err := a.Operators.NeedsSetup(c.rq.Context())
-	return setupState{Needed: needed, OIDC: a.Operators.HasOIDC()}, err
+	return setupState{Needed: needed, OIDC: a.Operators.HasOIDC(), Passkeys: a.passkeyState(c.rq).Offered}, err
 }
 
 // setupInput makes the first user.
@@ -244,7 +246,7 @@ type sessionBody struct {
 	User string `json:"user"`
 	// Role is the user's role.
 	Role string `json:"role"`
-	// Method is how: password, totp, recovery_code, oidc or setup.
+	// Method is how: password, totp, recovery_code, passkey, oidc or setup.
 	Method string `json:"method"`
 	// Address is where from.
 	Address string `json:"address,omitempty"`

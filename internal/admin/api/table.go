@@ -7,6 +7,7 @@ import (
 
 	"headgate/internal/config"
 	"headgate/internal/notice"
+	"headgate/internal/passkey"
 )
 
 // The areas that the scopes of tokens name.
@@ -100,6 +101,18 @@ func (a *API) sessionRows() []row {
 			about: "Creates a secret for your authenticator, which is confirmed with a code."},
 		{method: put, path: "/session/totp", may: []int{429}, access: viewer, area: areaSession, in: of[codeInput](), out: of[recoveryCodes](), noDry: noDryTOTP, handle: withBody(a.finishTOTP),
 			about: "Confirms the new authenticator with a code and returns the recovery codes, which are shown once."},
+		{method: post, path: "/session/passkey", may: []int{409, 429}, access: public, in: of[empty](), out: of[passkeyQuestion](), noDry: noDrySignIn, handle: withBody(a.askPasskey),
+			about: "Returns the question with which a browser signs in with a passkey. Nothing is stored for it."},
+		{method: put, path: "/session/passkey", may: []int{401, 409, 429}, access: public, in: of[passkeyAnswer](), out: of[sessionStarted](), status: created, noDry: noDrySignIn, handle: withBody(a.signInPasskey),
+			about: "Signs in with the answer of a passkey, which replaces the password and the code."},
+		{method: get, path: "/session/passkeys", may: []int{403}, access: viewer, area: areaSession, out: of[ownPasskeys](), handle: a.passkeys,
+			about: "Returns your passkeys, and whether passkeys can be used where the console is open."},
+		{method: post, path: "/session/passkeys", may: []int{409, 429}, access: viewer, area: areaSession, in: of[newPasskeyInput](), out: of[passkeyQuestion](), noDry: noDryTOTP, handle: withBody(a.askNewPasskey),
+			about: "Returns the question with which a browser creates a passkey. Nothing is stored for it."},
+		{method: put, path: "/session/passkeys", may: []int{409}, access: viewer, area: areaSession, in: of[newPasskeyAnswer](), out: of[passkey.Passkey](), status: created, noDry: noDryTOTP, handle: withBody(a.addPasskey),
+			about: "Adds the passkey that a browser has created."},
+		{method: del, path: "/session/passkeys/{passkey}", access: viewer, area: areaSession, dry: true, handle: a.removeOwnPasskey,
+			about: "Removes one of your passkeys, and ends the sessions that were started with it."},
 		{method: post, path: "/session/oidc", may: []int{404, 429, 502}, access: public, in: of[empty](), out: of[oidcStart](), noDry: noDrySignIn, handle: withBody(a.beginOIDC),
 			about: "Returns the URL at which a browser signs in through the provider."},
 		{method: put, path: "/session/oidc", may: []int{401, 404, 429, 502}, access: public, in: of[oidcInput](), out: of[sessionStarted](), status: created, noDry: noDrySignIn, handle: withBody(a.finishOIDC),
@@ -131,6 +144,10 @@ func (a *API) operatorRows() []row {
 			about: "Deletes a user and ends all sessions of the user."},
 		{method: del, path: "/users/{name}/totp", access: admin, area: areaOperators, out: of[userBody](), dry: true, handle: a.removeTOTP,
 			about: "Removes the authenticator of a user who has lost it."},
+		{method: del, path: "/users/{name}/passkeys", access: admin, area: areaOperators, out: of[userBody](), dry: true, handle: a.removePasskeys,
+			about: "Removes all passkeys of a user who has lost them, and ends the sessions that were started with them."},
+		{method: del, path: "/users/{name}/passkeys/{passkey}", access: admin, area: areaOperators, out: of[userBody](), dry: true, handle: a.removePasskeys,
+			about: "Removes one passkey of a user, and ends the sessions that were started with it."},
 
 		{method: get, path: "/tokens", access: admin, area: areaOperators, out: of[tokenBody](), list: true, query: tokens, handle: a.tokens,
 			about: "Lists tokens, without their text."},
