@@ -246,8 +246,8 @@ func (o *Operators) AddPasskey(ctx context.Context, by Identity, s passkey.Site,
 	return key.Passkey, err
 }
 
-// RemovePasskey removes a passkey of a user, or all for "": nobody can sign in with it any
-// more, and sessions that were started with it end. With dry it only returns what the user
+// RemovePasskey removes a passkey of a user, or all for "". It is no longer accepted,
+// and sessions that were started with it end. With dry it only returns what the user
 // would be.
 func (o *Operators) RemovePasskey(ctx context.Context, by Identity, name, id string, dry bool) (User, error) {
 	u, r, err := o.user(ctx, name)

@@ -93,7 +93,7 @@ type passkeyQuestion struct {
 	Sealed string `json:"sealed"`
 }
 
-func asked(q operator.PasskeyQuestion, err error) (any, error) {
+func questionBodyOf(q operator.PasskeyQuestion, err error) (any, error) {
 	if err != nil {
 		return nil, err
 	}
@@ -105,7 +105,7 @@ func (a *API) askPasskey(c *call, _ *empty) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return asked(a.Operators.AskPasskey(s))
+	return questionBodyOf(a.Operators.AskPasskey(s))
 }
 
 // passkeyAnswer is the answer of a browser.
@@ -170,7 +170,7 @@ func (a *API) askNewPasskey(c *call, in *newPasskeyInput) (any, error) {
 			return nil, err
 		}
 	}
-	return asked(a.Operators.AskNewPasskey(c.rq.Context(), s, c.who.Name))
+	return questionBodyOf(a.Operators.AskNewPasskey(c.rq.Context(), s, c.who.Name))
 }
 
 // newPasskeyAnswer is the answer of a browser that has created a passkey.

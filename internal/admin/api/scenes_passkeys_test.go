@@ -28,8 +28,8 @@ func encoded(v any) string {
 	return string(text)
 }
 
-// asks returns a question for a passkey.
-func (s *scene) asks(path, body string, fields ...string) (options json.RawMessage, sealed string) {
+// passkeyQuestion returns a question for a passkey.
+func (s *scene) passkeyQuestion(path, body string, fields ...string) (options json.RawMessage, sealed string) {
 	s.h.t.Helper()
 	_, out := s.does(200, "POST", path, body, fields...)
 	return json.RawMessage(encoded(out["options"])), fmt.Sprint(out["sealed"])
@@ -38,7 +38,7 @@ func (s *scene) asks(path, body string, fields ...string) (options json.RawMessa
 // withPasskey signs in with the passkey of a device.
 func (s *scene) withPasskey(d *passkeytest.Device) []string {
 	s.h.t.Helper()
-	options, sealed := s.asks("/session/passkey", "{}", named...)
+	options, sealed := s.passkeyQuestion("/session/passkey", "{}", named...)
 	return s.session(encoded(map[string]string{"sealed": sealed, "answer": string(d.Get(options))}), "/session/passkey", "PUT")
 }
 
@@ -60,7 +60,7 @@ func (s *scene) passkeys() {
 	s.does(409, "POST", "/session/passkeys", "{}", append(mine, "Host: localhost")...)
 	s.does(409, "PUT", "/session/passkeys", `{"sealed":"a","answer":"{}","name":"Phone"}`, append(mine, "Host: localhost")...)
 	s.does(400, "POST", "/session/passkeys", "{}", mine...) // the password is missing
-	options, sealed := s.asks("/session/passkeys", `{"current_password":"`+good+`"}`, mine...)
+	options, sealed := s.passkeyQuestion("/session/passkeys", `{"current_password":"`+good+`"}`, mine...)
 	answer := encoded(map[string]string{"sealed": sealed, "answer": string(device.Create(options)), "name": "Phone"})
 	s.does(400, "PUT", "/session/passkeys", `{"sealed":"a","answer":"{}","name":"Phone"}`, mine...)
 	_, out := s.does(201, "PUT", "/session/passkeys", answer, mine...)
@@ -73,19 +73,19 @@ func (s *scene) passkeys() {
 		h.t.Errorf("got %v", own)
 	}
 	signed := s.withPasskey(device)
-	_, sealed = s.asks("/session/passkeys", "{}", signed...) // without the password
+	_, sealed = s.passkeyQuestion("/session/passkeys", "{}", signed...) // without the password
 	if sealed == "" {
 		h.t.Error("no question without the password")
 	}
 	wrong := *device
 	wrong.Origin = "https://gate.example.com:9"
-	options, sealed = s.asks("/session/passkey", "{}", named...)
+	options, sealed = s.passkeyQuestion("/session/passkey", "{}", named...)
 	s.does(401, "PUT", "/session/passkey", encoded(map[string]string{"sealed": sealed, "answer": string(wrong.Get(options))}), named...)
 	s.does(404, "DELETE", "/session/passkeys/none", "", mine...)
 	s.does(204, "DELETE", "/session/passkeys/"+fmt.Sprint(out["id"]), "", mine...)
 	s.does(401, "GET", "/session/passkeys", "", signed...) // its session has ended
 
-	options, sealed = s.asks("/session/passkeys", `{"current_password":"`+good+`"}`, mine...)
+	options, sealed = s.passkeyQuestion("/session/passkeys", `{"current_password":"`+good+`"}`, mine...)
 	_, out = s.does(201, "PUT", "/session/passkeys", encoded(map[string]string{"sealed": sealed, "answer": string(device.Create(options)), "name": "Phone"}), mine...)
 	s.does(200, "DELETE", "/users/pam/passkeys/"+fmt.Sprint(out["id"]), "")
 	s.does(404, "DELETE", "/users/pam/passkeys/"+fmt.Sprint(out["id"]), "")
@@ -96,7 +96,7 @@ func (s *scene) passkeys() {
 // lostPasskeys has an admin remove all passkeys of a user.
 func (s *scene) lostPasskeys(mine []string) {
 	device := passkeytest.New(s.h.t, "gate.example.com", "https://gate.example.com")
-	options, sealed := s.asks("/session/passkeys", `{"current_password":"`+good+`"}`, mine...)
+	options, sealed := s.passkeyQuestion("/session/passkeys", `{"current_password":"`+good+`"}`, mine...)
 	s.does(201, "PUT", "/session/passkeys", encoded(map[string]string{"sealed": sealed, "answer": string(device.Create(options)), "name": "Phone"}), mine...)
 	_, u := s.does(200, "GET", "/users/pam", "")
 	if len(u["passkeys"].([]any)) != 1 {
@@ -106,7 +106,7 @@ func (s *scene) lostPasskeys(mine []string) {
 	if u["passkeys"] != nil {
 		s.h.t.Errorf("got %v", u)
 	}
-	options, sealed = s.asks("/session/passkey", "{}", named...)
+	options, sealed = s.passkeyQuestion("/session/passkey", "{}", named...)
 	s.does(401, "PUT", "/session/passkey", encoded(map[string]string{"sealed": sealed, "answer": string(device.Get(options))}), named...)
 }
 

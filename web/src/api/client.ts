@@ -8,7 +8,7 @@ import { askToSignIn, secret } from './session'
 const header = 'Headgate-Session'
 
 /** Ways that are for those who have not signed in. */
-const open = (url: string) => /\/api\/v1\/(setup|session(\/oidc)?)$/.test(new URL(url).pathname)
+const open = (url: string) => /\/api\/v1\/(setup|session(\/oidc|\/passkey)?)$/.test(new URL(url).pathname)
 
 /**
  * Sends a request with the secret of the session. When the session has ended, the person

@@ -1,7 +1,9 @@
 import { Button, PasswordInput, Stack, TextInput, Alert } from '@mantine/core'
+import { useQuery } from '@tanstack/react-query'
 import { useState, type FormEvent } from 'react'
 import { client, data } from '@/api/client'
 import { Problem, sentence } from '@/api/problem'
+import { setupState } from '@/api/queries'
 import { keepSecret, secret, signedInAgain, signInWanted } from '@/api/session'
 import { useStore } from '@/api/store'
 import { Logo } from '@/ui/basics'
@@ -16,6 +18,7 @@ function SignInForm({ name: known, provider, done }: { name?: string; provider?:
   const [wantsCode, setWantsCode] = useState(false)
   const [error, setError] = useState('')
   const [busy, setBusy] = useState(false)
+  const passkeys = useQuery(setupState).data?.passkeys && 'PublicKeyCredential' in window
 
   async function submit(e: FormEvent) {
     e.preventDefault()
@@ -32,6 +35,17 @@ function SignInForm({ name: known, provider, done }: { name?: string; provider?:
       } else setError(sentence(e))
     } finally {
       setBusy(false)
+    }
+  }
+
+  async function withPasskey() {
+    setError('')
+    try {
+      const { signInWithPasskey } = await import('./passkey')
+      await signInWithPasskey()
+      done()
+    } catch (e) {
+      setError(e instanceof Problem ? sentence(e) : t.signIn.passkeyFailed)
     }
   }
 
@@ -59,6 +73,11 @@ function SignInForm({ name: known, provider, done }: { name?: string; provider?:
         <Button type="submit" loading={busy} size="md">
           {t.signIn.submit}
         </Button>
+        {passkeys && (
+          <Button variant="default" size="md" onClick={() => void withPasskey()}>
+            {t.signIn.passkey}
+          </Button>
+        )}
         {provider && (
           <Button variant="default" size="md" onClick={() => void toProvider().catch((e) => setError(sentence(e)))}>
             {t.signIn.provider}

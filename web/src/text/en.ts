@@ -179,6 +179,8 @@ export const en = {
     codeHelp: 'Six digits, or a recovery code.',
     submit: 'Sign in',
     provider: 'Sign in with your provider',
+    passkey: 'Sign in with a passkey',
+    passkeyFailed: 'No passkey was used. Try again, or sign in with your password.',
     leave: 'Leave',
     forgot: 'Locked out? Run `headgate user reset NAME` on the machine.',
     checking: 'Signing in…',

@@ -9,10 +9,11 @@ import { QR } from '@/ui/QR'
 import { useAct, Wrong } from '@/ui/act'
 import { t } from '@/text'
 import { Sessions } from '../operators/Sessions'
+import { Passkeys } from './Passkeys'
 
 type S = components['schemas']
 
-/** The own password, authenticator and sessions. */
+/** The own password, authenticator, passkeys and sessions. */
 export default function AccountPage() {
   const { data: who } = useQuery(me)
   if (!who) return <Loading />
@@ -30,6 +31,7 @@ export default function AccountPage() {
       />
       <Detail aside={local ? <Password /> : undefined}>
         {local ? <Authenticator on={!!who.totp} left={who.recovery_codes ?? 0} /> : <p className="small lead">{t.account.notHere}</p>}
+        {local && <Passkeys />}
         <Sessions of={who.name} title={t.account.sessions} />
       </Detail>
     </>

@@ -122,6 +122,15 @@ function UserForm({ user, self, close }: { user?: User; self: string; close: () 
               {t.operators.totpReset}
             </Button>
           )}
+          {!!user?.passkeys?.length && user.name !== self && (
+            <Button
+              variant="default"
+              loading={busy === 'passkeys'}
+              onClick={() => void act('passkeys', () => call('DELETE', path(user.name!) + '/passkeys'), t.operators.passkeysRemoved).then((ok) => ok && close())}
+            >
+              {t.operators.passkeysRemove(user.passkeys.length)}
+            </Button>
+          )}
           {user && user.name !== self && (
             <Button variant="subtle" color="red" onClick={() => setSure(true)}>
               {t.operators.remove}

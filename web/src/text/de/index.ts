@@ -148,6 +148,8 @@ export const de: Text = {
     codeHelp: 'Sechs Ziffern oder ein Wiederherstellungscode.',
     submit: 'Anmelden',
     provider: 'Mit Ihrem Anbieter anmelden',
+    passkey: 'Mit einem Passkey anmelden',
+    passkeyFailed: 'Es wurde kein Passkey verwendet. Versuchen Sie es erneut oder melden Sie sich mit Ihrem Passwort an.',
     leave: 'Verlassen',
     forgot: 'Ausgesperrt? Führen Sie auf der Maschine `headgate user reset NAME` aus.',
     checking: 'Anmeldung läuft …',

@@ -144,6 +144,8 @@ export const es: Text = {
     codeHelp: 'Seis dígitos, o un código de recuperación.',
     submit: 'Iniciar sesión',
     provider: 'Iniciar sesión con su proveedor',
+    passkey: 'Iniciar sesión con una llave de acceso',
+    passkeyFailed: 'No se usó ninguna llave de acceso. Inténtelo de nuevo o inicie sesión con su contraseña.',
     leave: 'Salir',
     forgot: '¿Sin acceso? Ejecute `headgate user reset NOMBRE` en la máquina.',
     checking: 'Iniciando sesión…',

@@ -144,6 +144,8 @@ export const fr: Text = {
     codeHelp: 'Six chiffres, ou un code de récupération.',
     submit: 'Se connecter',
     provider: 'Se connecter avec votre fournisseur',
+    passkey: 'Se connecter avec une clé d’accès',
+    passkeyFailed: 'Aucune clé d’accès n’a été utilisée. Réessayez ou connectez-vous avec votre mot de passe.',
     leave: 'Quitter',
     forgot: 'Bloqué ? Exécutez `headgate user reset NOM` sur la machine.',
     checking: 'Connexion…',
