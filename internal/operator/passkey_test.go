@@ -303,3 +303,18 @@ func TestGuessesWithPasskeysAreBounded(t *testing.T) {
 		}
 	})
 }
+
+// While the shared store is away, an answer cannot be marked as used.
+func TestAwayStoreAcceptsNoPasskey(t *testing.T) {
+	o, st := openShared(t)
+	make1(t, o, "ann", Admin)
+	d, _ := addPasskey(t, o, "ann")
+	st.away = true
+	if _, err := withPasskey(t, o, d, here); code(err) != CodeStore {
+		t.Errorf("got %v, want %s", err, CodeStore)
+	}
+	st.away = false
+	if _, err := withPasskey(t, o, d, here); err != nil {
+		t.Error(err)
+	}
+}
