@@ -1,15 +1,18 @@
 package api
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
 
 	"headgate/internal/discovery/discoverytest"
+	"headgate/internal/testhouse"
 )
 
 func TestDiscoveredObjectsAreReadOnly(t *testing.T) {
-	h := start(t)
+	at := testhouse.Addresses(t, 1)[0]
+	h := startWith(t, strings.Replace(mainConfig, "ports:\n", "ports:\n  web: {address: \""+at+"\", protocol: http}\n", 1))
 	h.does("PUT", "/settings/discovery", `{"docker":{"local":{}}}`, 403, "host_field", "as: editor", always)
 	h.does("PUT", "/settings/discovery", `{"docker":{"local":{}}}`, 200, "", "as: admin", always)
 	h.engines.Get("local").Find(
@@ -27,6 +30,10 @@ func TestDiscoveredObjectsAreReadOnly(t *testing.T) {
 	origin, _ := out["origin"].(map[string]any)
 	if origin["via"] != "docker" || origin["container"] != "found-1" || origin["provider"] != "local" {
 		t.Errorf("origin %v", origin)
+	}
+	_, explained := h.does("POST", "/explain", `{"url":"http://found.example`+at[strings.LastIndexByte(at, ':'):]+`/x"}`, 200, "", "as: viewer")
+	if explained["proxy"] != "found" || !strings.Contains(fmt.Sprint(explained), "172.18.0.5") {
+		t.Errorf("explained: %v", explained)
 	}
 	for _, call := range [][2]string{{"PUT", `{"routes":[{"fixed_response":{"status":200}}]}`}, {"PATCH", `{"active":false}`}, {"DELETE", ""}} {
 		_, out := h.does(call[0], "/proxies/found", call[1], 403, "read_only", "as: editor", "If-Match: "+rs.Header.Get("ETag"))
