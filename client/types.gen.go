@@ -5220,7 +5220,8 @@ type StreamExplanation struct {
 	Filters []string `json:"filters,omitempty"`
 	// Denied is why the client may not come in.
 	Denied string `json:"denied,omitempty"`
-	// ProxyProtocol is the version of the PROXY header that servers get.
+	// ProxyProtocol is the version of the PROXY header that servers get; of UDP, before each
+	// datagram.
 	ProxyProtocol string `json:"proxy_protocol,omitempty"`
 	// LoadBalancing is how a server is chosen.
 	LoadBalancing string `json:"load_balancing,omitempty"`
@@ -5317,6 +5318,9 @@ type StreamState struct {
 	Connections int `json:"connections"`
 	// Connections are open now, Accepted there were in all; of UDP they are sessions.
 	Accepted uint64 `json:"accepted"`
+	// MaxConnections is how many there may be at once; absent means no limit of the proxy's own. One
+	// more session of UDP replaces another.
+	MaxConnections int `json:"max_connections,omitempty"`
 	// BytesReceived and Sent are bytes from and to clients.
 	BytesReceived uint64 `json:"bytes_received"`
 	// Received and Sent are bytes from and to clients.
@@ -5680,6 +5684,10 @@ type UDPProxy struct {
 	// not yet spoken again after an answer the one that was quiet for longest, since a flood of
 	// forged addresses is of that kind.
 	MaxSessions *int `json:"max_sessions,omitzero"`
+	// ProxyProtocol puts a PROXY protocol header of version 2 before each datagram to a server, with
+	// the client's address: `off` or `v2`. The server must expect it. Its own datagrams have none.
+	// The header has 28 bytes for IPv4 and 52 for IPv6.
+	ProxyProtocol string `json:"proxy_protocol,omitzero"`
 	// IPFilter allows clients by address. Connections of others are closed, and their datagrams
 	// dropped.
 	IPFilter *IPFilter `json:"ip_filter,omitzero"`
@@ -5735,6 +5743,10 @@ type UDPProxyObject struct {
 	// not yet spoken again after an answer the one that was quiet for longest, since a flood of
 	// forged addresses is of that kind.
 	MaxSessions *int `json:"max_sessions,omitzero"`
+	// ProxyProtocol puts a PROXY protocol header of version 2 before each datagram to a server, with
+	// the client's address: `off` or `v2`. The server must expect it. Its own datagrams have none.
+	// The header has 28 bytes for IPv4 and 52 for IPv6.
+	ProxyProtocol string `json:"proxy_protocol,omitzero"`
 	// IPFilter allows clients by address. Connections of others are closed, and their datagrams
 	// dropped.
 	IPFilter *IPFilter `json:"ip_filter,omitzero"`

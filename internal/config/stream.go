@@ -144,7 +144,7 @@ func (c *Config) SpeaksTLS() bool {
 // protocols that they send.
 func (p *TCPProxy) ByName() bool { return len(p.SNI) > 0 || len(p.ALPN) > 0 }
 
-// SendVersion is the PROXY header that servers of a TCP proxy get.
+// SendVersion is the PROXY header that servers of a TCP or UDP proxy get.
 type SendVersion string
 
 // The versions of the header.
@@ -210,6 +210,10 @@ type UDPProxy struct {
 	// clients that have not yet spoken again after an answer the one that was quiet
 	// for longest, since a flood of forged addresses is of that kind.
 	MaxSessions int `json:"max_sessions" was:"sessions" default:"10000" min:"1" max:"1000000"`
+	// ProxyProtocol puts a PROXY protocol header of version 2 before each datagram to a
+	// server, with the client's address: `off` or `v2`. The server must expect it. Its own
+	// datagrams have none. The header has 28 bytes for IPv4 and 52 for IPv6.
+	ProxyProtocol SendVersion `json:"proxy_protocol" label:"true" default:"off" enum:"off,v2"`
 	StreamFeatures
 	// AccessLog changes the access log for the sessions of this proxy: off, or a file of
 	// its own.

@@ -29,6 +29,9 @@ type StreamState struct {
 	// sessions.
 	Connections int    `json:"connections" required:"true"`
 	Accepted    uint64 `json:"accepted"`
+	// MaxConnections is how many there may be at once; absent means no limit of the
+	// proxy's own. One more session of UDP replaces another.
+	MaxConnections int `json:"max_connections,omitempty"`
 	// Received and Sent are bytes from and to clients.
 	Received uint64 `json:"bytes_received"`
 	Sent     uint64 `json:"bytes_sent"`
@@ -71,7 +74,7 @@ func streamStates(p *plan.Plan, name string) (tcp, udp []StreamState) {
 			s.Address = t.Settings.Address.String()
 		}
 		s.Port, s.SNI, s.ALPN = t.Settings.Port, t.Settings.SNI, t.Settings.ALPN
-		s.TerminatesTLS = t.Settings.TLS != nil
+		s.TerminatesTLS, s.MaxConnections = t.Settings.TLS != nil, t.Settings.MaxConnections
 		tcp = append(tcp, s)
 	}
 	for _, u := range p.UDPProxies() {
@@ -79,7 +82,7 @@ func streamStates(p *plan.Plan, name string) (tcp, udp []StreamState) {
 			continue
 		}
 		s := streamState(u.Settings.Name, "udp", u.Proxy.Tally.Counts(), u.Servers)
-		s.Address = u.Settings.Address.String()
+		s.Address, s.MaxConnections = u.Settings.Address.String(), u.Settings.MaxSessions
 		udp = append(udp, s)
 	}
 	return tcp, udp

@@ -38,8 +38,10 @@ type Session struct {
 // StreamCounts counts the connections through a TCP proxy, or of
 // the sessions through a UDP proxy.
 type StreamCounts struct {
-	// Open there are now, Accepted there were in all.
+	// Open there are now, Accepted there were in all. Max is how many there may be at once;
+	// 0 for no limit of the proxy's own.
 	Open     int
+	Max      int
 	Accepted uint64
 	// Received and Sent are bytes from and to clients.
 	Received, Sent uint64

@@ -39,10 +39,13 @@ func (r *Registry) streamCounts() map[*Stream]func() exchange.StreamCounts {
 }
 
 func (r *Registry) collectStreams(out chan<- prometheus.Metric, f *families) {
-	open, accepted, received, sent, errors := f.streamOpen.desc(), f.streamAccepted.desc(), f.streamReceived.desc(), f.streamSent.desc(), f.streamErrors.desc()
+	open, most, accepted, received, sent, errors := f.streamOpen.desc(), f.streamMax.desc(), f.streamAccepted.desc(), f.streamReceived.desc(), f.streamSent.desc(), f.streamErrors.desc()
 	for h, counts := range r.streamCounts() {
 		n := counts()
 		out <- prometheus.MustNewConstMetric(open, prometheus.GaugeValue, float64(n.Open), h.labels()...)
+		if n.Max > 0 {
+			out <- prometheus.MustNewConstMetric(most, prometheus.GaugeValue, float64(n.Max), h.labels()...)
+		}
 		out <- prometheus.MustNewConstMetric(accepted, prometheus.CounterValue, float64(n.Accepted), h.labels()...)
 		out <- prometheus.MustNewConstMetric(received, prometheus.CounterValue, float64(n.Received), h.labels()...)
 		out <- prometheus.MustNewConstMetric(sent, prometheus.CounterValue, float64(n.Sent), h.labels()...)

@@ -21,7 +21,7 @@ type family struct {
 
 // families is the one table of metrics.
 type families struct {
-	streamOpen, streamAccepted, streamReceived, streamSent, streamErrors family
+	streamOpen, streamMax, streamAccepted, streamReceived, streamSent, streamErrors family
 
 	cached, cacheBytes, cacheLimit, cacheEntries, cacheEvicted family
 
@@ -90,6 +90,8 @@ func table() families {
 			"Datagrams of HTTP/3 that the system did not send (`send`), and reads that failed (`receive`). Connections stay open: lost data is sent again."},
 		streamOpen: family{"headgate_stream_connections_open", gauge, []string{"protocol", "proxy"},
 			"Open connections of a TCP proxy, sessions of a UDP proxy."},
+		streamMax: family{"headgate_stream_connections_max", gauge, []string{"protocol", "proxy"},
+			"`max_sessions` of a UDP proxy: with so many sessions open, a new one replaces another."},
 		streamAccepted: family{"headgate_stream_connections_total", counter, []string{"protocol", "proxy"},
 			"Connections of a TCP proxy, sessions of a UDP proxy, that have begun."},
 		streamReceived: family{"headgate_stream_received_bytes_total", counter, []string{"protocol", "proxy"},
@@ -187,7 +189,7 @@ func table() families {
 func (f *families) all() []*family {
 	return []*family{
 		&f.cached, &f.cacheBytes, &f.cacheLimit, &f.cacheEntries, &f.cacheEvicted,
-		&f.requests, &f.responses, &f.countries, &f.observed, &f.duration, &f.received, &f.sent, &f.connections, &f.accepted, &f.refused, &f.atLimit, &f.yielded, &f.memory, &f.datagrams, &f.streamOpen, &f.streamAccepted, &f.streamReceived, &f.streamSent, &f.streamErrors,
+		&f.requests, &f.responses, &f.countries, &f.observed, &f.duration, &f.received, &f.sent, &f.connections, &f.accepted, &f.refused, &f.atLimit, &f.yielded, &f.memory, &f.datagrams, &f.streamOpen, &f.streamMax, &f.streamAccepted, &f.streamReceived, &f.streamSent, &f.streamErrors,
 		&f.floods, &f.attempts, &f.errors, &f.firstByte,
 		&f.retries, &f.retriesRefused, &f.mirrored,
 		&f.state, &f.active, &f.ejections, &f.checks, &f.open, &f.opened, &f.waiting,

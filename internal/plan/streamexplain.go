@@ -57,7 +57,7 @@ type StreamExplanation struct {
 	Filters []string `json:"filters,omitempty"`
 	// Denied is why the client may not come in.
 	Denied string `json:"denied,omitempty"`
-	// Header is the version of the PROXY header that servers get.
+	// Header is the version of the PROXY header that servers get; of UDP, before each datagram.
 	Header string `json:"proxy_protocol,omitempty"`
 	// Balance is how a server is chosen.
 	Balance string `json:"load_balancing,omitempty"`
@@ -118,6 +118,9 @@ func (p *Plan) explainUDP(q StreamQuestion, e *StreamExplanation) {
 			continue
 		}
 		e.Listener, e.Proxy, e.Address = u.Settings.Name, u.Settings.Name, u.Settings.Address.String()
+		if v := u.Settings.ProxyProtocol; v != config.SendOff {
+			e.Header = string(v)
+		}
 		e.decide(q, u.Proxy.Filters, u.Settings.LoadBalancing, u.Servers, u.Proxy.Group)
 		return
 	}

@@ -52,7 +52,7 @@ func (c *compiler) udp() {
 
 // udpProxy compiles one UDP proxy; nil after a problem.
 func (c *compiler) udpProxy(settings *config.UDPProxy, at schema.Place) *UDPProxy {
-	out := udp.Settings{Name: settings.Name, IdleTimeout: settings.IdleTimeout.D(), Sessions: settings.MaxSessions}
+	out := udp.Settings{Name: settings.Name, IdleTimeout: settings.IdleTimeout.D(), Sessions: settings.MaxSessions, Announce: settings.ProxyProtocol == config.SendV2}
 	var ok bool
 	if out.Filters, ok = c.streamRooms("UDP proxy "+settings.Name, &settings.StreamFeatures, at); !ok {
 		return nil

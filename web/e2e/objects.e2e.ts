@@ -103,6 +103,13 @@ it('changes each of them', async () => {
   for (const k of kinds) expect(config(), k.kind).toContain(`changed ${k.kind}`)
 })
 
+it('shows how many sessions of a UDP proxy are open, and how many may be', async () => {
+  const { page, h } = w
+  await visit(page, h, '/streams')
+  await page.getByRole('link', { name: /new-udp_proxies$/ }).click()
+  await page.getByText('0 open, at most 10,000').waitFor()
+})
+
 it('removes each of them', async () => {
   const { page, h } = w
   for (const k of kinds) {

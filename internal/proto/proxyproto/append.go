@@ -18,16 +18,29 @@ const (
 // Append appends the header of a connection from source to destination. If an address is
 // invalid, the header has no addresses; two of different families are both written as IPv6.
 func Append(b []byte, v Version, source, destination netip.AddrPort) []byte {
-	source, destination = plain(source), plain(destination)
-	known := source.IsValid() && destination.IsValid()
-	if known && source.Addr().Is4() != destination.Addr().Is4() {
-		source = netip.AddrPortFrom(netip.AddrFrom16(source.Addr().As16()), source.Port())
-		destination = netip.AddrPortFrom(netip.AddrFrom16(destination.Addr().As16()), destination.Port())
-	}
+	known, source, destination := ready(source, destination)
 	if v == V1 {
 		return append1(b, known, source, destination)
 	}
-	return append2(b, known, source, destination)
+	return append2(b, known, transportStream, source, destination)
+}
+
+// AppendDatagram appends the header of a datagram from source to destination, in version 2:
+// version 1 has none. Receivers expect it before each datagram. Addresses are as in Append.
+func AppendDatagram(b []byte, source, destination netip.AddrPort) []byte {
+	known, source, destination := ready(source, destination)
+	return append2(b, known, transportDatagram, source, destination)
+}
+
+// ready returns addresses of one family, and whether both are valid.
+func ready(source, destination netip.AddrPort) (known bool, from, to netip.AddrPort) {
+	from, to = plain(source), plain(destination)
+	known = from.IsValid() && to.IsValid()
+	if known && from.Addr().Is4() != to.Addr().Is4() {
+		from = netip.AddrPortFrom(netip.AddrFrom16(from.Addr().As16()), from.Port())
+		to = netip.AddrPortFrom(netip.AddrFrom16(to.Addr().As16()), to.Port())
+	}
+	return known, from, to
 }
 
 // plain returns an address without a zone, and IPv4 as such.
@@ -50,15 +63,15 @@ func append1(b []byte, known bool, source, destination netip.AddrPort) []byte {
 	return append(strconv.AppendUint(b, uint64(destination.Port()), 10), '\r', '\n')
 }
 
-func append2(b []byte, known bool, source, destination netip.AddrPort) []byte {
+func append2(b []byte, known bool, transport byte, source, destination netip.AddrPort) []byte {
 	b = append(b, signature...)
 	switch {
 	case !known:
 		return append(b, version2|commandProxy, familyNone, 0, 0)
 	case source.Addr().Is4():
-		b = append(b, version2|commandProxy, family4<<4|transportStream, 0, length4)
+		b = append(b, version2|commandProxy, family4<<4|transport, 0, length4)
 	default:
-		b = append(b, version2|commandProxy, family6<<4|transportStream, 0, length6)
+		b = append(b, version2|commandProxy, family6<<4|transport, 0, length6)
 	}
 	b = append(b, source.Addr().AsSlice()...)
 	b = append(b, destination.Addr().AsSlice()...)

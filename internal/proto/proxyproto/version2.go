@@ -17,8 +17,9 @@ const (
 	family6    = 0x2
 	familyUnix = 0x3
 
-	transportNone   = 0x0
-	transportStream = 0x1
+	transportNone     = 0x0
+	transportStream   = 0x1
+	transportDatagram = 0x2
 )
 
 // Lengths of the addresses of a family, in bytes.

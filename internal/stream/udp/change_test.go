@@ -1,8 +1,10 @@
 package udp
 
 import (
+	"encoding/binary"
 	"net"
 	"net/netip"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -74,5 +76,62 @@ func TestASessionThatBeginsDuringAChangeEndsWithItsServer(t *testing.T) {
 	}
 	if n, m := first.Servers[0].Gauge.Active(), next.Servers[0].Gauge.Active(); n != 0 || m != 1 || h.tally.Counts().Open != 1 {
 		t.Errorf("%d sessions at the old server, %d at the new one, counted %+v", n, m, h.tally.Counts())
+	}
+}
+
+// announced returns the PROXY header of version 2 of a datagram from source to destination, both IPv4.
+func announced(source, destination netip.AddrPort) string {
+	b := []byte("\r\n\r\n\x00\r\nQUIT\n\x21\x12\x00\x0c")
+	b = append(append(b, source.Addr().AsSlice()...), destination.Addr().AsSlice()...)
+	b = binary.BigEndian.AppendUint16(b, source.Port())
+	return string(binary.BigEndian.AppendUint16(b, destination.Port()))
+}
+
+// TestEachDatagramHasAHeader checks the PROXY header before each datagram to a server: the
+// receivers of version 2 over UDP are without state. Answers have none. The header names the
+// address that the client sent to, also where the socket listens on all.
+func TestEachDatagramHasAHeader(t *testing.T) {
+	for _, at := range []string{"127.0.0.1:0", "0.0.0.0:0", "[::]:0"} {
+		server := echo(t, "")
+		h := &house{tally: NewTally()}
+		conn := socketAt(t, at)
+		to := netip.AddrPortFrom(netip.MustParseAddr("127.0.0.1"), uint16(conn.LocalAddr().(*net.UDPAddr).Port))
+		h.address = net.UDPAddrFromAddrPort(to)
+		p := h.proxy(100, time.Minute, server)
+		p.Announce = true
+		h.Table = NewTable(conn, p)
+		h.Serve()
+		t.Cleanup(h.Close)
+		for range 2 {
+			client := h.client(t)
+			header := announced(client.LocalAddr().(*net.UDPAddr).AddrPort(), to)
+			for _, text := range []string{"1", "", strings.Repeat("x", 9000)} {
+				if got, err := roundTrip(client, text); got != header+text || err != nil {
+					t.Errorf("%s: the server has got %.60q and %v, want %.60q", at, got, err, header+text)
+				}
+			}
+		}
+	}
+}
+
+// TestChangeOfTheHeaderEndsSessions checks that a server sees no session in which some
+// datagrams have a header.
+func TestChangeOfTheHeaderEndsSessions(t *testing.T) {
+	server := echo(t, "")
+	h := start(t, 100, time.Minute, server)
+	client := h.client(t)
+	if got, err := roundTrip(client, "1"); got != "1" || err != nil {
+		t.Fatalf("got %q and %v", got, err)
+	}
+	p := h.proxy(100, time.Minute, server)
+	p.Servers[0].Gauge = h.Table.proxy.Load().Servers[0].Gauge
+	p.Announce = true
+	h.Use(p)
+	want := announced(client.LocalAddr().(*net.UDPAddr).AddrPort(), h.address.AddrPort()) + "2"
+	if got, err := roundTrip(client, "2"); got != want || err != nil {
+		t.Errorf("got %q and %v, want %q", got, err, want)
+	}
+	if n := h.tally.Counts(); n.Accepted != 2 || n.Max != 100 {
+		t.Errorf("counted %+v", n)
 	}
 }

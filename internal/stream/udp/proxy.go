@@ -50,6 +50,8 @@ type Settings struct {
 	IdleTimeout time.Duration
 	// Sessions is how many there may be at once.
 	Sessions int
+	// Announce puts a PROXY header before each datagram to a server.
+	Announce bool
 	// Filters say which clients are let in; none lets all.
 	Filters exchange.StreamFilters
 	// Record is called at the end of each session. It may be nil.
@@ -64,6 +66,12 @@ type Proxy struct{ Settings }
 
 // New returns a proxy.
 func New(s Settings) *Proxy { return &Proxy{s} }
+
+// start makes the limit that of the tally, and warms the proxy.
+func (p *Proxy) start() {
+	p.Tally.max.Store(int64(p.Sessions))
+	p.Warm()
+}
 
 // Warm starts to look up the names of servers, so that they are known for the
 // first datagram.
@@ -93,7 +101,7 @@ func (s *Server) count(r exchange.Reason, err error) {
 // called by several goroutines at once.
 type Tally struct {
 	up, down, begun atomic.Uint64
-	open            atomic.Int64
+	open, max       atomic.Int64
 
 	mu struct {
 		sync.Mutex
@@ -116,7 +124,7 @@ func (t *Tally) Counts() exchange.StreamCounts {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return exchange.StreamCounts{
-		Open: int(t.open.Load()), Accepted: t.begun.Load(), Received: t.up.Load(), Sent: t.down.Load(),
+		Open: int(t.open.Load()), Max: int(t.max.Load()), Accepted: t.begun.Load(), Received: t.up.Load(), Sent: t.down.Load(),
 		Errors: maps.Clone(t.mu.errors),
 	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"headgate/internal/clock"
 	"headgate/internal/exchange"
+	"headgate/internal/proto/proxyproto"
 )
 
 // session is the datagrams of one client address.
@@ -36,6 +37,9 @@ type session struct {
 func newSession(t *Table, p *Proxy, server *Server, conn *net.UDPConn, client netip.AddrPort, local []byte) *session {
 	s := &session{table: t, proxy: p, server: server, client: client, conn: conn}
 	s.link.open(t.socket, conn, client, local)
+	if p.Announce {
+		s.link.announce = proxyproto.AppendDatagram(nil, client, t.socket.destination(local))
+	}
 	s.last.Store(clock.Now())
 	plain := netip.AddrPortFrom(client.Addr().Unmap().WithZone(""), client.Port())
 	s.told = exchange.Session{

@@ -71,6 +71,22 @@ func replyTo(told []byte) []byte {
 	return nil
 }
 
+// destination returns the address that a datagram was sent to; told are its control
+// messages.
+func (s *socket) destination(told []byte) netip.AddrPort {
+	at := s.conn.LocalAddr().(*net.UDPAddr).AddrPort()
+	all, _ := unix.ParseSocketControlMessage(told) // none of a socket with an address
+	for _, m := range all {
+		switch {
+		case m.Header.Level == unix.IPPROTO_IP && m.Header.Type == unix.IP_PKTINFO && len(m.Data) >= unix.SizeofInet4Pktinfo:
+			return netip.AddrPortFrom(netip.AddrFrom4([4]byte(m.Data[8:12])), at.Port())
+		case m.Header.Level == unix.IPPROTO_IPV6 && m.Header.Type == unix.IPV6_PKTINFO && len(m.Data) >= unix.SizeofInet6Pktinfo:
+			return netip.AddrPortFrom(netip.AddrFrom16([16]byte(m.Data[:16])), at.Port())
+		}
+	}
+	return at
+}
+
 // link is the path of a session to its server and back to its client. It never
 // waits for a full socket, and holds no memory while idle.
 type link struct {
@@ -78,6 +94,8 @@ type link struct {
 	client syscall.RawConn
 	to     unix.Sockaddr // of the client
 	local  []byte        // where answers come from, for the kernel
+
+	announce []byte // goes before each datagram to the server
 
 	out    []byte // on its way to the server
 	outErr error
@@ -129,7 +147,11 @@ func (l *link) send(p []byte) error {
 }
 
 func (l *link) onSend(fd uintptr) bool {
-	l.outErr = unix.Send(int(fd), l.out, unix.MSG_DONTWAIT)
+	if l.announce == nil {
+		l.outErr = unix.Send(int(fd), l.out, unix.MSG_DONTWAIT)
+		return true
+	}
+	_, l.outErr = unix.SendmsgBuffers(int(fd), [][]byte{l.announce, l.out}, nil, nil, unix.MSG_DONTWAIT)
 	return true
 }
 

@@ -5,6 +5,7 @@ package udp
 import (
 	"net"
 	"net/netip"
+	"slices"
 )
 
 // socket is the socket that clients send to.
@@ -19,11 +20,17 @@ func (s *socket) receive(p []byte) (n int, from netip.AddrPort, local []byte, er
 	return n, from, nil, err
 }
 
+// destination returns the address that a datagram was sent to, as far as it is known.
+func (s *socket) destination([]byte) netip.AddrPort {
+	return s.conn.LocalAddr().(*net.UDPAddr).AddrPort()
+}
+
 // link is a session's way to its server and back to its client.
 type link struct {
 	server, client *net.UDPConn
 	to             netip.AddrPort
 	in             []byte
+	announce       []byte // goes before each datagram to the server
 }
 
 // open readies the way between a socket and a connection to a server.
@@ -33,6 +40,9 @@ func (l *link) open(s *socket, conn *net.UDPConn, client netip.AddrPort, _ []byt
 
 // send passes a datagram to the server.
 func (l *link) send(p []byte) error {
+	if l.announce != nil {
+		p = slices.Concat(l.announce, p)
+	}
 	_, err := l.server.Write(p)
 	return err
 }

@@ -47,7 +47,7 @@ func NewTable(conn *net.UDPConn, p *Proxy) *Table {
 
 // Serve starts to receive datagrams, in the background.
 func (t *Table) Serve() {
-	t.proxy.Load().Warm()
+	t.proxy.Load().start()
 	t.reading.Go(t.read)
 }
 
@@ -62,17 +62,21 @@ func (t *Table) Pause() {
 }
 
 // Use makes p the proxy that datagrams are carried by. Sessions at servers that it
-// has not end; their clients' next datagrams go to another.
+// has not end; their clients' next datagrams go to another. So do all if servers get
+// a PROXY header from now on, or no more.
 func (t *Table) Use(p *Proxy) {
 	if t.proxy.Swap(p) == p {
 		return
 	}
-	p.Warm()
+	p.start()
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, s := range t.mu.byClient {
-		if !p.has(s.server) {
+		switch {
+		case !p.has(s.server):
 			s.endLocked("its server was taken out of service")
+		case p.Announce != s.proxy.Announce:
+			s.endLocked("proxy_protocol was changed")
 		}
 	}
 }
@@ -264,7 +268,7 @@ func noDescriptor(err error) bool {
 func (t *Table) enter(s *session) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if now := t.proxy.Load(); t.mu.closed || now != s.proxy && !now.has(s.server) {
+	if now := t.proxy.Load(); t.mu.closed || now != s.proxy && (!now.has(s.server) || now.Announce != s.proxy.Announce) {
 		s.conn.Close()
 		s.server.Gauge.Release()
 		return false

@@ -55,7 +55,7 @@ export const layouts: Record<string, Layout> = {
     groups: [
       ['failing', ['load_balancing', 'idle_timeout']],
       ['access', ['ip_filter', 'max_sessions']],
-      ['protocol', ['access_log']],
+      ['protocol', ['proxy_protocol', 'access_log']],
     ],
   },
   StreamTLS: { usual: ['alpn', 'min_version', 'acme', 'default_certificate'] },

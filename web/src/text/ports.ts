@@ -6,6 +6,7 @@ export const ports = {
   noneTitle: 'No port yet',
   none: 'Clients cannot connect without a port. Add 0.0.0.0:80 for HTTP and 0.0.0.0:443 for HTTPS, or 8080 and 8443 beside another proxy.',
   connections: (n: number, accepted: number) => `${count(n)} open, ${count(accepted)} since start`,
+  ofMax: (n: number, max: number) => (max ? `${count(n)} open, at most ${count(max)}` : `${count(n)} open`),
   attention: 'Not listening',
   hint: 'What to do',
   streamsLead: 'Forward TCP connections and UDP datagrams without interpreting their content.',

@@ -51,11 +51,18 @@ export default function StreamPage() {
   if (failed(one)) return <Failure error={one.error} again={() => void one.refetch()} />
   if (!one.data) return <Loading />
   const o = one.data
-  const now = (kind === 'udp' ? live?.udp_proxies : live?.tcp_proxies)?.find((p) => p.name === name)?.servers
+  const stream = (kind === 'udp' ? live?.udp_proxies : live?.tcp_proxies)?.find((p) => p.name === name)
+  const now = stream?.servers
   const found = !!o.origin?.container
   const names = [...((o.sni as string[] | undefined) ?? []), ...((o.alpn as string[] | undefined) ?? [])]
   const steps: [string, React.ReactNode][] = [
-    [t.ports.listens, <strong key="a">{String(o.address ?? o.port ?? '')}</strong>],
+    [
+      t.ports.listens,
+      <>
+        <strong>{String(o.address ?? o.port ?? '')}</strong>
+        {stream && <span className="small">{t.ports.ofMax(stream.connections, stream.max_connections ?? 0)}</span>}
+      </>,
+    ],
     ...(names.length ? [[t.ports.names, names.map((n) => <span key={n}>{n}</span>)] as [string, React.ReactNode]] : []),
     ...(o.tls ? [['TLS', <span key="t">{t.ports.terminated}</span>] as [string, React.ReactNode]] : []),
     [

@@ -387,6 +387,7 @@ export const work: Pick<Text, 'proxies' | 'proxy' | 'newProxy' | 'edit' | 'confl
     noneTitle: 'Noch kein Port',
     none: 'Ohne Port können sich Clients nicht verbinden. Fügen Sie 0.0.0.0:80 für HTTP und 0.0.0.0:443 für HTTPS hinzu, neben einem anderen Proxy 8080 und 8443.',
     connections: (n, accepted) => `${count(n)} offen, ${count(accepted)} seit dem Start`,
+    ofMax: (n: number, max: number) => (max ? `${count(n)} offen, höchstens ${count(max)}` : `${count(n)} offen`),
     attention: 'Lauscht nicht',
     hint: 'Abhilfe',
     streamsLead: 'TCP-Verbindungen und UDP-Datagramme weiterleiten, ohne HTTP zu lesen.',

@@ -387,6 +387,7 @@ export const work: Pick<Text, 'proxies' | 'proxy' | 'newProxy' | 'edit' | 'confl
     noneTitle: 'Aún no hay puertos',
     none: 'Sin un puerto los clientes no pueden conectarse. Añada 0.0.0.0:80 para HTTP y 0.0.0.0:443 para HTTPS, o 8080 y 8443 junto a otro proxy.',
     connections: (n, accepted) => `${many(n, 'abierta', 'abiertas')}, ${count(accepted)} desde el inicio`,
+    ofMax: (n: number, max: number) => (max ? `${count(n)} abiertas, ${count(max)} como máximo` : `${count(n)} abiertas`),
     attention: 'No escucha',
     hint: 'Qué hacer',
     streamsLead: 'Reenviar conexiones TCP y datagramas UDP sin leer HTTP.',

@@ -390,6 +390,7 @@ export const work: Pick<Text, 'proxies' | 'proxy' | 'newProxy' | 'edit' | 'confl
     noneTitle: 'Aucun port',
     none: 'Sans port, les clients ne peuvent pas se connecter. Ajoutez 0.0.0.0:80 pour HTTP et 0.0.0.0:443 pour HTTPS, ou 8080 et 8443 à côté d’un autre proxy.',
     connections: (n, accepted) => `${many(n, 'ouverte', 'ouvertes')}, ${count(accepted)} depuis le démarrage`,
+    ofMax: (n: number, max: number) => (max ? `${count(n)} en cours, ${count(max)} au plus` : `${count(n)} en cours`),
     attention: 'Pas à l’écoute',
     hint: 'Que faire',
     streamsLead: 'Transmettre des connexions TCP et des datagrammes UDP sans lire HTTP.',
