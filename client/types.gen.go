@@ -3674,6 +3674,8 @@ type Problem struct {
 	Detail string `json:"detail"`
 	// Remedy is how to fix it.
 	Remedy string `json:"remedy,omitempty"`
+	// Grant is what a change would grant behind a gate, if it was rejected because of that.
+	Grant string `json:"grant,omitempty"`
 	// Problems are all problems, if there are several.
 	Problems []Mistake `json:"problems,omitempty"`
 	// Current is the current object, if the change was based on an older one.

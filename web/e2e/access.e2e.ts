@@ -238,3 +238,29 @@ it('offers a viewer nothing that is refused', async () => {
 })
 
 it('breaks no rule of the policies', () => expect(w.complaints).toEqual([]))
+
+it('offers editors nothing that they may not do, and says whom to ask', async () => {
+  expect((await api(w.page, 'POST', '/users', { name: 'ed', role: 'editor', password: 'correct horse 9' })).status).toBe(201)
+  const editor = await w.another({ locale: 'de-DE' })
+  await editor.goto(w.h.url)
+  await editor.getByLabel('Name').fill('ed')
+  await editor.getByLabel('Passwort', { exact: true }).fill('correct horse 9')
+  await editor.getByRole('button', { name: 'Anmelden', exact: true }).click()
+  await editor.getByRole('navigation').first().waitFor()
+  await editor.goto(w.h.url + '/access')
+  await editor.getByText('fragen Sie einen Administrator').first().waitFor()
+  for (const name of ['people', 'sessions', 'tokens', 'links', 'applications']) {
+    await editor.goto(`${w.h.url}/access?tab=${name}`)
+    await settled(editor)
+    expect(
+      await editor
+        .locator('main button:visible:not([role=tab])')
+        .filter({ hasText: /hinzufügen|erstellen|schützen|ändern|öffnen|beenden|entfernen/i })
+        .count(),
+      name,
+    ).toBe(0)
+  }
+  expect(await findings(editor)).toEqual([])
+  const refused = await api<{ code: string; remedy: string }>(editor, 'PATCH', '/proxies/wiki', { gate: { allow: ['domain:example.org'] } })
+  expect([refused.status, refused.value.code]).toEqual([403, 'access_required'])
+})

@@ -338,10 +338,15 @@ func (c *call) allowed() error {
 	if c.row.access == public {
 		return nil
 	}
-	if granted := c.row.area == areaAccess && c.mayGrant(); !granted && !c.who.Role.AtLeast(operator.Role(c.row.access)) {
+	granted := c.row.area == areaAccess && c.mayGrant()
+	lower := !granted && !c.who.Role.AtLeast(operator.Role(c.row.access))
+	write := c.rq.Method != http.MethodGet && c.rq.Method != http.MethodHead
+	if c.row.area == areaAccess && (lower || !c.who.May(areaAccess, write)) {
+		return c.noAccess("", "")
+	}
+	if lower {
 		return refuse(operator.CodeForbidden, "", fmt.Sprintf("this needs the role %s, and you have %s", c.row.access, c.who.Role), "")
 	}
-	write := c.rq.Method != http.MethodGet && c.rq.Method != http.MethodHead
 	if !c.who.May(c.row.area, write) {
 		return refuse(operator.CodeForbidden, "", "this needs the scope "+c.row.area, "make a token that has it")
 	}

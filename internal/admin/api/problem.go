@@ -33,6 +33,8 @@ type problem struct {
 	Detail string `json:"detail"`
 	// Remedy is how to fix it.
 	Remedy string `json:"remedy,omitempty"`
+	// Grant is what a change would grant behind a gate, if it was rejected because of that.
+	Grant string `json:"grant,omitempty"`
 	// Problems are all problems, if there are several.
 	Problems []mistake `json:"problems,omitempty"`
 	// Current is the current object, if the change was based on an older one.
@@ -104,6 +106,7 @@ var codes = [...]struct {
 	{"precondition_required", 428, "If-Match is required"},
 	{operator.CodeThrottled, 429, "Too many attempts"},
 	{"internal", 500, "Internal error"},
+	{"access_required", 403, "Only some may manage access to applications"},
 	{"passkeys_unavailable", 409, "Passkeys cannot be used here"},
 	{operator.CodeProvider, 502, "The sign-in provider failed"},
 	{operator.CodeOverloaded, 503, "Too much at once"},

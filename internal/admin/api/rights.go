@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"maps"
 	"slices"
+	"strings"
 
 	"headgate/internal/config"
 	"headgate/internal/operator"
@@ -33,9 +34,27 @@ func (c *call) grantsNothing(now, after *config.Config, at string) error {
 		return nil
 	}
 	if g := config.NewGrant(now, after); g != nil {
-		return refuse(operator.CodeForbidden, pointerOf(g.Path, at), "the change grants access behind a gate, which needs an admin or the scope access: "+g.Detail, "ask an admin, or use a token with the scope access")
+		return c.noAccess(g.Detail, pointerOf(g.Path, at))
 	}
 	return nil
+}
+
+// noAccess is the refusal of what decides who enters applications: it says what the operator
+// lacks, and who can do it. Grant is what a change of the configuration would grant, "" for
+// other operations; at is where.
+func (c *call) noAccess(grant, at string) error {
+	what := "to manage access to applications"
+	if grant != "" {
+		what = "to grant access to applications (" + grant + ")"
+	}
+	has := "you have the role " + string(c.who.Role)
+	if len(c.who.Scopes) > 0 {
+		has = "this token has the role " + string(c.who.Role) + " and the scopes " + strings.Join(c.who.Scopes, ", ")
+	}
+	p := refuse("access_required", at, what+", you need the role admin, or a token with the role editor and the scope access; "+has,
+		`ask an admin to do it, or to create such a token: "headgate token create NAME --role editor --scope access"`)
+	p.Grant = grant
+	return p
 }
 
 func adminOnly(at string) error {

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"fmt"
 	"net/netip"
 	"strings"
 	"testing"
@@ -104,9 +105,9 @@ func TestPeopleNeedAScopeOfTheirOwn(t *testing.T) {
 		h.expect("the token", rs, out, 201, "")
 		h.tokens[name] = out["token"].(string)
 		rs, out = h.call("GET", "/people", "", "as: "+name)
-		h.expect(name+" lists", rs, out, c.read, map[int]string{403: "forbidden"}[c.read])
+		h.expect(name+" lists", rs, out, c.read, map[int]string{403: "access_required"}[c.read])
 		rs, out = h.call("POST", "/people", `{"name":"`+name+`"}`, "as: "+name)
-		h.expect(name+" adds", rs, out, c.write, map[int]string{403: "forbidden"}[c.write])
+		h.expect(name+" adds", rs, out, c.write, map[int]string{403: "access_required"}[c.write])
 	}
 }
 
@@ -144,8 +145,8 @@ func TestEditorsDoNotWidenGates(t *testing.T) {
 		{"PATCH", "/settings/sign_in", `{"providers":{"mine":{"issuer":"https://id.example.org","client_id":"x","client_secret":"y","emails":["example.com"]}}}`},
 		{"POST", "/config/edits", `{"edits":[{"op":"set","path":"proxies.gated.gate.allow","value":["domain:example.org"]}]}`},
 	} {
-		h.does(c[0], c[1], c[2], 403, "forbidden", "as: editor", always)
-		h.does(c[0], c[1]+"?dry_run=true", c[2], 403, "forbidden", "as: editor", always)
+		h.does(c[0], c[1], c[2], 403, "access_required", "as: editor", always)
+		h.does(c[0], c[1]+"?dry_run=true", c[2], 403, "access_required", "as: editor", always)
 	}
 	if h.text() != before {
 		t.Errorf("changed all the same:\n%s", h.text())
@@ -161,9 +162,61 @@ func TestEditorsDoNotWidenGates(t *testing.T) {
 	}
 	// What an admin narrows for a while, an editor does not revert.
 	h.does("PATCH", "/proxies/gated?confirm_within=5m", `{"gate":{"allow":["group:chiefs"]}}`, 200, "", "as: admin", always)
-	h.does("POST", "/revert", "{}", 403, "forbidden", "as: editor")
+	h.does("POST", "/revert", "{}", 403, "access_required", "as: editor")
 	h.does("POST", "/revert", "{}", 200, "", "as: granter")
 	h.does("PATCH", "/proxies/gated", `{"gate":{"allow":["group:family","person:eve@example.com"]}}`, 200, "", "as: granter", always)
+}
+
+// Each operation that decides who enters applications says what an operator lacks, and who can
+// do it.
+func TestWhoMayNotGrantAccessIsToldWhoMay(t *testing.T) {
+	h := start(t)
+	const front = `"client_ip":{"trusted":["127.0.0.1"]}`
+	for name, tk := range map[string]string{
+		"configurer": `{"name":"configurer","role":"editor","scopes":["config","servers"]}`, "bounded": `{"name":"bounded","role":"admin","scopes":["config"]}`,
+		"looker": `{"name":"looker","role":"viewer","scopes":["access"]}`,
+	} {
+		rs, out := h.call("POST", "/tokens", tk, "as: admin")
+		h.expect(name, rs, out, 201, "")
+		h.tokens[name] = out["token"].(string)
+	}
+	h.does("PUT", "/settings/sign_in", `{"local":true}`, 200, "", "as: admin", always)
+	h.does("POST", "/proxies", `{"name":"login","virtual_hosts":["login.example.com"],`+front+`,"routes":[{"path":"/","sign_in":{}}]}`, 201, "", "as: admin", always)
+	h.does("POST", "/proxies", `{"name":"gated","virtual_hosts":["gated.example.com"],`+front+`,"gate":{"allow":["group:family"]},"routes":[{"fixed_response":{"status":204}}]}`, 201, "", "as: admin", always)
+	has := map[string]string{
+		"editor": "you have the role editor", "configurer": "this token has the role editor and the scopes config, servers",
+		"bounded": "this token has the role admin and the scopes config", "looker": "this token has the role viewer and the scopes access",
+	}
+	for _, c := range [][4]string{
+		{"people", "POST", "/people", `{"name":"eve"}`},
+		{"groups", "PATCH", "/people/main", `{"groups":["family"]}`},
+		{"a person", "PUT", "/people/main", `{"name":"main"}`},
+		{"removal", "DELETE", "/people/main", ""},
+		{"invitations", "POST", "/people/main/invitation", `{}`},
+		{"resets", "POST", "/people/main/reset", `{}`},
+		{"tokens", "POST", "/gate/tokens", `{"name":"phone"}`},
+		{"tokens, listed", "GET", "/gate/tokens", ""},
+		{"links", "POST", "/gate/links", `{"url":"https://gated.example.com/x"}`},
+		{"openings", "POST", "/gate/openings", `{"host":"gated.example.com","for":"10m"}`},
+		{"sessions", "DELETE", "/gate/sessions?person=local/main", ""},
+		{"allow", "PATCH", "/proxies/gated", `{"gate":{"allow":["domain:example.org"]}}`},
+		{"an edit", "POST", "/config/edits", `{"edits":[{"op":"set","path":"proxies.gated.gate.allow","value":["domain:example.org"]}]}`},
+	} {
+		for who, what := range has {
+			changes := strings.HasPrefix(c[2], "/proxies") || strings.HasPrefix(c[2], "/config")
+			if who == "looker" && changes {
+				continue // a viewer changes nothing
+			}
+			_, out := h.does(c[1], c[2], c[3], 403, "access_required", "as: "+who, always)
+			detail, remedy := fmt.Sprint(out["detail"]), fmt.Sprint(out["remedy"])
+			if !strings.Contains(detail, "you need the role admin, or a token with the role editor and the scope access") || !strings.HasSuffix(detail, what) || !strings.Contains(remedy, "ask an admin") {
+				t.Errorf("%s by %s: %s; %s", c[0], who, detail, remedy)
+			}
+			if grant := fmt.Sprint(out["grant"]); changes != (out["grant"] != nil) || changes && !strings.Contains(detail, "("+grant+")") {
+				t.Errorf("%s by %s: grant %v in %q", c[0], who, out["grant"], detail)
+			}
+		}
+	}
 }
 
 // allSessions ends all sessions of a person at once, of which there is one.

@@ -50,6 +50,10 @@ func TestEveryRowRefuses(t *testing.T) {
 			rs, out := h.call(r.method, r.at(), body, fields...)
 			h.expect(what+" "+name, rs, out, status, code)
 		}
+		lacks := "forbidden"
+		if r.area == areaAccess {
+			lacks = "access_required"
+		}
 		refused("asked for another host", 421, "misdirected", body, with("as: admin", "Host: evil.example.com")...)
 		if r.method != "GET" {
 			refused("from another origin", 403, "cross_origin", body, with("as: admin", "Origin: https://evil.example.com")...)
@@ -60,12 +64,12 @@ func TestEveryRowRefuses(t *testing.T) {
 			refused("without credentials", 401, "signed_out", body, match...)
 			refused("with a wrong token", 401, "signed_out", body, with("Authorization: Bearer hg_admin_00")...)
 			refused("with basic auth", 401, "signed_out", body, with("Authorization: Basic YW5uOng=")...)
-			refused("without the scope", 403, "forbidden", body, with("as: narrow")...)
+			refused("without the scope", 403, lacks, body, with("as: narrow")...)
 		}
 		for role, below := range map[access][]string{editor: {"viewer"}, admin: {"viewer", "editor"}} {
 			for _, as := range below {
 				if r.access == role {
-					refused("as "+as, 403, "forbidden", body, with("as: "+as)...)
+					refused("as "+as, 403, lacks, body, with("as: "+as)...)
 				}
 			}
 		}

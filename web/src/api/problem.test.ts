@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { fieldOf, withoutPlace } from './problem'
+import { fieldOf, Problem, sentence, withoutPlace } from './problem'
 import { documentPath } from './queries'
 
 describe('the place of a problem', () => {
@@ -15,4 +15,10 @@ describe('the place of a problem', () => {
 it('leaves out places in documents that are not written yet', () => {
   expect(withoutPlace('headgate.yaml:12:3: unknown key')).toBe('unknown key')
   expect(withoutPlace('needs a server')).toBe('needs a server')
+})
+
+it('says who may grant access, and what would be granted', () => {
+  const refusal = (grant?: string) => new Problem({ type: 'about:blank', title: '', status: 403, code: 'access_required', detail: 'of the API', remedy: 'of the API', grant })
+  expect(sentence(refusal())).toBe('You need the role admin to manage access to applications; ask an admin, or use a token with the role editor and the scope access in the API.')
+  expect(refusal('route / of host a').mistakes[0]!.detail).toBe('You need the role admin to grant access to applications (route / of host a)')
 })

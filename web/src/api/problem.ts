@@ -1,11 +1,15 @@
+import { t } from '@/text'
 import type { components } from './schema'
 
 type ProblemBody = components['schemas']['problem']
 
 /** A request that was refused, in the words of the API (RFC 9457). */
 export class Problem extends Error {
-  constructor(readonly body: ProblemBody) {
+  readonly body: ProblemBody
+  constructor(body: ProblemBody) {
     super(body.detail || body.title || 'refused')
+    // Who may grant access is the one refusal that editors meet every day: it is in their language.
+    this.body = body.code === 'access_required' ? { ...body, detail: t.access.required(body.grant ?? ''), remedy: t.access.requiredRemedy } : body
   }
   get code() {
     return this.body.code ?? ''

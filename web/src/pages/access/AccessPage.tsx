@@ -13,7 +13,7 @@ import { Tokens } from './Tokens'
 
 const tabs = ['applications', 'people', 'sessions', 'tokens', 'links']
 
-/** Who passes the gates of applications, and how. Only admins change it. */
+/** Who passes the gates of applications, and how. Only admins change it; others see whom to ask. */
 export default function AccessPage() {
   const { data: who } = useQuery(me)
   const [tab, setTab] = useView('tab', 'applications')
@@ -22,7 +22,7 @@ export default function AccessPage() {
   const forAdmins = <EmptyCard title={t.access.adminsOnly}>{t.access.adminsOnlyText}</EmptyCard>
   return (
     <>
-      <PageHeader title={t.pages.access} lead={t.access.lead} />
+      <PageHeader title={t.pages.access} lead={may ? t.access.lead : `${t.access.lead} ${t.access.requiredLead}`} />
       <Tabs value={tab} onChange={(v) => setTab(v ?? 'applications')} keepMounted={false}>
         <Tabs.List mb="md">
           {tabs.map((x) => (

@@ -6,7 +6,12 @@ export const access: Text['access'] = {
   lead: 'Menschen und Programme, die sich anmelden, bevor sie eine Anwendung erreichen.',
   tabs: { applications: 'Anwendungen', people: 'Personen', sessions: 'Sitzungen', tokens: 'Tokens', links: 'Freigabelinks' },
   adminsOnly: 'Nur für Administratoren',
-  adminsOnlyText: 'Tokens und Freigabelinks lassen Programme und Gäste herein. Fragen Sie einen Administrator.',
+  adminsOnlyText:
+    'Token und Freigabelinks lassen Programme und Gäste ein. Um sie zu sehen und zu erstellen, fragen Sie einen Administrator oder verwenden Sie in der API ein Token mit der Rolle editor und dem Bereich access.',
+  required: (grant) =>
+    grant ? `Sie benötigen die Rolle Administrator, um Zugang zu Anwendungen zu gewähren (${grant})` : 'Sie benötigen die Rolle Administrator, um den Zugang zu Anwendungen zu verwalten',
+  requiredRemedy: 'fragen Sie einen Administrator oder verwenden Sie in der API ein Token mit der Rolle editor und dem Bereich access',
+  requiredLead: 'Sie sehen, wer Anwendungen öffnen darf. Um das zu ändern, fragen Sie einen Administrator oder verwenden Sie in der API ein Token mit der Rolle editor und dem Bereich access.',
   local: (name) => name.replace(/^local\//, ''),
   never: 'nie',
   protect: 'Anwendung schützen',

@@ -6,7 +6,11 @@ export const access: Text['access'] = {
   lead: 'Las personas y los programas que inician sesión antes de llegar a una aplicación.',
   tabs: { applications: 'Aplicaciones', people: 'Personas', sessions: 'Sesiones', tokens: 'Tokens', links: 'Enlaces compartidos' },
   adminsOnly: 'Solo para administradores',
-  adminsOnlyText: 'Los tokens y los enlaces compartidos dejan entrar a programas e invitados. Pregunte a un administrador.',
+  adminsOnlyText:
+    'Los tokens y los enlaces compartidos dejan entrar a programas e invitados. Para verlos y crearlos, pida ayuda a un administrador, o use en la API un token con el rol editor y el ámbito access.',
+  required: (grant) => (grant ? `Necesita el rol admin para conceder acceso a aplicaciones (${grant})` : 'Necesita el rol admin para gestionar el acceso a aplicaciones'),
+  requiredRemedy: 'pida ayuda a un administrador, o use en la API un token con el rol editor y el ámbito access',
+  requiredLead: 'Puede ver quién entra en las aplicaciones. Para cambiarlo, pida ayuda a un administrador, o use en la API un token con el rol editor y el ámbito access.',
   local: (name) => name.replace(/^local\//, ''),
   never: 'nunca',
   protect: 'Proteger una aplicación',

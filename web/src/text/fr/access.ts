@@ -6,7 +6,11 @@ export const access: Text['access'] = {
   lead: 'Les personnes et les programmes qui se connectent avant d’atteindre une application.',
   tabs: { applications: 'Applications', people: 'Personnes', sessions: 'Sessions', tokens: 'Jetons', links: 'Liens de partage' },
   adminsOnly: 'Réservé aux administrateurs',
-  adminsOnlyText: 'Les jetons et les liens de partage laissent entrer des programmes et des invités. Adressez-vous à un administrateur.',
+  adminsOnlyText:
+    'Les jetons et les liens de partage laissent entrer des programmes et des invités. Pour les voir et en créer, demandez à un administrateur, ou utilisez dans l’API un jeton avec le rôle editor et la portée access.',
+  required: (grant) => (grant ? `Le rôle admin est requis pour accorder l’accès aux applications (${grant})` : 'Le rôle admin est requis pour gérer l’accès aux applications'),
+  requiredRemedy: 'demandez à un administrateur, ou utilisez dans l’API un jeton avec le rôle editor et la portée access',
+  requiredLead: 'Vous voyez qui peut ouvrir les applications. Pour le modifier, demandez à un administrateur, ou utilisez dans l’API un jeton avec le rôle editor et la portée access.',
   local: (name) => name.replace(/^local\//, ''),
   never: 'jamais',
   protect: 'Protéger une application',
