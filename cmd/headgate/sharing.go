@@ -156,7 +156,7 @@ func (s *sharing) open(files *local.Store) (store.Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	shared, err := cluster.Open(context.Background(), cluster.Options{Copy: files, Engine: engine, Name: name, Log: s.log, Changed: func(state cluster.State, _ error) {
+	shared, err := cluster.Open(context.Background(), cluster.Options{Copy: files, Engine: engine, Name: name, Log: s.log, Hold: s.inherited != nil, Changed: func(state cluster.State, _ error) {
 		if state == cluster.Following {
 			s.reconsider()
 		}

@@ -39,9 +39,9 @@ closes them. --check only checks whether the new binary can take over: it report
 the configuration that the binary rejects, a newer state directory, and changes of the
 systemd unit, which need a restart. Signal SIGUSR2 does the same as this command.
 
-The machines of a pair, and those that share a database, cannot be upgraded this way:
-restart them one after the other. In a container, headgate is the first process and cannot be replaced: start a container
-with the new version, and stop this one.` + reachHelp,
+The machines of a pair cannot be upgraded this way: restart them one after the other. In a
+container, headgate is the first process and cannot be replaced: start a container with the
+new version, and stop this one.` + reachHelp,
 		Example: `  headgate upgrade --check
   headgate upgrade`,
 		Args: noArguments,

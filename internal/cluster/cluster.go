@@ -55,6 +55,10 @@ type Options struct {
 	// Name identifies the engine in the state directory, so that the copy of one is not
 	// taken for that of another.
 	Name string
+	// Hold opens the store of a process that is to replace another one: the copy is opened with
+	// local.Options.Hold, and is of this engine already. Nothing is followed, and changes wait,
+	// until EnableWrites is called.
+	Hold bool
 	// Subject is what the engine is in log lines; empty is "the shared store".
 	Subject string
 	// Log reports what happens to the engine. Nil discards it.
@@ -77,8 +81,9 @@ type fetcher interface {
 type Store struct {
 	o       Options
 	log     *slog.Logger
+	gate    gate
 	stop    context.CancelFunc
-	done    chan struct{}
+	done    chan struct{}                 // closed when following has ended
 	decided chan struct{}                 // an operator has decided about an engine that was set back
 	arrived atomic.Pointer[chan struct{}] // closed when the copy has gone on
 
@@ -90,6 +95,7 @@ type Store struct {
 		at     store.Position // of the copy
 		adopt  bool           // an operator accepts an engine that was set back
 		counts Health         // the numbers of it
+		leases []*store.Lease // that may be held still
 	}
 }
 
@@ -99,14 +105,14 @@ var _ store.Store = (*Store)(nil)
 // on without if the engine does not answer. The error wraps local.ErrOwn if the state
 // directory has a state of its own, and a *local.Other if it is a copy of another engine.
 func Open(ctx context.Context, o Options) (*Store, error) {
-	s := &Store{o: o, log: o.Log, done: make(chan struct{}), decided: make(chan struct{}, 1)}
+	s := &Store{o: o, log: o.Log, stop: func() {}, done: make(chan struct{}), decided: make(chan struct{}, 1)}
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
 	}
 	if s.o.Subject == "" {
 		s.o.Subject = "the shared store"
 	}
-	if err := o.Copy.Mirror(ctx, o.Name); err != nil && !errors.Is(err, store.ErrUnavailable) {
+	if err := s.mirror(ctx); err != nil {
 		return nil, err
 	}
 	at, err := o.Copy.Position(ctx)
@@ -116,10 +122,13 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	s.mu.at, s.mu.state, s.mu.since = at, Detached, time.Now()
 	next := make(chan struct{})
 	s.arrived.Store(&next)
-	running, stop := context.WithCancel(context.Background())
-	s.stop = stop
+	if o.Hold {
+		close(s.done)
+		s.gate.close()
+		return s, nil
+	}
 	first := make(chan struct{})
-	go s.follow(running, sync.OnceFunc(func() { close(first) }))
+	s.startFollowing(sync.OnceFunc(func() { close(first) }))
 	timer := time.NewTimer(firstWait)
 	defer timer.Stop()
 	select {
@@ -131,6 +140,36 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 		return nil, ctx.Err()
 	}
 	return s, nil
+}
+
+// mirror makes the state directory a copy of the engine, or checks that it is one.
+func (s *Store) mirror(ctx context.Context) error {
+	if s.o.Hold {
+		of, err := s.o.Copy.MirrorOf(ctx)
+		if err == nil && of != s.o.Name {
+			err = fmt.Errorf("the state directory is a copy of %q, and the store is now %s: restart headgate", of, s.o.Name)
+		}
+		return err
+	}
+	if err := s.o.Copy.Mirror(ctx, s.o.Name); err != nil && !errors.Is(err, store.ErrUnavailable) {
+		return err
+	}
+	return nil
+}
+
+// startFollowing begins to follow the engine. Ready is called when the copy is up to date for
+// the first time.
+func (s *Store) startFollowing(ready func()) {
+	ctx, stop := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	s.stop, s.done = stop, done
+	go s.follow(ctx, done, ready)
+}
+
+// stopFollowing ends following, and waits for that.
+func (s *Store) stopFollowing() {
+	s.stop()
+	<-s.done
 }
 
 // State returns how the copy stands, and why.
@@ -180,8 +219,8 @@ func (s *Store) setState(state State, why error) {
 
 // follow keeps the copy up to date until its context ends. Ready is called when it is for
 // the first time.
-func (s *Store) follow(ctx context.Context, ready func()) {
-	defer close(s.done)
+func (s *Store) follow(ctx context.Context, done chan<- struct{}, ready func()) {
+	defer close(done)
 	for ctx.Err() == nil {
 		err := s.catchUp(ctx)
 		if err == nil {
@@ -403,9 +442,11 @@ func (s *Store) Now(ctx context.Context) (time.Time, error) { return s.o.Engine.
 
 // Commit makes a change in the engine, and waits until the copy has it: see store.Store.
 func (s *Store) Commit(ctx context.Context, c store.Change) (store.Revision, error) {
-	if err := s.open(); err != nil {
+	leave, err := s.enter(ctx)
+	if err != nil {
 		return 0, err
 	}
+	defer leave()
 	began := time.Now()
 	at, err := s.o.Engine.Commit(ctx, c)
 	if err == nil {
@@ -416,14 +457,13 @@ func (s *Store) Commit(ctx context.Context, c store.Change) (store.Revision, err
 	return at, err
 }
 
-// open returns why nothing can be committed.
-func (s *Store) open() error {
-	switch state, why := s.State(); state {
-	case Rewound:
-		return fmt.Errorf("%w: %w", store.ErrUnavailable, why)
-	default:
-		return nil
+// enter waits while another process takes over, and returns why nothing can be changed. leave
+// has to be called after the change.
+func (s *Store) enter(ctx context.Context) (leave func(), err error) {
+	if state, why := s.State(); state == Rewound {
+		return nil, fmt.Errorf("%w: %w", store.ErrUnavailable, why)
 	}
+	return s.gate.pass(ctx)
 }
 
 // await waits until the copy has a revision, but not for long: the change is made.
@@ -445,17 +485,25 @@ func (s *Store) await(ctx context.Context, at store.Revision) {
 
 // Acquire takes a lease of the engine: see store.Store.
 func (s *Store) Acquire(ctx context.Context, name string, ttl time.Duration) (*store.Lease, error) {
-	if err := s.open(); err != nil {
+	leave, err := s.enter(ctx)
+	if err != nil {
 		return nil, err
 	}
-	return s.o.Engine.Acquire(ctx, name, ttl)
+	defer leave()
+	l, err := s.o.Engine.Acquire(ctx, name, ttl)
+	if err == nil {
+		s.noteLease(l)
+	}
+	return l, err
 }
 
 // Append adds records in the engine: see store.Store.
 func (s *Store) Append(ctx context.Context, stream string, records [][]byte) (store.Sequence, error) {
-	if err := s.open(); err != nil {
+	leave, err := s.enter(ctx)
+	if err != nil {
 		return 0, err
 	}
+	defer leave()
 	return s.o.Engine.Append(ctx, stream, records)
 }
 
@@ -484,7 +532,7 @@ func (s *Store) Close() error { return errors.Join(s.Leave(), s.o.Copy.Close()) 
 
 // Leave ends following and closes the engine. The copy stays open.
 func (s *Store) Leave() error {
-	s.stop()
-	<-s.done
+	s.stopFollowing()
+	s.gate.open(true)
 	return s.o.Engine.Close()
 }

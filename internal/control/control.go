@@ -98,35 +98,37 @@ type Options struct {
 // by several goroutines at once.
 type Control struct {
 	// constant
-	log     *slog.Logger
-	options Options
-	state   store.Store
-	files   *local.Store // the state directory: of archives, and of state unless it is shared
-	shared  bool         // others change the state, too
-	history *history.History
-	source  *disk.Source
-	metrics *metrics.Registry
-	series  *metrics.Series
-	tunnels *exchange.Tunnels
-	uploads *certs.Uploads
-	inputs  *inputs.Loader
-	ports   *ports.Set
-	records *records
-	spans   tracing.Counts
-	rings   rings
-	issuer  *issuer
-	bans    *bans.Engine
-	gate    *gate.Engine
-	lists   *lists.Manager
-	geo     *geo.Manager
-	changes changes
-	holds   *holds
-	quic    *listen.QUICKeys
-	late    late // of an upgrade
-	alone   alone
-	keys    *sharedKeys
-	purges  purges
-	watcher Watcher
+	log            *slog.Logger
+	options        Options
+	state          store.Store
+	files          *local.Store   // the state directory: of archives, and of state unless it is shared
+	shared         bool           // others change the state, too
+	handover       sharedHandover // never nil
+	notReplaceable error          // why another process cannot take over, nil if it can
+	history        *history.History
+	source         *disk.Source
+	metrics        *metrics.Registry
+	series         *metrics.Series
+	tunnels        *exchange.Tunnels
+	uploads        *certs.Uploads
+	inputs         *inputs.Loader
+	ports          *ports.Set
+	records        *records
+	spans          tracing.Counts
+	rings          rings
+	issuer         *issuer
+	bans           *bans.Engine
+	gate           *gate.Engine
+	lists          *lists.Manager
+	geo            *geo.Manager
+	changes        changes
+	holds          *holds
+	quic           *listen.QUICKeys
+	late           late // of an upgrade
+	alone          alone
+	keys           *sharedKeys
+	purges         purges
+	watcher        Watcher
 	// providers are the sources of discovered objects.
 	providers *providers
 	// participants, observers and endings are constant from Run on.
@@ -227,6 +229,7 @@ func New(o Options) (*Control, error) {
 		log: o.Log, uploads: uploads, options: o, state: state, files: files, shared: shared, history: revisions, source: source, metrics: metrics.New(o.Build), tunnels: exchange.NewTunnels(),
 		records: &records{log: o.Log},
 	}
+	c.handover, c.notReplaceable = handoverOf(state, shared)
 	if c.watcher = o.Watcher; c.watcher == nil {
 		c.watcher = unwatched{}
 	}
@@ -430,6 +433,7 @@ var ErrStopping = errors.New("headgate is stopping")
 func (c *Control) close() {
 	c.stopping.Store(true)
 	c.files.RefuseWrites() // of a process that was to replace another, and must not
+	c.handover.RefuseWrites()
 	if !c.closePorts() {
 		return
 	}

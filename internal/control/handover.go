@@ -12,6 +12,7 @@ import (
 	"headgate/internal/config"
 	"headgate/internal/plan"
 	"headgate/internal/ports/listen"
+	"headgate/internal/store"
 	"headgate/internal/store/history"
 	"headgate/internal/upgrade"
 )
@@ -20,17 +21,46 @@ import (
 // that.
 var ErrUpgrading = errors.New("headgate is being upgraded")
 
-// errShared refuses an upgrade where other machines have the state, too: the new process
-// would have to write to it before the old one has acknowledged that it serves.
-var errShared = upgrade.Refuse("shared_state", "the state is shared with other machines, so the running process cannot be replaced", "restart headgate, one machine after the other: the others serve meanwhile")
+// errPair refuses an upgrade of a machine of a pair: what the two of them have agreed on is in
+// the memory of a process.
+var errPair = upgrade.Refuse("pair", "a machine of a pair cannot replace its running process", "restart headgate, one machine after the other: the other serves meanwhile")
+
+// sharedHandover is a shared store that another process can use in the place of this one. Its
+// methods are in the order of an upgrade; those of the state directory are called besides.
+type sharedHandover interface {
+	// Suspend has changes wait. An error leaves everything as it was.
+	Suspend() error
+	// Resume reverts Suspend.
+	Resume()
+	// End closes a suspended store.
+	End() error
+	// EnableWrites allows changes in the new process, RefuseWrites ends their wait.
+	EnableWrites()
+	RefuseWrites()
+}
+
+// nothingShared is the sharedHandover of a machine that shares nothing, or of one of a pair.
+type nothingShared struct{}
+
+func (nothingShared) Suspend() error { return nil }
+func (nothingShared) Resume()        {}
+func (nothingShared) End() error     { return nil }
+func (nothingShared) EnableWrites()  {}
+func (nothingShared) RefuseWrites()  {}
+
+// handoverOf returns how a store is handed over, and why it cannot be.
+func handoverOf(state store.Store, shared bool) (sharedHandover, error) {
+	if to, ok := state.(sharedHandover); ok && shared {
+		return to, nil
+	}
+	if shared {
+		return nothingShared{}, errPair
+	}
+	return nothingShared{}, nil
+}
 
 // Replaceable returns why this process cannot be replaced by a new one, nil if it can.
-func (c *Control) Replaceable() error {
-	if c.shared {
-		return errShared
-	}
-	return nil
-}
+func (c *Control) Replaceable() error { return c.notReplaceable }
 
 // The parts of the state that go to a new process.
 const (
@@ -73,7 +103,7 @@ func (c *Control) Freeze() (*upgrade.Handover, error) {
 	for name, f := range files {
 		h.Files = append(h.Files, upgrade.File{Name: name, File: f})
 	}
-	lock, err := c.files.Suspend()
+	lock, err := c.suspendState()
 	if err != nil {
 		for _, f := range files {
 			f.Close()
@@ -86,12 +116,24 @@ func (c *Control) Freeze() (*upgrade.Handover, error) {
 	return h, nil
 }
 
+// suspendState has everything wait that reads or changes the state, and returns the lock of its
+// directory.
+func (c *Control) suspendState() (lock *os.File, err error) {
+	if err = c.handover.Suspend(); err != nil {
+		return nil, err
+	}
+	if lock, err = c.files.Suspend(); err != nil {
+		c.handover.Resume()
+	}
+	return lock, err
+}
+
 func (c *Control) freezeChanges() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch {
-	case c.shared:
-		return errShared
+	case c.notReplaceable != nil:
+		return c.notReplaceable
 	case c.mu.closed:
 		return ErrStopping
 	case c.mu.frozen:
@@ -252,9 +294,11 @@ func (c *Control) Leave() {
 // has the state directory by now; the state stays suspended then, and Leave remains in
 // effect.
 func (c *Control) Thaw() error {
+	c.alone.start()
 	if err := c.files.Resume(); err != nil {
 		return err
 	}
+	c.handover.Resume()
 	c.replaced.Store(false)
 	c.ports.Thaw()
 	c.thawChanges()
@@ -297,6 +341,7 @@ func (c *Control) EndReplaced(last func()) (cut int) {
 	c.stopping.Store(true)
 	cut = c.ports.End()
 	last()
+	c.handover.End() // it is given up anyway
 	c.files.End()
 	if p := c.current.Load(); p != nil {
 		p.Retire(nil)
@@ -364,6 +409,7 @@ func (c *Control) takeOverSockets() error {
 		return err
 	}
 	c.files.EnableWrites()
+	c.handover.EnableWrites()
 	c.ports.Start()
 	return nil
 }

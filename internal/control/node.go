@@ -160,14 +160,18 @@ const aloneAgain = 3 * store.NodeSeen
 
 // alone finds out whether another machine publishes under the name of this one.
 type alone struct {
-	process   string // of this machine
-	published bool   // by this process; of the goroutine that publishes
+	process   string      // of this machine
+	published bool        // by this process; of the goroutine that publishes
+	anew      atomic.Bool // another process has published meanwhile; see start
 	until     atomic.Pointer[time.Time]
 }
 
 // lost takes the process in the entry of this machine. It reports whether another machine is
 // noticed that was not before.
 func (a *alone) lost(process string) (is bool) {
+	if a.anew.Swap(false) {
+		a.published = false
+	}
 	switch {
 	case process == a.process:
 		a.published = true
@@ -178,6 +182,10 @@ func (a *alone) lost(process string) (is bool) {
 	}
 	return is
 }
+
+// start begins anew: an upgrade has failed, and what the new process has published is no other
+// machine's.
+func (a *alone) start() { a.anew.Store(true) }
 
 // isLost reports whether another machine has the same name.
 func (a *alone) isLost() bool {

@@ -1,0 +1,164 @@
+package cluster
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"headgate/internal/store"
+)
+
+// gate lets changes to the engine through, or has them wait while another process takes over.
+type gate struct {
+	mu      sync.Mutex
+	changes int           // that are being made
+	idle    chan struct{} // closed when the last of them ends; nil if none waits for that
+	shut    chan struct{} // closed when the gate opens; nil if it is open
+	ended   bool          // nothing passes any more
+}
+
+// pass waits until changes may be made. leave has to be called when the change was made.
+func (g *gate) pass(ctx context.Context) (leave func(), err error) {
+	for {
+		g.mu.Lock()
+		shut := g.shut
+		switch {
+		case g.ended:
+			g.mu.Unlock()
+			return nil, store.ErrClosed
+		case shut == nil:
+			g.changes++
+			g.mu.Unlock()
+			return g.leave, nil
+		}
+		g.mu.Unlock()
+		select {
+		case <-shut:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+}
+
+func (g *gate) leave() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.changes--; g.changes == 0 && g.idle != nil {
+		close(g.idle)
+		g.idle = nil
+	}
+}
+
+// close has changes wait, and returns a channel that is closed when those that are being made
+// have ended.
+func (g *gate) close() <-chan struct{} {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	idle := make(chan struct{})
+	g.shut = make(chan struct{})
+	if g.changes == 0 {
+		close(idle)
+	} else {
+		g.idle = idle
+	}
+	return idle
+}
+
+// open lets changes through again, or none any more if the store has ended.
+func (g *gate) open(ended bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.ended = g.ended || ended; g.shut != nil {
+		close(g.shut)
+		g.shut = nil
+	}
+}
+
+// suspendTime bounds the wait for changes that are being made, and the release of leases.
+const suspendTime = 4 * time.Second
+
+// Suspend prepares that another process uses the store in the place of this one: following
+// ends, changes wait, and leases are given back, which others may acquire. The error says that
+// a change has not ended; then everything is as it was. Resume or End follows. The copy is
+// suspended by its own method, after this.
+func (s *Store) Suspend() error {
+	timer := time.NewTimer(suspendTime)
+	defer timer.Stop()
+	select {
+	case <-s.gate.close():
+	case <-timer.C:
+		s.gate.open(false)
+		return fmt.Errorf("%w: a change has not ended within %v", store.ErrUnavailable, suspendTime)
+	}
+	s.stopFollowing()
+	ctx, stop := context.WithTimeout(context.Background(), suspendTime)
+	defer stop()
+	for _, l := range s.takeLeases() {
+		_ = l.Release(ctx) // one that is not released runs out
+	}
+	return nil
+}
+
+// Resume reverts Suspend.
+func (s *Store) Resume() {
+	s.gate.open(false)
+	s.startFollowing(func() {})
+}
+
+// End closes a suspended store, except the copy: calls that wait return store.ErrClosed.
+func (s *Store) End() error {
+	s.gate.open(true)
+	return s.o.Engine.Close()
+}
+
+// EnableWrites allows changes in a store that was opened with Hold, and begins to follow the
+// engine. The copy can be written to by then.
+func (s *Store) EnableWrites() {
+	s.gate.open(false)
+	s.startFollowing(func() {})
+}
+
+// RefuseWrites ends the wait of a store that was opened with Hold and that EnableWrites was not
+// called for: changes get store.ErrClosed. Leave or Close follows. Of other stores it changes
+// nothing.
+func (s *Store) RefuseWrites() {
+	if s.o.Hold {
+		s.gate.refuse()
+	}
+}
+
+// refuse ends the wait at a gate that was never opened.
+func (g *gate) refuse() {
+	g.mu.Lock()
+	never := g.shut != nil
+	g.mu.Unlock()
+	if never {
+		g.open(true)
+	}
+}
+
+// noteLease remembers a lease until it is over, for Suspend.
+func (s *Store) noteLease(l *store.Lease) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.mu.leases = append(slices.DeleteFunc(s.mu.leases, isOver), l)
+}
+
+func (s *Store) takeLeases() []*store.Lease {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	all := slices.DeleteFunc(s.mu.leases, isOver)
+	s.mu.leases = nil
+	return all
+}
+
+func isOver(l *store.Lease) bool {
+	select {
+	case <-l.Lost():
+		return true
+	default:
+		return false
+	}
+}
