@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/cookiejar"
 	"net/http/httptest"
@@ -111,6 +112,72 @@ proxies:
 		for i, jar := range jars {
 			if got := sticky(jar); got != at[i] {
 				t.Errorf("upgrade %d: client %d was at %s and is at %s", n+1, i, at[i], got)
+			}
+		}
+	}
+}
+
+// namedDatagrams starts a UDP server that answers with its name.
+func namedDatagrams(t *testing.T, name string) string {
+	t.Helper()
+	c, err := net.ListenPacket("udp4", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close() })
+	go func() {
+		p := make([]byte, 2048)
+		for {
+			_, from, err := c.ReadFrom(p)
+			if err != nil {
+				return
+			}
+			c.WriteTo([]byte(name), from)
+		}
+	}()
+	return c.LocalAddr().String()
+}
+
+// TestUDPClientsKeepTheirServersOverAnUpgrade holds that the session that a client of a UDP
+// proxy begins in the new process is at the server that it had in the old one.
+func TestUDPClientsKeepTheirServersOverAnUpgrade(t *testing.T) {
+	address := free(t)
+	r := startReplaced(t, prepare(t), fmt.Sprintf(`
+version: 1
+admin: {address: ""}
+udp_proxies:
+  games: {address: %q, servers: [{address: %q}, {address: %q}, {address: %q}]}
+`, address, namedDatagrams(t, "a"), namedDatagrams(t, "b"), namedDatagrams(t, "c")))
+	var clients []net.Conn
+	ask := func(c net.Conn) string {
+		t.Helper()
+		c.SetDeadline(time.Now().Add(patience))
+		p := make([]byte, 64)
+		if _, err := c.Write([]byte("?")); err != nil {
+			t.Fatal(err)
+		}
+		n, err := c.Read(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(p[:n])
+	}
+	var at []string
+	for range 14 {
+		c, err := net.Dial("udp", address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		clients, at = append(clients, c), append(at, ask(c))
+	}
+	for n := range 2 {
+		r.upgrade()
+		r.alone()
+		for i := range clients {
+			j := (5*i + n) % len(clients) // another order: no turn brings them to their servers
+			if got := ask(clients[j]); got != at[j] {
+				t.Errorf("upgrade %d: client %d had the server %s and has %s", n+1, j, at[j], got)
 			}
 		}
 	}

@@ -67,8 +67,9 @@ type Proxy struct{ Settings }
 // New returns a proxy.
 func New(s Settings) *Proxy { return &Proxy{s} }
 
-// start makes the limit that of the tally, and warms the proxy.
-func (p *Proxy) start() {
+// start makes the limit that of the tally, counts a table there, and warms the proxy.
+func (p *Proxy) start(t *Table) {
+	p.Tally.join(t)
 	p.Tally.max.Store(int64(p.Sessions))
 	p.Warm()
 }
@@ -105,7 +106,10 @@ type Tally struct {
 
 	mu struct {
 		sync.Mutex
-		errors map[exchange.Reason]uint64
+		errors   map[exchange.Reason]uint64
+		tables   map[*Table]struct{}
+		before   map[netip.AddrPort]affinity // of the process before this one, by client; nil for none
+		imported int64                       // when, as clock.Now
 	}
 }
 
@@ -113,6 +117,7 @@ type Tally struct {
 func NewTally() *Tally {
 	t := &Tally{}
 	t.mu.errors = map[exchange.Reason]uint64{}
+	t.mu.tables = map[*Table]struct{}{}
 	return t
 }
 

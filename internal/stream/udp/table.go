@@ -47,7 +47,7 @@ func NewTable(conn *net.UDPConn, p *Proxy) *Table {
 
 // Serve starts to receive datagrams, in the background.
 func (t *Table) Serve() {
-	t.proxy.Load().start()
+	t.proxy.Load().start(t)
 	t.reading.Go(t.read)
 }
 
@@ -65,10 +65,14 @@ func (t *Table) Pause() {
 // has not end; their clients' next datagrams go to another. So do all if servers get
 // a PROXY header from now on, or no more.
 func (t *Table) Use(p *Proxy) {
-	if t.proxy.Swap(p) == p {
+	was := t.proxy.Swap(p)
+	if was == p {
 		return
 	}
-	p.start()
+	if was.Tally != p.Tally {
+		was.Tally.leave(t)
+	}
+	p.start(t)
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, s := range t.mu.byClient {
@@ -118,6 +122,7 @@ func (t *Table) Close() {
 		s.endLocked("the proxy was removed")
 	}
 	t.mu.Unlock()
+	t.proxy.Load().Tally.leave(t)
 	t.socket.conn.Close()
 	t.reading.Wait()
 	t.sessions.Wait()
@@ -206,9 +211,16 @@ func (t *Table) newSession(proxy *Proxy, from netip.AddrPort, local []byte, avoi
 			ask.Tried.Add(i)
 		}
 	}
+	first := -1
+	if avoid == nil {
+		first = proxy.before(from)
+	}
 	for {
-		i, outcome := proxy.Group.Choose(&ask)
-		if outcome != balance.Chosen {
+		i, outcome := first, balance.Chosen
+		if first < 0 || !proxy.Group.Claim(first, &ask) {
+			i, outcome = proxy.Group.Choose(&ask)
+		}
+		if first = -1; outcome != balance.Chosen {
 			proxy.Tally.failed(exchange.NoHealthyServer)
 			return nil
 		}

@@ -1,0 +1,80 @@
+package udp
+
+import (
+	"fmt"
+	"net"
+	"net/netip"
+	"testing"
+	"time"
+)
+
+// TestClientsKeepTheirServersInAnotherProcess checks that clients whose sessions are exported
+// get the same servers from a table that imports them, unless a server is not there any more,
+// and that a client which the old process did not have gets any.
+func TestClientsKeepTheirServersInAnotherProcess(t *testing.T) {
+	servers := []*net.UDPConn{echo(t, "a"), echo(t, "b"), echo(t, "c")}
+	old := start(t, 100, time.Minute, servers...)
+	var clients []*net.UDPConn
+	var had []string
+	for range 12 {
+		c := old.client(t)
+		got, err := roundTrip(c, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		clients, had = append(clients, c), append(had, got)
+	}
+	data := old.tally.Export()
+	// The other process has the servers in another order, without the last one.
+	h := &house{tally: NewTally()}
+	h.tally.Import(data)
+	old.Close()
+	conn := socketAt(t, old.address.String())
+	h.address = old.address
+	h.Table = NewTable(conn, h.proxy(100, time.Minute, servers[1], servers[0]))
+	h.Serve()
+	t.Cleanup(h.Close)
+	for i, c := range clients {
+		got, err := roundTrip(c, "")
+		if err != nil || got != had[i] && had[i] != "c" || got == "c" {
+			t.Errorf("client %d had %s and gets %s, %v", i, had[i], got, err)
+		}
+	}
+	if got, err := roundTrip(h.client(t), ""); err != nil || got == "" {
+		t.Errorf("a new client gets %q, %v", got, err)
+	}
+	h.Close()
+	if n := len(h.tally.mu.before); n != 0 {
+		t.Errorf("%d clients are remembered after all have come", n)
+	}
+	if h.tally.Export() != nil {
+		t.Error("a table that is closed is exported")
+	}
+}
+
+// TestImportedClientsAreForgotten checks that a client which comes after the idle timeout gets
+// a server like any other, and that damaged data is ignored.
+func TestImportedClientsAreForgotten(t *testing.T) {
+	tally := NewTally()
+	for _, bad := range []string{"", "null", "[]", `{"servers":["a"],"clients":["192.0.2.1:1"],"at":[0]}`, `{"servers":["a"],"clients":["192.0.2.1:1"],"at":[1],"last":[1]}`, `{"servers":[],"clients":["x"],"at":[0],"last":[0]}`} {
+		tally.Import([]byte(bad))
+		if len(tally.mu.before) != 0 {
+			t.Errorf("%s is imported", bad)
+		}
+	}
+	now := time.Now().UnixMilli()
+	tally.Import(fmt.Appendf(nil, `{"servers":["a"],"clients":["192.0.2.1:1","192.0.2.2:1","192.0.2.3:1"],"at":[0,0,0],"last":[%d,%d,%d]}`, now, now-120_000, now+3_600_000))
+	for client, want := range map[string]bool{"192.0.2.1:1": true, "192.0.2.2:1": false, "192.0.2.3:1": true, "192.0.2.4:1": false} {
+		if _, ok := tally.takeBefore(netip.MustParseAddrPort(client), time.Minute); ok != want {
+			t.Errorf("%s is remembered: %v, want %v", client, ok, want)
+		}
+	}
+	if _, ok := tally.takeBefore(netip.MustParseAddrPort("192.0.2.1:1"), time.Minute); ok {
+		t.Error("a client is remembered twice")
+	}
+	tally.Import(fmt.Appendf(nil, `{"servers":["a"],"clients":["192.0.2.1:1"],"at":[0],"last":[%d]}`, now))
+	tally.mu.imported -= int64(2 * time.Minute)
+	if _, ok := tally.takeBefore(netip.MustParseAddrPort("192.0.2.1:1"), time.Minute); ok || tally.mu.before != nil {
+		t.Error("what was imported before the idle timeout is kept")
+	}
+}
