@@ -99,6 +99,32 @@ func namesOf(other []match) string {
 // routeOf fills in a route: entry points, TLS, middlewares and service.
 func (t *translator) routeOf(r *router) {
 	r.route = importer.NewObject()
+	t.entryPoints(r)
+	t.routerTLS(r)
+	if len(r.when.allow) > 0 {
+		t.allow(r, r.when.allow)
+		t.Check("router %s chooses by the client's address; others get 403 here, not another router", r.name)
+	}
+	for _, e := range r.entries { // what an entry point has for all of its routers comes first
+		t.middlewares(r, e.n.get("http", "middlewares"))
+	}
+	t.middlewares(r, r.n.get("middlewares"))
+	if r.toHTTPS {
+		t.sayAll(r.n.get("service"), importer.Ignored, "clients are sent to https before")
+		return
+	}
+	if !r.route.Has("strip_prefix") && !r.route.Has("rewrite") {
+		r.route.Set("strip_prefix", false)
+	}
+	t.service(r, r.n.get("service").text(), 0)
+	if r.route.Has("servers") {
+		r.route.Append("headers", importer.NewObject().Set("direction", "request").Set("name", "X-Real-Ip").Set("value", "{client_ip}").Flow())
+	}
+	t.becameAll(r.n.get("service"), importer.Close, served(r.route), "servers of the route; X-Forwarded-Port, -Server and -Prefix are not sent")
+}
+
+// entryPoints finds the entry points of a router: those that it names, otherwise all.
+func (t *translator) entryPoints(r *router) {
 	names := r.n.get("entryPoints").texts()
 	for _, name := range names {
 		if e := t.entries[strings.ToLower(name)]; e != nil {
@@ -119,6 +145,10 @@ func (t *translator) routeOf(r *router) {
 			r.entries = append(r.entries, t.entries[name])
 		}
 	}
+}
+
+// routerTLS translates the TLS of a router and of its entry points.
+func (t *translator) routerTLS(r *router) {
 	if tls := r.n.get("tls"); tls.is() && tls.text() != "false" {
 		r.tls, r.acme = true, tls.get("certResolver").text()
 		t.becameAll(tls.get("certResolver"), importer.Same, importer.Value("acme", r.acme), "acme")
@@ -128,57 +158,45 @@ func (t *translator) routeOf(r *router) {
 			}
 			t.becameAll(d, importer.Close, importer.Value("acme", r.acme), "its hosts are ordered; name a wildcard in domains of the acme entry")
 		}
-		if o := tls.get("options"); o.is() {
-			name, _, _ := strings.Cut(o.text(), "@")
-			if n := t.root.get("tls", "options", name); n.is() {
-				t.becameAll(o, importer.Close, through(n), "TLS options are settings of the port")
-			} else if name == "default" {
-				t.becameAll(o, importer.Same, importer.ByItself(), "")
-			} else {
-				t.sayAll(o, importer.Impossible, "there are no such TLS options in the files that were given")
-				t.Check("router %s: the TLS options %s are not in the files that were given: set tls.min_version and tls.client_auth of the https port", r.name, name)
-			}
-		}
+		t.tlsOptions(r, tls.get("options"))
 		if tls.text() != "" || len(tls.keys) == 0 {
 			t.becameAll(tls, importer.Same, importer.Value("protocol", "https"), "an https port")
 		}
 	}
 	for _, e := range r.entries {
-		if r.acme == "" {
-			if resolver := e.n.get("http", "tls", "certResolver").text(); e.secure && resolver != "" {
-				r.acme = resolver
-			}
+		if resolver := e.n.get("http", "tls", "certResolver").text(); r.acme == "" && e.secure {
+			r.acme = resolver
 		}
 		if r.tls && len(r.entries) == 1 {
 			e.secure = true
 		}
 	}
-	if len(r.when.allow) > 0 {
-		t.allow(r, r.when.allow)
-		t.Check("router %s chooses by the client's address; others get 403 here, not another router", r.name)
-	}
-	for _, e := range r.entries { // what an entry point has for all of its routers comes first
-		for _, name := range e.n.get("http", "middlewares").texts() {
-			t.middleware(r, name, 0)
-		}
-		t.sayMiddlewares(e.n.get("http", "middlewares"))
-	}
-	for _, name := range r.n.get("middlewares").texts() {
-		t.middleware(r, name, 0)
-	}
-	t.sayMiddlewares(r.n.get("middlewares"))
-	if r.toHTTPS {
-		t.sayAll(r.n.get("service"), importer.Ignored, "clients are sent to https before")
+}
+
+// tlsOptions translates the TLS options that a router names.
+func (t *translator) tlsOptions(r *router, o *node) {
+	if !o.is() {
 		return
 	}
-	if !r.route.Has("strip_prefix") && !r.route.Has("rewrite") {
-		r.route.Set("strip_prefix", false)
+	name, _, _ := strings.Cut(o.text(), "@")
+	n := t.root.get("tls", "options", name)
+	switch {
+	case n.is():
+		t.becameAll(o, importer.Close, through(n), "TLS options are settings of the port")
+	case name == "default":
+		t.becameAll(o, importer.Same, importer.ByItself(), "")
+	default:
+		t.sayAll(o, importer.Impossible, "there are no such TLS options in the files that were given")
+		t.Check("router %s: the TLS options %s are not in the files that were given: set tls.min_version and tls.client_auth of the https port", r.name, name)
 	}
-	t.service(r, r.n.get("service").text(), 0)
-	if r.route.Has("servers") {
-		r.route.Append("headers", importer.NewObject().Set("direction", "request").Set("name", "X-Real-Ip").Set("value", "{client_ip}").Flow())
+}
+
+// middlewares applies a list of middlewares to the route of a router.
+func (t *translator) middlewares(r *router, list *node) {
+	for _, name := range list.texts() {
+		t.middleware(r, name, 0)
 	}
-	t.becameAll(r.n.get("service"), importer.Close, served(r.route), "servers of the route; X-Forwarded-Port, -Server and -Prefix are not sent")
+	t.sayMiddlewares(list)
 }
 
 // proxyPorts names the ports of a proxy where it is not on all, and sends clients from

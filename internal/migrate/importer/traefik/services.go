@@ -125,22 +125,34 @@ func (t *translator) balancing(r *router, n *node) {
 		became = r.route.Field("load_balancing")
 	}
 	t.becameAll(n.get("strategy"), importer.Close, became, "load_balancing")
-	if c := n.get("sticky", "cookie"); c.is() || n.get("sticky").is() {
-		sticky := importer.NewObject().Set("enabled", true)
-		if name := c.get("name").text(); name != "" {
-			sticky.Set("name", name)
-		}
-		if site := strings.ToLower(c.get("sameSite").text()); site == "lax" || site == "strict" || site == "none" {
-			sticky.Set("same_site", site)
-		}
-		if age := c.get("maxAge").number(0); age > 0 {
-			t.becameAll(c.get("maxAge"), importer.Same, sticky.Set("max_age", strconv.Itoa(age)+"s").Field("max_age"), "sticky_cookie.max_age")
-		}
-		r.route.Set("sticky_cookie", sticky.Flow())
-		t.becameAll(c.get("name"), importer.Same, sticky.Field("name"), "sticky_cookie.name")
-		t.becameAll(c.get("sameSite"), importer.Same, sticky.Field("same_site"), "sticky_cookie.same_site")
-		t.becameAll(n.get("sticky"), importer.Close, r.route.Field("sticky_cookie"), "sticky_cookie; HttpOnly always, Secure on TLS, for the path of the route")
+	t.stickyCookie(r, n)
+	t.healthChecks(r, n)
+}
+
+// stickyCookie translates the affinity of a service.
+func (t *translator) stickyCookie(r *router, n *node) {
+	c := n.get("sticky", "cookie")
+	if !c.is() && !n.get("sticky").is() {
+		return
 	}
+	sticky := importer.NewObject().Set("enabled", true)
+	if name := c.get("name").text(); name != "" {
+		sticky.Set("name", name)
+	}
+	if site := strings.ToLower(c.get("sameSite").text()); site == "lax" || site == "strict" || site == "none" {
+		sticky.Set("same_site", site)
+	}
+	if age := c.get("maxAge").number(0); age > 0 {
+		t.becameAll(c.get("maxAge"), importer.Same, sticky.Set("max_age", strconv.Itoa(age)+"s").Field("max_age"), "sticky_cookie.max_age")
+	}
+	r.route.Set("sticky_cookie", sticky.Flow())
+	t.becameAll(c.get("name"), importer.Same, sticky.Field("name"), "sticky_cookie.name")
+	t.becameAll(c.get("sameSite"), importer.Same, sticky.Field("same_site"), "sticky_cookie.same_site")
+	t.becameAll(n.get("sticky"), importer.Close, r.route.Field("sticky_cookie"), "sticky_cookie; HttpOnly always, Secure on TLS, for the path of the route")
+}
+
+// healthChecks translates the passive and the active health check of a service.
+func (t *translator) healthChecks(r *router, n *node) {
 	if p := n.get("passiveHealthCheck"); p.is() {
 		e := importer.NewObject().Set("failures", max(p.get("maxFailedAttempts").number(1), 1))
 		if text := p.get("failureWindow").text(); text != "" {
@@ -172,7 +184,7 @@ func (t *translator) balancing(r *router, n *node) {
 	for from, to := range map[string]string{"path": "path", "status": "status", "hostname": "host"} {
 		t.becameAll(h.get(from), importer.Same, check.Field(to), "health_check.%s", to)
 	}
-	became = check.Field("method")
+	became := check.Field("method")
 	if method == "" || method == "GET" {
 		became = importer.ByItself()
 	}
