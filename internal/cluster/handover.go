@@ -79,20 +79,21 @@ func (g *gate) open(ended bool) {
 // suspendTime bounds the wait for changes that are being made, and the release of leases.
 const suspendTime = 4 * time.Second
 
-// Suspend prepares that another process uses the store in the place of this one: following
-// ends, changes wait, and leases are given back, which others may acquire. The error says that
-// a change has not ended; then everything is as it was. Resume or End follows. The copy is
-// suspended by its own method, after this.
+// StopFollowing keeps the copy as it is: the first step of handing the store over to another
+// process. Changes can be made still. Suspend or Resume follows.
+func (s *Store) StopFollowing() { s.stopFollowing() }
+
+// Suspend has changes wait, and gives back leases, which others may acquire: another process can
+// use the store. It comes after StopFollowing; the copy is suspended by its own method, after
+// this. The error says that a change has not ended. Resume or End follows.
 func (s *Store) Suspend() error {
 	timer := time.NewTimer(suspendTime)
 	defer timer.Stop()
 	select {
 	case <-s.gate.close():
 	case <-timer.C:
-		s.gate.open(false)
 		return fmt.Errorf("%w: a change has not ended within %v", store.ErrUnavailable, suspendTime)
 	}
-	s.stopFollowing()
 	ctx, stop := context.WithTimeout(context.Background(), suspendTime)
 	defer stop()
 	for _, l := range s.takeLeases() {
@@ -101,7 +102,7 @@ func (s *Store) Suspend() error {
 	return nil
 }
 
-// Resume reverts Suspend.
+// Resume reverts StopFollowing and Suspend.
 func (s *Store) Resume() {
 	s.gate.open(false)
 	s.startFollowing(func() {})

@@ -43,6 +43,7 @@ func TestSuspendedStoreChangesNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	s.StopFollowing()
 	if err := s.Suspend(); err != nil {
 		t.Fatal(err)
 	}
@@ -83,6 +84,7 @@ func TestSuspendedStoreChangesNothing(t *testing.T) {
 func TestSuspendedStoreEnds(t *testing.T) {
 	e := engine{memory.New(), &atomic.Bool{}}
 	s, files := openMember(t, t.TempDir(), e, false)
+	s.StopFollowing()
 	if err := s.Suspend(); err != nil {
 		t.Fatal(err)
 	}
@@ -164,9 +166,11 @@ func TestSuspendGivesUp(t *testing.T) {
 	ended := make(chan error, 1)
 	go func() { ended <- commit(s, "a", "1") }()
 	testhouse.Pause()
+	s.StopFollowing()
 	if err := s.Suspend(); !errors.Is(err, store.ErrUnavailable) {
 		t.Errorf("suspended: %v", err)
 	}
+	s.Resume()
 	close(e.let)
 	if err := <-ended; err != nil {
 		t.Error(err)

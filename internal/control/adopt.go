@@ -148,8 +148,13 @@ func touches(b store.Batch, keys ...string) bool {
 }
 
 // Reconsider looks at the documents again: an edit by hand that was refused because the
-// shared store was away is saved when it has come back.
-func (c *Control) Reconsider() { c.changed() }
+// shared store was away is saved when it has come back. Before this machine serves there is
+// nothing to reconsider: the start decides, and the watch looks after it.
+func (c *Control) Reconsider() {
+	if c.ready.Load() {
+		c.changed()
+	}
+}
 
 // adopted are documents of the shared store on their way to the files.
 type adopted struct {

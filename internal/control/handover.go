@@ -28,9 +28,10 @@ var errPair = upgrade.Refuse("pair", "a machine of a pair cannot replace its run
 // sharedHandover is a shared store that another process can use in the place of this one. Its
 // methods are in the order of an upgrade; those of the state directory are called besides.
 type sharedHandover interface {
-	// Suspend has changes wait. An error leaves everything as it was.
+	// StopFollowing keeps the copy of this machine as it is, and Suspend has changes wait. Resume
+	// reverts both, also after an error.
+	StopFollowing()
 	Suspend() error
-	// Resume reverts Suspend.
 	Resume()
 	// End closes a suspended store.
 	End() error
@@ -42,6 +43,7 @@ type sharedHandover interface {
 // nothingShared is the sharedHandover of a machine that shares nothing, or of one of a pair.
 type nothingShared struct{}
 
+func (nothingShared) StopFollowing() {}
 func (nothingShared) Suspend() error { return nil }
 func (nothingShared) Resume()        {}
 func (nothingShared) End() error     { return nil }
@@ -96,6 +98,7 @@ func (c *Control) Freeze() (*upgrade.Handover, error) {
 	}
 	files, err := c.ports.Freeze()
 	if err != nil {
+		c.handover.Resume()
 		c.thawChanges()
 		return nil, err
 	}
@@ -108,6 +111,7 @@ func (c *Control) Freeze() (*upgrade.Handover, error) {
 		for _, f := range files {
 			f.Close()
 		}
+		c.handover.Resume()
 		c.ports.Thaw()
 		c.thawChanges()
 		return nil, err
@@ -122,10 +126,16 @@ func (c *Control) suspendState() (lock *os.File, err error) {
 	if err = c.handover.Suspend(); err != nil {
 		return nil, err
 	}
-	if lock, err = c.files.Suspend(); err != nil {
-		c.handover.Resume()
+	return c.files.Suspend()
+}
+
+// settleSharedLocked brings the files, and what is active, to what the copy of the shared store
+// has: the new process finds the files of the revision that is active.
+func (c *Control) settleSharedLocked() {
+	c.handover.StopFollowing()
+	if c.shared {
+		c.reconcileLocked() // what is refused stays so, and was reported
 	}
-	return lock, err
 }
 
 func (c *Control) freezeChanges() error {
@@ -139,6 +149,7 @@ func (c *Control) freezeChanges() error {
 	case c.mu.frozen:
 		return ErrUpgrading
 	}
+	c.settleSharedLocked()
 	c.mu.frozen = true
 	c.frozen.Store(true)
 	if c.mu.confirm != nil {
