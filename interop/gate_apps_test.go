@@ -161,7 +161,7 @@ proxies:
 				return
 			}
 			eventually(t, "the issue", func() bool { return issue() != "" })
-			if found := issue(); !strings.Contains(found, "sign_in_unreachable: https://localhost:") || !strings.Contains(found, "certificate signed by unknown authority") {
+			if found := issue(); !strings.Contains(found, "the sign-in page cannot be reached: https://localhost:") || !strings.Contains(found, "certificate signed by unknown authority") {
 				t.Error(found)
 			}
 			g.put("headgate.yaml", strings.Replace(config, "local: true", "local: true, self_test: false", 1))

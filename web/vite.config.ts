@@ -35,7 +35,7 @@ function finish(): Plugin {
       const index = readFileSync(join(out, 'index.html'), 'utf8')
       let first = 0
       for (const [name, size] of sizes) if (index.includes(name)) first += size
-      console.log(`first load: ${Math.ceil(first / 1024)} KB with gzip; ${maxFirstLoad / 1024} KB are the most`)
+      console.log(`first load: ${Math.ceil(first / 1024)} KB with gzip (limit ${maxFirstLoad / 1024} KB)`)
       if (first > maxFirstLoad) throw new Error('the first load is too large: load pages lazily')
     },
   }

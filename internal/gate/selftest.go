@@ -26,7 +26,7 @@ type Unreachable struct {
 
 // String returns the issue in one line.
 func (u *Unreachable) String() string {
-	return "sign_in_unreachable: " + u.Message + "; " + u.Hint
+	return "the sign-in page cannot be reached: " + u.Message + "; " + u.Hint
 }
 
 // SelfTestPath is the path, before a secret, at which the sign-in page proves that it is

@@ -91,7 +91,7 @@ func TestASignInPageThatCannotBeReachedIsReported(t *testing.T) {
 		if ev := nextEvent(t, events); ev.Kind != SignInUnreachable || !strings.HasSuffix(ev.Cause, c.cause) {
 			t.Errorf("got %+v, want %s", ev, c.cause)
 		}
-		if u := e.Unreachable(); u == nil || u.Hint == "" || !strings.HasPrefix(u.String(), "sign_in_unreachable: https://127.0.0.1:") {
+		if u := e.Unreachable(); u == nil || u.Hint == "" || !strings.HasPrefix(u.String(), "the sign-in page cannot be reached: https://127.0.0.1:") {
 			t.Errorf("%s: got %v", c.cause, u)
 		}
 		c.mend()

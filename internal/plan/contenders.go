@@ -107,15 +107,15 @@ func why(proxy *config.Proxy, r *config.Route, port *Port, m match, best config.
 	prefix = strings.TrimSuffix(prefix, "/")
 	switch {
 	case won && winner.matchers != nil:
-		return "the longest path of the class " + classWord(best) + ", and its matchers match"
+		return "the longest path with the best host match (" + classWord(best) + "), and its matchers match"
 	case won:
-		return "the longest path of the class " + classWord(best)
+		return "the longest path with the best host match (" + classWord(best) + ")"
 	case !proxy.Active:
 		return "the proxy is not active"
 	case !onPort(proxy, port):
 		return "the proxy is not on port " + port.Name()
 	case m.class != best:
-		return fmt.Sprintf("its host is of the class %s, below %s", classWord(m.class), classWord(best))
+		return fmt.Sprintf("its host match (%s) ranks below %s", classWord(m.class), classWord(best))
 	case path == "*" && prefix != "":
 		return "the target * belongs to the path /"
 	case path != "*" && !uri.Below(path, prefix):

@@ -252,7 +252,7 @@ func (p *Plan) portFor(q Question, e *Explanation) *Port {
 		note += "; active are " + strings.Join(others[:min(len(others), 10)], ", ")
 		fallback = nil
 	default:
-		note += "; taken as if it came to " + fallback.Name()
+		note += "; evaluated as if it arrived at port " + fallback.Name()
 	}
 	e.Notes = append(e.Notes, note)
 	return fallback

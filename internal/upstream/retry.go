@@ -256,7 +256,7 @@ func discard(ex *exchange.Exchange) {
 // Retries describes what happens with ex when a server fails, for Explain; "" if the route
 // has only one server.
 func (s *Servers) Retries(ex *exchange.Exchange) string {
-	const connect = "a server that cannot be connected to is left for another"
+	const connect = "if the connection to a server fails, another one is tried"
 	switch {
 	case len(s.list) < 2:
 		return ""

@@ -296,7 +296,7 @@ it('takes a change back that nobody confirms in time', async () => {
   await dialog().getByLabel('Description').first().fill('not for long')
   await dialog().getByRole('button', { name: 'Review', exact: true }).click()
   await page.getByRole('combobox', { name: 'Confirm within' }).click()
-  await page.getByRole('option', { name: '30s' }).click()
+  await page.getByRole('option', { name: '30 s' }).click()
   await page.getByRole('button', { name: 'Apply, and revert' }).click()
   await page.locator('.countdown').waitFor()
   expect(config()).toContain('not for long')

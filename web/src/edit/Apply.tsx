@@ -4,6 +4,7 @@ import { useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
 import { Problem, sentence, withoutPlace } from '@/api/problem'
 import { t } from '@/text'
+import { span } from '@/ui/basics'
 
 /** How a reviewed change is applied: what it is for, and the time to confirm it, if any. */
 export type Options = { why?: string; within?: string }
@@ -70,6 +71,9 @@ function Mistakes({ error }: { error: unknown }) {
   )
 }
 
+/** The times to confirm a change, as the API takes them, and as people read them. */
+const times = Object.entries({ '30s': 30, '1m': 60, '2m': 120, '5m': 300, '15m': 900, '1h': 3600 }).map(([value, seconds]) => ({ value, label: span(seconds) }))
+
 /** Below every plan: what it is for, and the buttons that apply it, at once or with the time to confirm it. */
 export function ApplyButtons({
   go,
@@ -94,7 +98,7 @@ export function ApplyButtons({
   )
   const confirmed = (
     <div key="confirm" className="ask">
-      <Select label={t.edit.within} value={within} onChange={(v) => v && setWithin(v)} data={['30s', '1m', '2m', '5m', '15m', '1h']} w={120} allowDeselect={false} />
+      <Select label={t.edit.within} value={within} onChange={(v) => v && setWithin(v)} data={times} w={120} allowDeselect={false} />
       <Button variant={first ? 'filled' : 'default'} loading={busy} onClick={() => apply(true)} style={{ flex: 1 }}>
         {t.edit.applyConfirm}
       </Button>

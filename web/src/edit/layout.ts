@@ -22,7 +22,7 @@ export const layouts: Record<string, Layout> = {
     usual: ['path', 'servers', 'strip_prefix', 'health_check'],
     groups: [
       ['failing', ['load_balancing', 'sticky_cookie', 'retry', 'timeouts', 'ejection', 'circuit_breaker', 'slow_start', 'queue', 'fail_open']],
-      ...features.map(([g, list]): [Group, string[]] => (g === 'answers' ? [g, ['files', 'fixed_response', ...list]] : g === 'access' ? [g, ['use', ...list]] : [g, list])),
+      ...features.map(([g, list]): [Group, string[]] => (g === 'answers' ? [g, ['files', 'fixed_response', 'sign_in', ...list]] : g === 'access' ? [g, ['use', ...list]] : [g, list])),
       ['sending', ['matchers', 'mirror', 'allow_trace', 'ambiguous_paths']],
     ],
   },

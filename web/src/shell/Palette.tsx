@@ -5,7 +5,7 @@ import { useState } from 'react'
 import { canEdit, me, objects } from '@/api/queries'
 import { useStore } from '@/api/store'
 import { basket, reviewing } from '@/edit/basket'
-import { label } from '@/edit/words'
+import { kindWord, label } from '@/edit/words'
 import { pagePaths } from '@/pages/paths'
 import { t } from '@/text'
 import { find, has, isAddress, kinds } from './found'
@@ -39,7 +39,7 @@ export function Palette() {
   }
   const seen = open && words.length === 0 ? recents() : []
   const groups: SpotlightActionGroupData[] = [
-    { group: t.shell.recents, actions: seen.map((r) => ({ id: 'recent ' + r.path, label: r.title, description: r.path.split('/')[1], onClick: to(r.path) })) },
+    { group: t.shell.recents, actions: seen.map((r) => ({ id: 'recent ' + r.path, label: r.title, description: kindWord(r.path.split('/').at(-2) ?? ''), onClick: to(r.path) })) },
     { group: t.shell.commands, actions: commands },
     {
       group: t.shell.goTo,

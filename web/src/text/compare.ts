@@ -80,8 +80,8 @@ export const compare = {
   noAnswer: 'no response',
   nothing: 'nothing',
   explain: 'Explain this request',
-  readyWord: (percent: number) => `${percent} % identical`,
+  readyWord: (percent: number) => `${percent}% identical`,
   before: 'Comparison',
   beforeNone: 'Not done yet.',
-  beforeReady: (percent: number) => `${percent} % of the responses are identical.`,
+  beforeReady: (percent: number) => `${percent}% of the responses are identical.`,
 }

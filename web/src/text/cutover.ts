@@ -20,7 +20,6 @@ export const cutover = {
   pending: 'No other change is pending',
   isPending: 'A change is waiting for confirmation. Confirm or revert it first.',
   servers: 'Servers',
-  serversDown: (n: number) => `${n} proxies need attention`,
   serversFine: 'No proxy is down.',
   listening: 'Current ports',
   notListening: (n: number) => `${n} not listening`,

@@ -18,7 +18,7 @@ export const discovery = {
   all: 'Show all',
   takeOver: 'Convert to configuration',
   takeOverText:
-    'Discovered objects are read-only: their labels define them. Converting one copies it into your document as it is now, with the current addresses of its servers. The plan is shown first. The document takes precedence over discovery.',
+    'Discovered objects are read-only: their labels define them. Converting one copies it into your configuration file as it is now, with the current addresses of its servers. The plan is shown first. The configuration file takes precedence over discovery.',
   settings: 'Discovery settings',
   edit: 'Edit settings',
 }

@@ -3,7 +3,7 @@
  * test of the server compares them with its table.
  */
 export const events = {
-  all: 'everything',
+  all: 'all events',
   every: (object: string) => `all events about ${object}`,
   objects: {
     config: 'the configuration',

@@ -45,7 +45,7 @@ export const explain = {
   chosen: 'selected',
   pinned: 'selected by cookie',
   backup: 'backup',
-  share: (weight: number, total: number) => (total ? `${Math.round((weight / total) * 100)} % of requests` : ''),
+  share: (weight: number, total: number) => (total ? `${Math.round((weight / total) * 100)}% of requests` : ''),
   head: 'Request head it receives',
   headFor: (url: string) => `Request head for ${url}`,
   headAdmins: 'Only admins see the request head that servers receive.',

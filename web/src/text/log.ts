@@ -2,7 +2,7 @@ import { count, many } from './many'
 
 export const log = {
   lead: 'Requests as they finish, the newest first.',
-  filter: 'Search host, path, server, user, agent or cause',
+  filter: 'Search host, path, server, user…',
   status: 'Status',
   statuses: { '': 'Any status', '2xx': '2xx success', '3xx': '3xx redirect', '4xx': '4xx client error', '5xx': '5xx server error', '400-599': 'All errors' } as Record<string, string>,
   more: 'Filters',

@@ -2,6 +2,7 @@ import { count } from './many'
 
 export const nodes = {
   lead: 'The machines that share their state with this one.',
+  title: 'Node',
   node: 'node',
   nodes: 'nodes',
   none: 'No nodes.',

@@ -1,7 +1,7 @@
 import { Button, Checkbox, TextInput, VisuallyHidden } from '@mantine/core'
 import { IconArrowDown, IconArrowUp, IconSearch } from '@tabler/icons-react'
 import { useWindowVirtualizer } from '@tanstack/react-virtual'
-import { memo, useCallback, useDeferredValue, useLayoutEffect, useMemo, useRef, useState, type ReactNode } from 'react'
+import { memo, useCallback, useDeferredValue, useLayoutEffect, useMemo, useRef, useState, type CSSProperties, type ReactNode } from 'react'
 import { t } from '@/text'
 import { languageTag } from '@/text/many'
 import { matches, parseFilter, type Searchable } from './filter'
@@ -12,6 +12,8 @@ export type Column<T> = {
   title: string
   /** The width as CSS; without it the column takes a share of what is left. */
   width?: string
+  /** The width on a phone, where it differs. */
+  narrow?: string
   cell: (row: T) => ReactNode
   /** What is compared; without it there is no sort by this column. */
   sort?: (row: T) => string | number
@@ -142,9 +144,9 @@ export function DataTable<T>({
       <div className="table-scroll" ref={box} role="region" aria-label={noun[1]}>
         <table aria-rowcount={shown.length + 1}>
           <colgroup>
-            {selection && <col style={{ width: '44px' }} />}
+            {selection && <col style={widths({ width: '44px', narrow: '36px' })} />}
             {columns.map((c) => (
-              <col key={c.id} className={classes({ ...c, number: false })} style={{ width: c.width }} />
+              <col key={c.id} className={classes({ ...c, number: false })} style={widths(c)} />
             ))}
           </colgroup>
           <thead>
@@ -239,6 +241,8 @@ const Space = ({ height }: { height: number }) => (
     <td style={{ height, padding: 0, border: 0 }} />
   </tr>
 )
+
+const widths = (c: Pick<Column<never>, 'width' | 'narrow'>) => ({ '--width': c.width, '--narrow': c.narrow ?? c.width }) as CSSProperties
 
 const classes = (c: Pick<Column<never>, 'number' | 'phone' | 'from'>) => [c.number && 'number', c.phone === false && 'not-phone', c.from && `from-${c.from}`].filter(Boolean).join(' ') || undefined
 

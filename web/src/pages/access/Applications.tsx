@@ -80,7 +80,7 @@ function GateRow({ gate: g, open, may }: { gate: Gate; open: Opening[]; may: boo
         </Link>{' '}
         <span className="small">{g.hosts.join(', ')}</span>
         <span className="small block">
-          {words.allow}: <bdi>{g.allow.join(', ')}</bdi>
+          {words.allow}: <bdi>{g.allow.map((a) => a.replace(/^person:/, '')).join(', ')}</bdi>
         </span>
         {g.bypasses.length > 0 && <span className="small block">{words.bypasses(g.bypasses.join(', '))}</span>}
         {open.map((o) => (
@@ -153,12 +153,12 @@ function SignIn({ state: s, may }: { state: Access; may: boolean }) {
                     {s.page}
                   </a>
                   {page && (
-                    <>
-                      {' '}
+                    <span className="small block">
+                      {t.log.proxy}{' '}
                       <Link to="/proxies/$name" params={{ name: page.name! }}>
                         {page.name}
                       </Link>
-                    </>
+                    </span>
                   )}
                 </>
               ) : (

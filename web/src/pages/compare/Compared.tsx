@@ -6,7 +6,7 @@ import { Card, span, StateBadge } from '@/ui/basics'
 import { useView } from '@/ui/view'
 import { Panel } from '@/ui/Dialog'
 import { t } from '@/text'
-import { count } from '@/text/many'
+import { count, percent } from '@/text/many'
 import { kindsOf, meaningOfPercent, meaningOfWeight, urlOf, worstOf, type Comparison, type Difference, type Report, type Result } from './comparison'
 
 const words = t.compare
@@ -22,7 +22,7 @@ export function Compared({ it: c, report: r }: { it: Comparison; report: Report 
       {c.state === 'stopped' && <Alert color="yellow">{words.stopped}</Alert>}
       <section className="card">
         <div className="card-body score">
-          <span className="score-value">{r.percent} %</span>
+          <span className="score-value">{percent(r.percent / 100)}</span>
           <div style={{ flex: 1, minWidth: 0 }}>
             <strong>{words.alike}</strong>
             <span className="small block">

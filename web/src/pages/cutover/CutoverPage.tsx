@@ -169,7 +169,7 @@ function Before({ moves, may, admin }: { moves: Move[]; may: boolean; admin: boo
       ),
       link: '/ports',
     },
-    { meaning: down.length ? 'warn' : 'good', title: words.servers, text: down.length ? words.serversDown(down.length) : words.serversFine, link: '/proxies' },
+    { meaning: down.length ? 'warn' : 'good', title: words.servers, text: down.length ? t.overview.down(down.length) : words.serversFine, link: '/proxies' },
     ...(admin
       ? [
           {

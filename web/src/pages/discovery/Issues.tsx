@@ -69,7 +69,7 @@ export function DiscoveryIssues() {
 /** One issue: its container, what is wrong, what mends it, its label, and since when. */
 export const OneIssue = ({ issue: x, provider }: { issue: Issue; provider?: string }) => (
   <li>
-    <StateBadge state="warning">{x.code}</StateBadge>
+    <StateBadge state="warning">{t.overview.issue}</StateBadge>
     <span style={{ minWidth: 0 }}>
       {x.container && (
         <strong>
@@ -89,7 +89,7 @@ export const OneIssue = ({ issue: x, provider }: { issue: Issue; provider?: stri
             {t.discovery.label} <code>{x.label}</code> ·{' '}
           </>
         )}
-        {t.discovery.since} <Ago time={x.since!} />
+        <code>{x.code}</code> · {t.discovery.since} <Ago time={x.since!} />
       </span>
     </span>
   </li>

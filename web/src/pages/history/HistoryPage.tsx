@@ -2,26 +2,13 @@ import { Button } from '@mantine/core'
 import { keepPreviousData, useQuery } from '@tanstack/react-query'
 import { Link, useNavigate } from '@tanstack/react-router'
 import { useCallback, useMemo } from 'react'
-import { kindWord, small } from '@/edit/words'
 import { failed } from '@/api/problem'
 import { revisions, status, type Revision } from '@/api/queries'
 import { DataTable, type Column } from '@/ui/DataTable'
 import { Ago, Empty, Failure, Loading, PageHeader, StateBadge } from '@/ui/basics'
 import { useView } from '@/ui/view'
 import { t } from '@/text'
-
-/** An object that a revision changed: "proxies/shop" is "proxy shop". */
-function changedObject(change: string): string {
-  if (change === '*') return t.history.veryMany
-  const [kind = '', ...name] = change.split('/')
-  return [small(kindWord(kind)), ...name].join(' ').trim()
-}
-
-/** The objects that a revision changed, in few words. */
-function objectsOf(r: Revision): string {
-  const list = (r.changes ?? []).map(changedObject)
-  return list.slice(0, 3).join(', ') + (list.length > 3 ? ` ${t.proxies.more(list.length - 3)}` : '')
-}
+import { changedObjects } from './changed'
 
 /** All revisions that are kept, the newest first. */
 export default function HistoryPage() {
@@ -43,7 +30,7 @@ export default function HistoryPage() {
           </Link>
         ),
       },
-      { id: 'when', title: t.history.when, width: '94px', sort: (r) => r.when ?? '', cell: (r) => <Ago time={r.when!} /> },
+      { id: 'when', title: t.history.when, width: '94px', phone: false, sort: (r) => r.when ?? '', cell: (r) => <Ago time={r.when!} /> },
       {
         id: 'who',
         title: t.history.who,
@@ -53,21 +40,24 @@ export default function HistoryPage() {
         sort: (r) => r.who ?? '',
         cell: (r) => (
           <>
-            <span className="clip">{r.who || t.history.nobody}</span>
-            <span className="small clip">{t.history.doors[r.via!] ?? r.via}</span>
+            {r.who && <span className="clip">{r.who}</span>}
+            <span className={r.who ? 'small clip' : 'clip'}>{t.history.doors[r.via!] ?? r.via}</span>
           </>
         ),
       },
       {
         id: 'why',
         title: t.history.why,
-        phone: false,
         cell: (r) => (
           <>
             <span className="clip" title={r.why}>
-              <bdi>{r.why || objectsOf(r)}</bdi>
+              <bdi>{r.why || changedObjects(r)}</bdi>
             </span>
-            {r.why && <span className="small clip">{objectsOf(r)}</span>}
+            {r.why && <span className="small clip">{changedObjects(r)}</span>}
+            <span className="small clip only-phone">
+              <Ago time={r.when!} />
+              {r.who && ` ${t.overview.by(r.who)}`}
+            </span>
           </>
         ),
       },
@@ -75,6 +65,7 @@ export default function HistoryPage() {
         id: 'state',
         title: t.history.state,
         width: '136px',
+        phone: false,
         cell: (r) =>
           r.number === now ? (
             <StateBadge state="current" meaning="good">

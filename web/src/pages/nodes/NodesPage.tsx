@@ -82,7 +82,7 @@ function columnsOf(p: Pair | null, admin: boolean, edit: boolean, go: (verb: Ver
   return [
     {
       id: 'name',
-      title: t.nodes.node,
+      title: t.nodes.title,
       sort: (n) => n.name,
       cell: (n) => (
         <>
@@ -101,6 +101,8 @@ function columnsOf(p: Pair | null, admin: boolean, edit: boolean, go: (verb: Ver
     {
       id: 'state',
       title: t.nodes.state,
+      width: '138px',
+      narrow: '116px',
       sort: (n) => n.state,
       cell: (n) => (
         <>
@@ -114,7 +116,7 @@ function columnsOf(p: Pair | null, admin: boolean, edit: boolean, go: (verb: Ver
     },
     ...paired,
     { id: 'revision', title: t.nodes.revision, width: '110px', phone: false, cell: (n) => (n.revision < n.latest_revision ? t.nodes.of(n.revision, n.latest_revision) : String(n.revision)) },
-    { id: 'version', title: t.nodes.version, width: '120px', phone: false, from: 1100, cell: (n) => n.version },
+    { id: 'version', title: t.nodes.version, width: '190px', phone: false, from: 1280, cell: (n) => n.version },
     {
       id: 'seen',
       title: t.nodes.seen,
@@ -131,7 +133,8 @@ function columnsOf(p: Pair | null, admin: boolean, edit: boolean, go: (verb: Ver
     {
       id: 'actions',
       title: t.nodes.actions,
-      width: '220px',
+      width: '124px',
+      narrow: '92px',
       cell: (n) => {
         const verbs: Verb[] = []
         if (edit) verbs.push(n.drained_since ? 'undrain' : 'drain')

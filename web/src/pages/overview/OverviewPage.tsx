@@ -7,7 +7,8 @@ import { canEdit, eventsOf, me, recentEvents, revisions, status, summary, type S
 import { Ago, Card, Detail, Failure, KeyValues, Loading, PageHeader, StateBadge, Timeline } from '@/ui/basics'
 import { meaningOf } from '@/theme/states'
 import { t } from '@/text'
-import { count } from '@/text/many'
+import { count, percent } from '@/text/many'
+import { changedObjects } from '../history/changed'
 import { FirstSteps } from '../proxies/FirstSteps'
 import { uptimes } from './uptime'
 
@@ -74,7 +75,7 @@ export default function OverviewPage() {
                     [t.overview.revision, Number(s.revision) || '–'],
                     [t.overview.since, <Ago key="since" time={s.since} />],
                     ...processRows(s.process),
-                    ...s.sources.map((x): [string, ReactNode] => [x.name, <StateBadge key={x.name} state={x.state} />]),
+                    ...s.sources.map((x): [string, ReactNode] => [sourceName(x.name), <StateBadge key={x.name} state={x.state} />]),
                   ]}
                 />
               </Card>
@@ -107,6 +108,9 @@ export default function OverviewPage() {
     </>
   )
 }
+
+/** A source of objects in words: "discovery.docker.local" is "Discovery: local". */
+const sourceName = (name: string) => (name === 'configuration' ? t.overview.configuration : name.replace(/^discovery\.[^.]+\./, t.pages.discovery + ': '))
 
 /** The process that answers, and the one that it replaced while that has connections. */
 function processRows({ version, pid, generation, previous: old }: Status['process']): [string, ReactNode][] {
@@ -228,8 +232,8 @@ function LastChanges() {
                 <Link to="/history/$number" params={{ number: String(r.number) }}>
                   {t.history.title(r.number!)}
                 </Link>
-                <span className="small block clip" title={r.why || (r.changes ?? []).join(', ')}>
-                  {r.why || (r.changes ?? []).slice(0, 3).join(', ')}
+                <span className="small block clip" title={r.why || changedObjects(r)}>
+                  {r.why || changedObjects(r)}
                 </span>
                 <span className="small block">
                   <Ago time={r.when!} /> {t.proxy.by(r.who ?? '', t.history.doors[r.via ?? ''] ?? r.via ?? '')}
@@ -253,18 +257,18 @@ function Availability() {
       <p className="small lead">{t.overview.uptimeLead}</p>
       <ul className="rows tight">
         {list.slice(0, most).map((u) => {
-          const percent = count(Math.floor(u.share * 10_000) / 100)
+          const share = percent(u.share)
           return (
             <li key={u.kind + u.proxy + u.server} className="uptime">
               <span className="clip">
                 <ProxyLink kind={u.kind} name={u.proxy} /> <span className="small">{u.server}</span>
               </span>
-              <span className="uptime-days" role="img" aria-label={t.overview.uptimeOf(percent)}>
+              <span className="uptime-days" role="img" aria-label={t.overview.uptimeOf(share)}>
                 {u.days.map((d, i) => (
-                  <span key={i} data-meaning={d >= 0.999 ? 'good' : d > 0.95 ? 'warn' : 'bad'} />
+                  <span key={i} data-meaning={u.away && i === u.days.length - 1 ? 'bad' : d >= 0.999 ? 'good' : d > 0.95 ? 'warn' : 'bad'} />
                 ))}
               </span>
-              <strong>{percent} %</strong>
+              <strong>{share}</strong>
             </li>
           )
         })}

@@ -1,7 +1,7 @@
 import type { Event } from '@/api/events'
 
 /** How long a server could be used, as a share of the time. */
-export type Uptime = { server: string; kind: string; proxy: string; share: number; days: number[] }
+export type Uptime = { server: string; kind: string; proxy: string; share: number; days: number[] /** Whether it is away now. */; away: boolean }
 
 export const period = 30 * 86_400_000
 
@@ -34,7 +34,7 @@ export function uptimes(events: Event[], now = Date.now()): Uptime[] {
     const lost = within(begin, now)
     if (lost === 0) continue
     const days = Array.from({ length: 30 }, (_, i) => 1 - within(begin + i * 86_400_000, begin + (i + 1) * 86_400_000) / 86_400_000)
-    out.push({ server: about.server!, kind: about.kind ?? 'proxies', proxy: about.proxy ?? '', share: 1 - lost / period, days })
+    out.push({ server: about.server!, kind: about.kind ?? 'proxies', proxy: about.proxy ?? '', share: 1 - lost / period, days, away: since !== undefined })
   }
   return out.sort((a, b) => a.share - b.share)
 }

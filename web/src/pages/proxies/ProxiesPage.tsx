@@ -87,7 +87,8 @@ export default function ProxiesPage() {
       {
         id: 'state',
         title: t.proxies.state,
-        width: '132px',
+        width: '152px',
+        narrow: '104px',
         sort: (p) => worst[p.state ?? ''] ?? 6,
         cell: (p) => (
           <span title={p.issues?.join('\n')}>
@@ -203,7 +204,10 @@ export default function ProxiesPage() {
     [certificates, auth, ports],
   )
   const shownColumns = useMemo(
-    () => (canEdit(who?.role) ? [...columns, { id: 'actions', title: t.entries.actionsTitle, quiet: true, width: '64px', cell: (p: Row) => (p.fresh ? null : <Actions row={p} />) }] : columns),
+    () =>
+      canEdit(who?.role)
+        ? [...columns, { id: 'actions', title: t.entries.actionsTitle, quiet: true, width: '64px', narrow: '48px', cell: (p: Row) => (p.fresh ? null : <Actions row={p} />) }]
+        : columns,
     [columns, who?.role],
   )
   const searchable = useCallback(
@@ -334,8 +338,8 @@ function Actions({ row }: { row: Row }) {
 export const shortServer = (url: string) => url.replace(/^http:\/\//, '').replace(/\/$/, '')
 
 /** What answers in the place of servers, undefined where those do. */
-export const ownAnswer = (route: { fixed_response?: { status?: number }; files?: { root?: string } }) =>
-  route.fixed_response ? t.proxy.fixed(route.fixed_response.status ?? 200) : route.files ? t.proxy.files(route.files.root ?? '') : undefined
+export const ownAnswer = (route: { fixed_response?: { status?: number }; files?: { root?: string }; sign_in?: object }) =>
+  route.fixed_response ? t.proxy.fixed(route.fixed_response.status ?? 200) : route.files ? t.proxy.files(route.files.root ?? '') : route.sign_in ? t.access.signInPage : undefined
 
 /** The first server, to be opened, or what answers in its place. */
 function ServerOf({ row }: { row: Row }) {

@@ -309,7 +309,7 @@ function Flow({ proxy, route, index, live, edit, about, inherited }: OfRoute) {
   const at = `routes[${index}]`
   const step = (path: string, what: string) => edit && <StepButton what={what} edit={() => edit(path)} />
   const own = ownAnswer(route)
-  const ownField = route.files ? '.files' : '.fixed_response'
+  const ownField = route.files ? '.files' : route.sign_in ? '.sign_in' : '.fixed_response'
   return (
     <div className="flow" role="group" aria-label={`${t.proxy.path} ${route.path ?? '/'}`}>
       <Step name={t.proxy.route} edit={step(at + '.path', t.proxy.route)}>

@@ -3,6 +3,7 @@ import { count } from '../many'
 
 export const nodes: Text['nodes'] = {
   lead: 'Die Maschinen, die ihren Zustand mit dieser teilen.',
+  title: 'Knoten',
   node: 'Knoten',
   nodes: 'Knoten',
   none: 'Keine Knoten.',

@@ -3,6 +3,7 @@ import { count } from '../many'
 
 export const nodes: Text['nodes'] = {
   lead: 'Las máquinas que comparten su estado con esta.',
+  title: 'Nodo',
   node: 'nodo',
   nodes: 'nodos',
   none: 'Ningún nodo.',

@@ -3,6 +3,7 @@ import { count } from '../many'
 
 export const nodes: Text['nodes'] = {
   lead: 'Les machines qui partagent leur état avec celle-ci.',
+  title: 'Nœud',
   node: 'nœud',
   nodes: 'nœuds',
   none: 'Aucun nœud.',
