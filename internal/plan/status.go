@@ -98,8 +98,12 @@ func (c *proxy) state(results bool) ProxyState {
 	if !c.settings.Active {
 		s.State = ProxyInactive
 	}
-	closed := 0
+	closed, routes := 0, 0
 	for _, b := range c.bodies {
+		if b.reserved {
+			continue
+		}
+		routes++
 		if b.closed {
 			closed++
 		}
@@ -117,7 +121,7 @@ func (c *proxy) state(results bool) ProxyState {
 	if c.settings.Active {
 		s.sum()
 	}
-	s.close(closed, len(c.bodies))
+	s.close(closed, routes)
 	return s
 }
 
