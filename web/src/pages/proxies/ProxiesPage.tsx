@@ -206,7 +206,7 @@ export default function ProxiesPage() {
   const shownColumns = useMemo(
     () =>
       canEdit(who?.role)
-        ? [...columns, { id: 'actions', title: t.entries.actionsTitle, quiet: true, width: '64px', narrow: '48px', cell: (p: Row) => (p.fresh ? null : <Actions row={p} />) }]
+        ? [...columns, { id: 'actions', title: t.entries.actionsTitle, quiet: true, width: '64px', narrow: '58px', cell: (p: Row) => (p.fresh ? null : <Actions row={p} />) }]
         : columns,
     [columns, who?.role],
   )
