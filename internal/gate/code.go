@@ -161,7 +161,7 @@ func (e *Engine) Redeem(code, origin, host, nonce string) (secret, to string, er
 	if !ok {
 		return "", "", ErrExpired
 	}
-	s := e.sessions.find(d).session
+	s := e.sessions.signIn(d)
 	if s == nil || s.ended.Load() || s.foreign.Load() {
 		return "", "", ErrExpired
 	}

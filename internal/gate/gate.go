@@ -408,7 +408,7 @@ func (e *Engine) Finish(name, base string, c *Client, response url.Values, old s
 	if err != nil {
 		return "", nil, w.Return, used, err
 	}
-	e.updateTokens(s.Person(), s.Issuer)
+	e.updateTokens(s.Person(), s.Issuer())
 	e.signIns.Add(1)
 	e.publish(Event{Kind: SignedIn, Person: s.Person().ID, Provider: name, Address: c.Address})
 	return secret, s, w.Return, used, nil

@@ -47,7 +47,7 @@ func (u *inUse) knows(s *Session) bool {
 		return false
 	}
 	l := u.people.Listed(s.Person().ID[len(people.Provider)+1:])
-	return l != nil && !l.Disabled && localIssuer(l) == s.Issuer
+	return l != nil && !l.Disabled && localIssuer(l) == s.Issuer()
 }
 
 // personChanged ends the sessions of a person kept by headgate who may not go on with them,
@@ -57,7 +57,7 @@ func (e *Engine) personChanged(name string) {
 	for _, s := range e.sessions.all() {
 		switch {
 		case s.Person().ID != id:
-		case l == nil || l.Disabled || localIssuer(l) != s.Issuer:
+		case l == nil || l.Disabled || localIssuer(l) != s.Issuer():
 			e.endLogged(s)
 			e.forget(s.key) // also if the store is away
 		default:

@@ -106,7 +106,7 @@ func TestACodeIsRedeemedOnceOnAllNodes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	until(t, "the other node does not know the session", func() bool { return b.sessions.find(s.key).session != nil })
+	until(t, "the other node does not know the session", func() bool { return b.sessions.find(s.key) != nil })
 	nonce := credential.NewSecret()
 	for range 20 {
 		to, err := a.Code(s, Site{Origin: "https://wiki.example.com", Host: "wiki.example.com", Path: "/"}, nonceOf(nonce))

@@ -24,7 +24,6 @@ type Person struct {
 	Groups []string `json:"groups,omitempty"`
 
 	groups string // joined
-	domain string // of Email
 }
 
 // newPerson returns the person that a provider has identified.
@@ -45,11 +44,11 @@ func newPerson(name string, id provider.Identity) *Person {
 // ready computes what follows from the exported fields.
 func (p *Person) ready() *Person {
 	p.groups = strings.Join(p.Groups, ",")
-	if at := strings.LastIndexByte(p.Email, '@'); at >= 0 {
-		p.domain = p.Email[at+1:]
-	}
 	return p
 }
+
+// domain returns that of the address.
+func (p *Person) domain() string { return p.Email[strings.LastIndexByte(p.Email, '@')+1:] }
 
 // Title returns the best text for people.
 func (p *Person) Title() string {
@@ -205,7 +204,7 @@ func ParseAllow(entries []string) (*Allow, error) {
 
 // Has reports whether a person may enter.
 func (a *Allow) Has(p *Person) bool {
-	return a.people.has(p.ID) || p.Email != "" && (a.people.has(p.Email) || a.domains.has(p.domain)) || a.groups.first(p.Groups) >= 0
+	return a.people.has(p.ID) || p.Email != "" && (a.people.has(p.Email) || len(a.domains.all) > 0 && a.domains.has(p.domain())) || a.groups.first(p.Groups) >= 0
 }
 
 // HasToken reports whether a token is in the list, by its name or for its person.

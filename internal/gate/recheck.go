@@ -46,7 +46,7 @@ func (s *Session) grantEntry(g keptGrant) store.Entry {
 	if err != nil {
 		panic(err) // there is nothing in it that cannot be written
 	}
-	return store.Entry{Key: grantKey(s.key), Value: value, TTL: max(store.TTL(time.Now(), s.Expires), time.Second)}
+	return store.Entry{Key: grantKey(s.key), Value: value, TTL: max(store.TTL(time.Now(), s.Expires()), time.Second)}
 }
 
 // recheckLoop checks sessions again with their providers.
@@ -227,7 +227,7 @@ func (e *Engine) confirm(ctx context.Context, s *Session, p *Person, g provider.
 	s.refreshFor.Store(int32(g.Lifetime / time.Second))
 	if !samePerson(s.Person(), p) {
 		s.setPerson(p)
-		e.updateTokens(p, s.Issuer)
+		e.updateTokens(p, s.Issuer())
 	}
 	const attempts = 3 // other nodes write when the session was used
 	for range attempts {

@@ -90,8 +90,8 @@ func (a *Allow) Rule(p *Person) string {
 		return kindPerson + p.ID
 	case p.Email != "" && a.people.has(p.Email):
 		return kindPerson + p.Email
-	case p.Email != "" && a.domains.has(p.domain):
-		return kindDomain + p.domain
+	case p.Email != "" && a.domains.has(p.domain()):
+		return kindDomain + p.domain()
 	case i >= 0:
 		return kindGroup + p.Groups[i]
 	}

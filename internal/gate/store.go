@@ -4,7 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"maps"
+	"net/netip"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -53,7 +55,7 @@ func (e *Engine) tidy() {
 		return // nothing is configured: the sessions may count again
 	}
 	for _, s := range e.sessions.all() {
-		if now >= s.expires || now-s.seen.Load() > int64(idle) {
+		if now >= s.until || now-s.seen.Load() > int64(idle) {
 			e.forget(s.key)
 		}
 	}
@@ -172,12 +174,13 @@ func (e *Engine) accept(entry *store.Entry, children bool) {
 	}
 	if children {
 		parent, ok := parseDigest(k.Parent)
-		if h := e.sessions.find(parent); ok && h.session != nil && h.host == "" && e.sessions.find(d).session == nil {
+		if h := e.sessions.find(parent); ok && h != nil && h.host == "" && e.sessions.find(d) == nil {
 			e.sessions.addHost(h.session, d, k.Host)
 		}
 		return
 	}
-	if known := e.sessions.find(d).session; known != nil {
+	if c := e.sessions.find(d); c != nil {
+		known := c.session
 		known.revision.Store(uint64(entry.Revision))
 		if k.Person != nil && k.Person.ID == known.Person().ID && k.Person.Provider != people.Provider {
 			known.setPerson(k.Person.ready()) // another node has learned more
@@ -195,8 +198,8 @@ func (e *Engine) accept(entry *store.Entry, children bool) {
 	if k.Person == nil {
 		return
 	}
-	s := &Session{Issuer: k.Issuer, Address: k.Address, Agent: k.Agent, Created: k.Created, Expires: k.Expires, key: d}
-	s.setPerson(k.Person.ready())
+	address, _ := netip.ParseAddr(k.Address)
+	s := newSession(d, k.Person.ready(), k.Issuer, address, k.Agent, k.Created, k.Expires)
 	if l := e.people.Listed(strings.TrimPrefix(k.Person.ID, people.Provider+"/")); l != nil && k.Person.Provider == people.Provider {
 		s.setPerson(localPerson(l)) // what is known now
 	}
@@ -251,4 +254,20 @@ func (e *Engine) apply(batch *store.Batch) {
 			}
 		}
 	}
+}
+
+// commit writes a change. The error wraps ErrUnavailable, or is ErrExpired where a condition
+// does not hold.
+func (e *Engine) commit(c store.Change) (store.Revision, error) {
+	ctx, stop := context.WithTimeout(context.Background(), storeTimeout)
+	defer stop()
+	revision, err := e.o.Store.Commit(ctx, c)
+	if err == nil {
+		return revision, nil
+	}
+	if conflict := (*store.Conflict)(nil); errors.As(err, &conflict) {
+		return 0, ErrExpired
+	}
+	e.o.Log.Warn("a sign-in cannot be saved", "error", err)
+	return 0, fmt.Errorf("%w: %v", ErrUnavailable, err)
 }

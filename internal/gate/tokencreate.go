@@ -140,7 +140,7 @@ func NormalPath(path string) (string, error) {
 func (e *Engine) person(text string) (*Person, string) {
 	for _, s := range e.Sessions() {
 		if p := s.Person(); p.ID == text || p.Email != "" && strings.EqualFold(p.Email, text) || p.User == text {
-			return p, s.Issuer
+			return p, s.Issuer()
 		}
 	}
 	if e.Local() {

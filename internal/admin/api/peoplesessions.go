@@ -43,8 +43,8 @@ func showPersonSession(s *gate.Session) personSession {
 	confirmed, again := s.Confirmed()
 	return personSession{
 		Confirmed: confirmed.UTC().Truncate(time.Second), Rechecked: again,
-		ID: s.ID(), Person: p.ID, Title: p.Title(), Provider: p.Provider, Address: s.Address, Agent: s.Agent,
-		Created: s.Created, Seen: s.Seen().UTC().Truncate(time.Second), Expires: s.Expires, Hosts: hosts,
+		ID: s.ID(), Person: p.ID, Title: p.Title(), Provider: p.Provider, Address: s.Address(), Agent: s.Agent(),
+		Created: s.Created(), Seen: s.Seen().UTC().Truncate(time.Second), Expires: s.Expires(), Hosts: hosts,
 	}
 }
 
