@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -203,14 +204,18 @@ func (l *upgradeLoad) end() (lost int64) {
 	return lost
 }
 
+// refusals are in the errors of requests that clients did not send, or that were not processed.
+var refusals = []string{"cannot rewind body after connection loss", "H3_REQUEST_REJECTED", "H3_NO_ERROR (local)"}
+
 // againIfRefused sends a request again that net/http would send again by itself, if it could
 // read the body twice: the connection had its GOAWAY before the request was processed (RFC
 // 9113, section 8.7; RFC 9114, section 5.2). A client under load may pass over the last round
-// trip between the two GOAWAY frames.
+// trip between the two GOAWAY frames, and the one of quic-go closes its connection after them, also
+// when a request is about to be sent on it: that one ends with H3_NO_ERROR (local).
 func (l *upgradeLoad) againIfRefused(round func([]byte) ([]byte, error)) func([]byte) ([]byte, error) {
 	return func(p []byte) ([]byte, error) {
 		got, err := round(p)
-		if err != nil && (strings.Contains(err.Error(), "cannot rewind body after connection loss") || strings.Contains(err.Error(), "H3_REQUEST_REJECTED")) {
+		if err != nil && slices.ContainsFunc(refusals, func(text string) bool { return strings.Contains(err.Error(), text) }) {
 			l.repeated.Add(1)
 			return round(p)
 		}
