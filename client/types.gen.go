@@ -75,8 +75,8 @@ type ACMEObject struct {
 	// with its defaults that no file defines.
 	Origin *Origin `json:"origin,omitempty"`
 	// State is the current state: active, degraded, down, maintenance or inactive for a proxy;
-	// active, degraded, failing_open, down or inactive for a TCP or UDP proxy; the state in /status
-	// for a port or certificate; otherwise active or inactive.
+	// active, degraded, failing_open, down, inactive or elsewhere (only on other nodes) for a TCP or
+	// UDP proxy; the state in /status for a port or certificate; otherwise active or inactive.
 	State string `json:"state"`
 	// ETag is the entity tag for If-Match.
 	ETag string `json:"etag"`
@@ -181,8 +181,8 @@ type AccessLogObject struct {
 	// with its defaults that no file defines.
 	Origin *Origin `json:"origin,omitempty"`
 	// State is the current state: active, degraded, down, maintenance or inactive for a proxy;
-	// active, degraded, failing_open, down or inactive for a TCP or UDP proxy; the state in /status
-	// for a port or certificate; otherwise active or inactive.
+	// active, degraded, failing_open, down, inactive or elsewhere (only on other nodes) for a TCP or
+	// UDP proxy; the state in /status for a port or certificate; otherwise active or inactive.
 	State string `json:"state"`
 	// ETag is the entity tag for If-Match.
 	ETag string `json:"etag"`
@@ -273,8 +273,8 @@ type AdminObject struct {
 	// with its defaults that no file defines.
 	Origin *Origin `json:"origin,omitempty"`
 	// State is the current state: active, degraded, down, maintenance or inactive for a proxy;
-	// active, degraded, failing_open, down or inactive for a TCP or UDP proxy; the state in /status
-	// for a port or certificate; otherwise active or inactive.
+	// active, degraded, failing_open, down, inactive or elsewhere (only on other nodes) for a TCP or
+	// UDP proxy; the state in /status for a port or certificate; otherwise active or inactive.
 	State string `json:"state"`
 	// ETag is the entity tag for If-Match.
 	ETag string `json:"etag"`
@@ -428,8 +428,8 @@ type BanObject struct {
 	// with its defaults that no file defines.
 	Origin *Origin `json:"origin,omitempty"`
 	// State is the current state: active, degraded, down, maintenance or inactive for a proxy;
-	// active, degraded, failing_open, down or inactive for a TCP or UDP proxy; the state in /status
-	// for a port or certificate; otherwise active or inactive.
+	// active, degraded, failing_open, down, inactive or elsewhere (only on other nodes) for a TCP or
+	// UDP proxy; the state in /status for a port or certificate; otherwise active or inactive.
 	State string `json:"state"`
 	// ETag is the entity tag for If-Match.
 	ETag string `json:"etag"`
@@ -582,8 +582,8 @@ type CDNNetworksObject struct {
 	// with its defaults that no file defines.
 	Origin *Origin `json:"origin,omitempty"`
 	// State is the current state: active, degraded, down, maintenance or inactive for a proxy;
-	// active, degraded, failing_open, down or inactive for a TCP or UDP proxy; the state in /status
-	// for a port or certificate; otherwise active or inactive.
+	// active, degraded, failing_open, down, inactive or elsewhere (only on other nodes) for a TCP or
+	// UDP proxy; the state in /status for a port or certificate; otherwise active or inactive.
 	State string `json:"state"`
 	// ETag is the entity tag for If-Match.
 	ETag string `json:"etag"`
@@ -734,8 +734,8 @@ type CertificateObject struct {
 	// with its defaults that no file defines.
 	Origin *Origin `json:"origin,omitempty"`
 	// State is the current state: active, degraded, down, maintenance or inactive for a proxy;
-	// active, degraded, failing_open, down or inactive for a TCP or UDP proxy; the state in /status
-	// for a port or certificate; otherwise active or inactive.
+	// active, degraded, failing_open, down, inactive or elsewhere (only on other nodes) for a TCP or
+	// UDP proxy; the state in /status for a port or certificate; otherwise active or inactive.
 	State string `json:"state"`
 	// ETag is the entity tag for If-Match.
 	ETag string `json:"etag"`
@@ -1265,8 +1265,8 @@ type DefaultsObject struct {
 	// with its defaults that no file defines.
 	Origin *Origin `json:"origin,omitempty"`
 	// State is the current state: active, degraded, down, maintenance or inactive for a proxy;
-	// active, degraded, failing_open, down or inactive for a TCP or UDP proxy; the state in /status
-	// for a port or certificate; otherwise active or inactive.
+	// active, degraded, failing_open, down, inactive or elsewhere (only on other nodes) for a TCP or
+	// UDP proxy; the state in /status for a port or certificate; otherwise active or inactive.
 	State string `json:"state"`
 	// ETag is the entity tag for If-Match.
 	ETag string `json:"etag"`
@@ -1386,8 +1386,8 @@ type DiscoveryObject struct {
 	// with its defaults that no file defines.
 	Origin *Origin `json:"origin,omitempty"`
 	// State is the current state: active, degraded, down, maintenance or inactive for a proxy;
-	// active, degraded, failing_open, down or inactive for a TCP or UDP proxy; the state in /status
-	// for a port or certificate; otherwise active or inactive.
+	// active, degraded, failing_open, down, inactive or elsewhere (only on other nodes) for a TCP or
+	// UDP proxy; the state in /status for a port or certificate; otherwise active or inactive.
 	State string `json:"state"`
 	// ETag is the entity tag for If-Match.
 	ETag string `json:"etag"`
@@ -1479,6 +1479,9 @@ type Docker struct {
 	// TLS are the TLS settings of a tcp or https endpoint. Absent means no TLS for tcp, and
 	// verification with the system's authorities for https.
 	TLS *DockerTLS `json:"tls,omitzero"`
+	// Nodes are the names of the nodes that watch the engine, as `headgate node list` shows them.
+	// Absent means all nodes that share the configuration.
+	Nodes []string `json:"nodes,omitzero"`
 	// ExposedByDefault is whether containers are proxied without headgate.enable or another headgate
 	// label. They still need a host.
 	ExposedByDefault *bool `json:"exposed_by_default,omitzero"`
@@ -2110,8 +2113,8 @@ type GeoObject struct {
 	// with its defaults that no file defines.
 	Origin *Origin `json:"origin,omitempty"`
 	// State is the current state: active, degraded, down, maintenance or inactive for a proxy;
-	// active, degraded, failing_open, down or inactive for a TCP or UDP proxy; the state in /status
-	// for a port or certificate; otherwise active or inactive.
+	// active, degraded, failing_open, down, inactive or elsewhere (only on other nodes) for a TCP or
+	// UDP proxy; the state in /status for a port or certificate; otherwise active or inactive.
 	State string `json:"state"`
 	// ETag is the entity tag for If-Match.
 	ETag string `json:"etag"`
@@ -2609,8 +2612,8 @@ type ListObject struct {
 	// with its defaults that no file defines.
 	Origin *Origin `json:"origin,omitempty"`
 	// State is the current state: active, degraded, down, maintenance or inactive for a proxy;
-	// active, degraded, failing_open, down or inactive for a TCP or UDP proxy; the state in /status
-	// for a port or certificate; otherwise active or inactive.
+	// active, degraded, failing_open, down, inactive or elsewhere (only on other nodes) for a TCP or
+	// UDP proxy; the state in /status for a port or certificate; otherwise active or inactive.
 	State string `json:"state"`
 	// ETag is the entity tag for If-Match.
 	ETag string `json:"etag"`
@@ -2924,8 +2927,8 @@ type NoticeObject struct {
 	// with its defaults that no file defines.
 	Origin *Origin `json:"origin,omitempty"`
 	// State is the current state: active, degraded, down, maintenance or inactive for a proxy;
-	// active, degraded, failing_open, down or inactive for a TCP or UDP proxy; the state in /status
-	// for a port or certificate; otherwise active or inactive.
+	// active, degraded, failing_open, down, inactive or elsewhere (only on other nodes) for a TCP or
+	// UDP proxy; the state in /status for a port or certificate; otherwise active or inactive.
 	State string `json:"state"`
 	// ETag is the entity tag for If-Match.
 	ETag string `json:"etag"`
@@ -3192,6 +3195,9 @@ type Origin struct {
 	Column int `json:"column,omitempty"`
 	// Provider is the entry of discovery that found it: "local".
 	Provider string `json:"provider,omitempty"`
+	// Node is the node of that provider, where several share the configuration: no other node has
+	// the object.
+	Node string `json:"node,omitempty"`
 	// Container is the name of the container whose labels define it.
 	Container string `json:"container,omitempty"`
 	// Label is the label that defines it.
@@ -3466,8 +3472,8 @@ type PolicyObject struct {
 	// with its defaults that no file defines.
 	Origin *Origin `json:"origin,omitempty"`
 	// State is the current state: active, degraded, down, maintenance or inactive for a proxy;
-	// active, degraded, failing_open, down or inactive for a TCP or UDP proxy; the state in /status
-	// for a port or certificate; otherwise active or inactive.
+	// active, degraded, failing_open, down, inactive or elsewhere (only on other nodes) for a TCP or
+	// UDP proxy; the state in /status for a port or certificate; otherwise active or inactive.
 	State string `json:"state"`
 	// ETag is the entity tag for If-Match.
 	ETag string `json:"etag"`
@@ -3553,6 +3559,9 @@ type Port struct {
 	// Active is whether the port is opened. An inactive port keeps its settings and its place in the
 	// lists that name it.
 	Active *bool `json:"active,omitzero"`
+	// Nodes are the names of the nodes that open the port, as `headgate node list` shows them.
+	// Absent means all nodes that share the configuration.
+	Nodes []string `json:"nodes,omitzero"`
 	// DrainTimeout is how long running requests may go on after the port was closed or moved, or
 	// headgate was stopped. Then their connections are cut.
 	DrainTimeout string `json:"drain_timeout,omitzero"`
@@ -3573,8 +3582,8 @@ type PortObject struct {
 	// with its defaults that no file defines.
 	Origin *Origin `json:"origin,omitempty"`
 	// State is the current state: active, degraded, down, maintenance or inactive for a proxy;
-	// active, degraded, failing_open, down or inactive for a TCP or UDP proxy; the state in /status
-	// for a port or certificate; otherwise active or inactive.
+	// active, degraded, failing_open, down, inactive or elsewhere (only on other nodes) for a TCP or
+	// UDP proxy; the state in /status for a port or certificate; otherwise active or inactive.
 	State string `json:"state"`
 	// ETag is the entity tag for If-Match.
 	ETag string `json:"etag"`
@@ -3608,6 +3617,9 @@ type PortObject struct {
 	// Active is whether the port is opened. An inactive port keeps its settings and its place in the
 	// lists that name it.
 	Active *bool `json:"active,omitzero"`
+	// Nodes are the names of the nodes that open the port, as `headgate node list` shows them.
+	// Absent means all nodes that share the configuration.
+	Nodes []string `json:"nodes,omitzero"`
 	// DrainTimeout is how long running requests may go on after the port was closed or moved, or
 	// headgate was stopped. Then their connections are cut.
 	DrainTimeout string `json:"drain_timeout,omitzero"`
@@ -3830,8 +3842,8 @@ type ProxyObject struct {
 	// with its defaults that no file defines.
 	Origin *Origin `json:"origin,omitempty"`
 	// State is the current state: active, degraded, down, maintenance or inactive for a proxy;
-	// active, degraded, failing_open, down or inactive for a TCP or UDP proxy; the state in /status
-	// for a port or certificate; otherwise active or inactive.
+	// active, degraded, failing_open, down, inactive or elsewhere (only on other nodes) for a TCP or
+	// UDP proxy; the state in /status for a port or certificate; otherwise active or inactive.
 	State string `json:"state"`
 	// ETag is the entity tag for If-Match.
 	ETag string `json:"etag"`
@@ -4910,8 +4922,8 @@ type SignInObject struct {
 	// with its defaults that no file defines.
 	Origin *Origin `json:"origin,omitempty"`
 	// State is the current state: active, degraded, down, maintenance or inactive for a proxy;
-	// active, degraded, failing_open, down or inactive for a TCP or UDP proxy; the state in /status
-	// for a port or certificate; otherwise active or inactive.
+	// active, degraded, failing_open, down, inactive or elsewhere (only on other nodes) for a TCP or
+	// UDP proxy; the state in /status for a port or certificate; otherwise active or inactive.
 	State string `json:"state"`
 	// ETag is the entity tag for If-Match.
 	ETag string `json:"etag"`
@@ -4986,10 +4998,14 @@ type State struct {
 	Protocol string `json:"protocol"`
 	// Origin is where the port comes from: "shop.yaml:12:3". It is absent for one that drains.
 	Origin string `json:"origin,omitempty"`
-	// State is listening, draining, waiting, permission_denied, error or inactive, since Since.
+	// State is listening, draining, waiting, permission_denied, error, inactive, or elsewhere for a
+	// port that only other nodes open, since Since.
 	State string `json:"state"`
-	// State is listening, draining, waiting, permission_denied, error or inactive, since Since.
+	// State is listening, draining, waiting, permission_denied, error, inactive, or elsewhere for a
+	// port that only other nodes open, since Since.
 	Since time.Time `json:"since"`
+	// Nodes are the nodes that open the port if this one does not.
+	Nodes []string `json:"nodes,omitempty"`
 	// Reason is the word for why the port does not listen, Hint what helps.
 	Reason string `json:"reason,omitempty"`
 	// Reason is the word for why the port does not listen, Hint what helps.
@@ -5427,6 +5443,9 @@ type TCPProxy struct {
 	DrainTimeout string `json:"drain_timeout,omitzero"`
 	// AccessLog changes the access log for the connections of this proxy: off, or a file of its own.
 	AccessLog *ProxyLog `json:"access_log,omitzero"`
+	// Nodes are the names of the nodes that have the proxy, as `headgate node list` shows them.
+	// Absent means all nodes that share the configuration.
+	Nodes []string `json:"nodes,omitzero"`
 	// Active is whether the proxy takes connections.
 	Active *bool `json:"active,omitzero"`
 }
@@ -5440,8 +5459,8 @@ type TCPProxyObject struct {
 	// with its defaults that no file defines.
 	Origin *Origin `json:"origin,omitempty"`
 	// State is the current state: active, degraded, down, maintenance or inactive for a proxy;
-	// active, degraded, failing_open, down or inactive for a TCP or UDP proxy; the state in /status
-	// for a port or certificate; otherwise active or inactive.
+	// active, degraded, failing_open, down, inactive or elsewhere (only on other nodes) for a TCP or
+	// UDP proxy; the state in /status for a port or certificate; otherwise active or inactive.
 	State string `json:"state"`
 	// ETag is the entity tag for If-Match.
 	ETag string `json:"etag"`
@@ -5508,6 +5527,9 @@ type TCPProxyObject struct {
 	DrainTimeout string `json:"drain_timeout,omitzero"`
 	// AccessLog changes the access log for the connections of this proxy: off, or a file of its own.
 	AccessLog *ProxyLog `json:"access_log,omitzero"`
+	// Nodes are the names of the nodes that have the proxy, as `headgate node list` shows them.
+	// Absent means all nodes that share the configuration.
+	Nodes []string `json:"nodes,omitzero"`
 	// Active is whether the proxy takes connections.
 	Active *bool `json:"active,omitzero"`
 }
@@ -5607,8 +5629,8 @@ type TracingObject struct {
 	// with its defaults that no file defines.
 	Origin *Origin `json:"origin,omitempty"`
 	// State is the current state: active, degraded, down, maintenance or inactive for a proxy;
-	// active, degraded, failing_open, down or inactive for a TCP or UDP proxy; the state in /status
-	// for a port or certificate; otherwise active or inactive.
+	// active, degraded, failing_open, down, inactive or elsewhere (only on other nodes) for a TCP or
+	// UDP proxy; the state in /status for a port or certificate; otherwise active or inactive.
 	State string `json:"state"`
 	// ETag is the entity tag for If-Match.
 	ETag string `json:"etag"`
@@ -5695,6 +5717,9 @@ type UDPProxy struct {
 	IPFilter *IPFilter `json:"ip_filter,omitzero"`
 	// AccessLog changes the access log for the sessions of this proxy: off, or a file of its own.
 	AccessLog *ProxyLog `json:"access_log,omitzero"`
+	// Nodes are the names of the nodes that have the proxy, as `headgate node list` shows them.
+	// Absent means all nodes that share the configuration.
+	Nodes []string `json:"nodes,omitzero"`
 	// Active is whether the proxy takes datagrams.
 	Active *bool `json:"active,omitzero"`
 }
@@ -5708,8 +5733,8 @@ type UDPProxyObject struct {
 	// with its defaults that no file defines.
 	Origin *Origin `json:"origin,omitempty"`
 	// State is the current state: active, degraded, down, maintenance or inactive for a proxy;
-	// active, degraded, failing_open, down or inactive for a TCP or UDP proxy; the state in /status
-	// for a port or certificate; otherwise active or inactive.
+	// active, degraded, failing_open, down, inactive or elsewhere (only on other nodes) for a TCP or
+	// UDP proxy; the state in /status for a port or certificate; otherwise active or inactive.
 	State string `json:"state"`
 	// ETag is the entity tag for If-Match.
 	ETag string `json:"etag"`
@@ -5754,6 +5779,9 @@ type UDPProxyObject struct {
 	IPFilter *IPFilter `json:"ip_filter,omitzero"`
 	// AccessLog changes the access log for the sessions of this proxy: off, or a file of its own.
 	AccessLog *ProxyLog `json:"access_log,omitzero"`
+	// Nodes are the names of the nodes that have the proxy, as `headgate node list` shows them.
+	// Absent means all nodes that share the configuration.
+	Nodes []string `json:"nodes,omitzero"`
 	// Active is whether the proxy takes datagrams.
 	Active *bool `json:"active,omitzero"`
 }
@@ -5846,8 +5874,8 @@ type UpstreamsObject struct {
 	// with its defaults that no file defines.
 	Origin *Origin `json:"origin,omitempty"`
 	// State is the current state: active, degraded, down, maintenance or inactive for a proxy;
-	// active, degraded, failing_open, down or inactive for a TCP or UDP proxy; the state in /status
-	// for a port or certificate; otherwise active or inactive.
+	// active, degraded, failing_open, down, inactive or elsewhere (only on other nodes) for a TCP or
+	// UDP proxy; the state in /status for a port or certificate; otherwise active or inactive.
 	State string `json:"state"`
 	// ETag is the entity tag for If-Match.
 	ETag string `json:"etag"`
@@ -5995,8 +6023,8 @@ type WebhookObject struct {
 	// with its defaults that no file defines.
 	Origin *Origin `json:"origin,omitempty"`
 	// State is the current state: active, degraded, down, maintenance or inactive for a proxy;
-	// active, degraded, failing_open, down or inactive for a TCP or UDP proxy; the state in /status
-	// for a port or certificate; otherwise active or inactive.
+	// active, degraded, failing_open, down, inactive or elsewhere (only on other nodes) for a TCP or
+	// UDP proxy; the state in /status for a port or certificate; otherwise active or inactive.
 	State string `json:"state"`
 	// ETag is the entity tag for If-Match.
 	ETag string `json:"etag"`

@@ -127,6 +127,9 @@ func (s *statusPage) printPorts(w io.Writer) {
 		if p.Reason != p.State { // permission_denied is both
 			note = strings.TrimSpace(p.Reason + " " + p.Hint)
 		}
+		if p.State == plan.ProxyElsewhere {
+			note = "only on " + strings.Join(p.Nodes, ", ")
+		}
 		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%d\t%s\t%s\n", p.Name, p.Address, p.Protocol, p.State, ago(p.Since), p.Connections, origin(p.Origin), note)
 	}
 }

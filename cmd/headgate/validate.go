@@ -1,10 +1,13 @@
 package main
 
 import (
+	"context"
 	"fmt"
+	"time"
 
 	"github.com/spf13/cobra"
 
+	"headgate/internal/admin"
 	"headgate/internal/config"
 )
 
@@ -15,7 +18,8 @@ func newValidate() *cobra.Command {
 		SuggestFor: []string{"test", "check", "configtest", "lint"},
 		Long: `validate checks a configuration and reports every problem with its file, line, column,
 field and remedy, and notes settings that work but are not recommended. It opens no ports
-and contacts no servers. FILE is the same as for --config; - is standard input.
+and contacts no servers. If the configuration names nodes and headgate runs on this machine, it
+also notes names that no node has. FILE is the same as for --config; - is standard input.
 
 Exit codes: 0 the configuration is valid, 1 it is not, 2 invalid command line.`,
 		Example: `  headgate validate headgate.yaml
@@ -24,6 +28,7 @@ Exit codes: 0 the configuration is valid, 1 it is not, 2 invalid command line.`,
 	}
 	file := addConfig(cmd)
 	output := addOutput(cmd)
+	state := addState(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if len(args) == 1 {
 			*file = args[0]
@@ -34,6 +39,7 @@ Exit codes: 0 the configuration is valid, 1 it is not, 2 invalid command line.`,
 		}
 		p, problems, notes := loadWithNotes(documents, "")
 		if p != nil {
+			notes = append(notes, unknownNodes(cmd, p.Config(), *state)...)
 			p.Retire(nil)
 		}
 		if output.value == "json" {
@@ -53,6 +59,36 @@ Exit codes: 0 the configuration is valid, 1 it is not, 2 invalid command line.`,
 	}
 	return cmd
 }
+
+// unknownNodes returns a note for each name that none of the nodes has which the headgate on
+// this machine knows; none if it cannot be reached.
+func unknownNodes(cmd *cobra.Command, c *config.Config, state string) []config.Problem {
+	if !c.NamesNodes() {
+		return nil
+	}
+	ctx, stop := context.WithTimeout(cmd.Context(), nodesTimeout)
+	defer stop()
+	dir, err := stateDir(state)
+	if err != nil {
+		return nil
+	}
+	to, err := (&reach{cmd: cmd, config: new(string), state: &state}).openSocket(ctx, admin.SocketPath(dir), anyUser)
+	if err != nil {
+		return nil
+	}
+	defer to.close()
+	var known []string
+	for n, err := range to.ListNodes(ctx) {
+		if err != nil {
+			return nil
+		}
+		known = append(known, n.Name)
+	}
+	return c.UnknownNodes(known)
+}
+
+// nodesTimeout bounds the request for the names of nodes.
+const nodesTimeout = 5 * time.Second
 
 // result is the JSON output of validate.
 type result struct {

@@ -99,8 +99,8 @@ type OwnLog struct {
 func (c *Config) OwnLogs(root schema.Place) iter.Seq[OwnLog] {
 	return func(yield func(OwnLog) bool) {
 		_ = ownLogs(c.Proxies, c.special().logging, root, "proxies", "proxy", func(p *Proxy) (*ProxyLog, bool) { return p.AccessLog, p.Active }, yield) &&
-			ownLogs(c.TCPProxies, sortedNames(c.TCPProxies), root, "tcp_proxies", "TCP proxy", func(p *TCPProxy) (*ProxyLog, bool) { return p.AccessLog, p.Active }, yield) &&
-			ownLogs(c.UDPProxies, sortedNames(c.UDPProxies), root, "udp_proxies", "UDP proxy", func(p *UDPProxy) (*ProxyLog, bool) { return p.AccessLog, p.Active }, yield)
+			ownLogs(c.TCPProxies, sortedNames(c.TCPProxies), root, "tcp_proxies", "TCP proxy", func(p *TCPProxy) (*ProxyLog, bool) { return p.AccessLog, p.Active && c.Here(p.Nodes) }, yield) &&
+			ownLogs(c.UDPProxies, sortedNames(c.UDPProxies), root, "udp_proxies", "UDP proxy", func(p *UDPProxy) (*ProxyLog, bool) { return p.AccessLog, p.Active && c.Here(p.Nodes) }, yield)
 	}
 }
 

@@ -146,7 +146,7 @@ func (c *Config) ACMEHolders() iter.Seq2[*ACME, []string] {
 			}
 		}
 		for _, p := range c.TCPProxies {
-			if hosts := p.acmeHosts(); len(hosts) > 0 && p.Active {
+			if hosts := p.acmeHosts(); len(hosts) > 0 && p.Active && c.Here(p.Nodes) {
 				if e := c.acmeEntry(p.TLS.ACME); e != nil && !yield(e, hosts) {
 					return
 				}

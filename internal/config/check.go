@@ -41,7 +41,7 @@ type checker struct {
 func newChecker(c *Config, report *schema.Report) *checker {
 	ch := &checker{c: c, root: report.Root(), sni: map[string]string{}}
 	if c.Admin.Address.IsValid() {
-		ch.taken = append(ch.taken, taken{c.Admin.Address, false, "admin", nil})
+		ch.taken = append(ch.taken, taken{c.Admin.Address, false, "admin", nil, nil})
 	}
 	return ch
 }
@@ -56,6 +56,7 @@ type taken struct {
 	udp     bool
 	by      string
 	stream  *TCPProxy // whose it is; nil if not a TCP proxy's
+	nodes   []string  // on which it is open; empty is all
 }
 
 // port reports a port without an address, or with the address of another port or the admin
@@ -67,8 +68,9 @@ func (ch *checker) port(p *Port, at schema.Place) {
 	}
 	checkTLS(ch.c, p, at)
 	checkProxyProtocol(p, at.Field("proxy_protocol"))
+	checkNodes(p.Nodes, at.Field("nodes"))
 	if p.Active {
-		ch.claim(taken{p.Address, p.Protocol == HTTP3, "port " + p.Name, nil}, at.Field("address"))
+		ch.claim(taken{p.Address, p.Protocol == HTTP3, "port " + p.Name, nil, p.Nodes}, at.Field("address"))
 	}
 }
 
@@ -120,7 +122,7 @@ func checkProxyProtocol(p *Port, at schema.Place) {
 // claim adds an address to those in use, or reports which object has it.
 func (ch *checker) claim(want taken, at schema.Place) {
 	for _, t := range ch.taken {
-		if t.udp != want.udp || t.address.Port() != want.address.Port() {
+		if t.udp != want.udp || t.address.Port() != want.address.Port() || apart(t.nodes, want.nodes) {
 			continue
 		}
 		switch {

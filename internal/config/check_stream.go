@@ -28,11 +28,12 @@ func (ch *checker) tcpProxy(p *TCPProxy, at schema.Place) {
 		}
 	default:
 		if p.Active {
-			ch.claim(taken{p.Address, false, "TCP proxy " + p.Name, p}, at.Field("address"))
+			ch.claim(taken{p.Address, false, "TCP proxy " + p.Name, p, p.Nodes}, at.Field("address"))
 		}
 		ch.streamNames(p, p.Address.String(), at)
 	}
 	checkProtocols(p.ALPN, at.Field("alpn"))
+	checkNodes(p.Nodes, at.Field("nodes"))
 	if p.TLS != nil {
 		checkStreamTLS(ch.c, p, at.Field("tls"))
 	}
@@ -50,13 +51,14 @@ func (ch *checker) tcpProxy(p *TCPProxy, at schema.Place) {
 
 // udpProxy reports problems of a UDP proxy.
 func (ch *checker) udpProxy(p *UDPProxy, at schema.Place) {
+	checkNodes(p.Nodes, at.Field("nodes"))
 	switch {
 	case !p.Address.IsValid():
 		if !at.Field("address").Reported() {
 			at.Field("address").Problem("missing", "add address: 0.0.0.0:53")
 		}
 	case p.Active:
-		ch.claim(taken{p.Address, true, "UDP proxy " + p.Name, nil}, at.Field("address"))
+		ch.claim(taken{p.Address, true, "UDP proxy " + p.Name, nil, p.Nodes}, at.Field("address"))
 	}
 	checkStreamFeatures(&p.StreamFeatures, at)
 	checkStreamServers(p.Servers, at.Field("servers"))
@@ -131,7 +133,7 @@ func (ch *checker) streamName(p *TCPProxy, on, name, protocol string, at schema.
 		if !at.Reported() {
 			at.Problemf("remove one of them", "duplicate entry %s", what)
 		}
-	case by != "":
+	case by != "" && !apart(p.Nodes, ch.c.TCPProxies[by].Nodes):
 		at.Problemf("remove it from one of them", "TCP proxy %s has %s on %s too", by, what, on)
 	case p.Active:
 		ch.sni[key] = p.Name

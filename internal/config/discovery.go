@@ -30,6 +30,9 @@ type Docker struct {
 	// TLS are the TLS settings of a tcp or https endpoint. Absent means no TLS for tcp, and
 	// verification with the system's authorities for https.
 	TLS *DockerTLS `json:"tls,omitempty"`
+	// Nodes are the names of the nodes that watch the engine, as `headgate node list` shows
+	// them. Absent means all nodes that share the configuration.
+	Nodes []string `json:"nodes,omitempty" max:"64" example:"[web1]"`
 	// ExposedByDefault is whether containers are proxied without headgate.enable or another
 	// headgate label. They still need a host.
 	ExposedByDefault bool `json:"exposed_by_default" default:"false"`
@@ -80,6 +83,7 @@ func (ch *checker) discovery(at schema.Place) {
 
 func (ch *checker) docker(d *Docker, at schema.Place) {
 	checkEndpoint(d, at)
+	checkNodes(d.Nodes, at.Field("nodes"))
 	for i, f := range d.Filters {
 		if key, value, ok := strings.Cut(f, "="); !ok || key == "" || value == "" {
 			at.Field("filters").Index(i).Problemf("write it as `docker ps --filter` does, such as label=stage=production or name=web", "the filter %q is not a key and a value", shorten(f))

@@ -79,7 +79,9 @@ type Config struct {
 	Dir string `json:"-"`
 
 	// loaded is what it was made of, nil for one that a program made.
-	loaded *Loaded
+	node    string // that it is used on; "" for all
+	several bool   // other nodes have it, too
+	loaded  *Loaded
 	// documents is the configuration of the documents alone, nil if this is it; found are
 	// the discovered objects, by kind and name.
 	documents *Config

@@ -25,6 +25,9 @@ type Origin struct {
 	Column int `json:"column,omitempty"`
 	// Provider is the entry of discovery that found it: "local".
 	Provider string `json:"provider,omitempty"`
+	// Node is the node of that provider, where several share the configuration: no other
+	// node has the object.
+	Node string `json:"node,omitempty"`
 	// Container is the name of the container whose labels define it.
 	Container string `json:"container,omitempty"`
 	// Label is the label that defines it.
@@ -34,6 +37,11 @@ type Origin struct {
 // String returns the origin in the form of a problem's place: "shop.yaml:12:3", or
 // "container shop, label headgate.host".
 func (o Origin) String() string {
+	if o.Node != "" {
+		on := o
+		on.Node = ""
+		return on.String() + ", only on " + o.Node
+	}
 	switch {
 	case o.Container != "" && o.Label != "":
 		return "container " + o.Container + ", label " + o.Label
@@ -53,7 +61,11 @@ func (c *Config) Origin(kind, name string) (Origin, bool) {
 		return Origin{}, false
 	}
 	if d := c.found[[2]string{kind, name}]; d != nil {
-		return d.Discovered.Origin, true
+		o := d.Discovered.Origin
+		if c.several {
+			o.Node = c.node
+		}
+		return o, true
 	}
 	section, entry := kind, name
 	if name == "" {

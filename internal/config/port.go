@@ -40,6 +40,9 @@ type Port struct {
 	// Active is whether the port is opened. An inactive port keeps its settings
 	// and its place in the lists that name it.
 	Active bool `json:"active" default:"true"`
+	// Nodes are the names of the nodes that open the port, as `headgate node list` shows
+	// them. Absent means all nodes that share the configuration.
+	Nodes []string `json:"nodes,omitempty" max:"64" example:"[web1]"`
 	// DrainTimeout is how long running requests may go on after the port was closed or
 	// moved, or headgate was stopped. Then their connections are cut.
 	DrainTimeout unit.Duration `json:"drain_timeout" was:"drain" default:"30s" max:"24h"`

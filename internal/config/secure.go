@@ -17,7 +17,7 @@ const UsualHTTPS = 443
 func (c *Config) SecurePorts(p *Proxy) []*Port {
 	var all []*Port
 	for name, port := range c.Ports {
-		if port.Active && port.Protocol == HTTPS && (len(p.Ports) == 0 || slices.Contains(p.Ports, name)) {
+		if port.Active && c.Here(port.Nodes) && port.Protocol == HTTPS && (len(p.Ports) == 0 || slices.Contains(p.Ports, name)) {
 			all = append(all, port)
 		}
 	}

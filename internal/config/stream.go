@@ -76,6 +76,9 @@ type TCPProxy struct {
 	// AccessLog changes the access log for the connections of this proxy: off, or a file of
 	// its own.
 	AccessLog *ProxyLog `json:"access_log,omitempty"`
+	// Nodes are the names of the nodes that have the proxy, as `headgate node list` shows
+	// them. Absent means all nodes that share the configuration.
+	Nodes []string `json:"nodes,omitempty" max:"64" example:"[web1]"`
 	// Active is whether the proxy takes connections.
 	Active bool `json:"active" label:"true" default:"true"`
 }
@@ -128,12 +131,12 @@ func (c *Config) SpeaksTLS() bool {
 		return true
 	}
 	for _, p := range c.Ports {
-		if p.Active && p.Protocol != HTTP {
+		if p.Active && c.Here(p.Nodes) && p.Protocol != HTTP {
 			return true
 		}
 	}
 	for _, p := range c.TCPProxies {
-		if p.Active && p.TLS != nil {
+		if p.Active && c.Here(p.Nodes) && p.TLS != nil {
 			return true
 		}
 	}
@@ -218,6 +221,9 @@ type UDPProxy struct {
 	// AccessLog changes the access log for the sessions of this proxy: off, or a file of
 	// its own.
 	AccessLog *ProxyLog `json:"access_log,omitempty"`
+	// Nodes are the names of the nodes that have the proxy, as `headgate node list` shows
+	// them. Absent means all nodes that share the configuration.
+	Nodes []string `json:"nodes,omitempty" max:"64" example:"[web1]"`
 	// Active is whether the proxy takes datagrams.
 	Active bool `json:"active" label:"true" default:"true"`
 }

@@ -219,7 +219,8 @@ func (ch *change) check() error {
 	if len(problems) > 0 {
 		return &Refused{Problems: problems}
 	}
-	ch.declared, ch.notes = cfg, doc.Notes()
+	cfg.SetNode(ch.control.options.Node, ch.control.shared)
+	ch.declared, ch.notes = cfg, slices.Concat(doc.Notes(), ch.control.unknownNodes(cfg))
 	if ch.checked != nil {
 		return ch.checked(ch.now, cfg)
 	}

@@ -65,7 +65,7 @@ func (p *providers) rouse() {
 func (p *providers) Prepare(next *Next) (Change, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	ch := &providing{providers: p, opened: map[string]*running{}, settings: next.Config.Discovery.Docker}
+	ch := &providing{providers: p, opened: map[string]*running{}, settings: next.Config.Engines()}
 	for _, name := range slices.Sorted(maps.Keys(ch.settings)) {
 		settings := ch.settings[name]
 		if r := p.mu.running[name]; r != nil && r.source != nil && r.dir == next.Config.Dir && sameSource(r.settings, settings) {
@@ -104,7 +104,7 @@ var errNoDocker = fmt.Errorf("this headgate was built without discovery by Docke
 func sameSource(a, b *config.Docker) bool {
 	x, y := *a, *b
 	for _, d := range []*config.Docker{&x, &y} {
-		d.Hosts, d.ACME, d.Listen, d.Ports = nil, nil, nil, nil
+		d.Hosts, d.ACME, d.Listen, d.Ports, d.Nodes = nil, nil, nil, nil, nil
 	}
 	return reflect.DeepEqual(x, y)
 }
@@ -203,14 +203,15 @@ func (p *providers) reopen() {
 // found returns what the entries of a configuration found, of which those that run
 // already have found something.
 func (p *providers) found(c *config.Config) []discovery.Provider {
-	if len(c.Discovery.Docker) == 0 {
+	engines := c.Engines()
+	if len(engines) == 0 {
 		return nil
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	var all []discovery.Provider
-	for _, name := range slices.Sorted(maps.Keys(c.Discovery.Docker)) {
-		one := discovery.Provider{Name: name, Settings: c.Discovery.Docker[name]}
+	for _, name := range slices.Sorted(maps.Keys(engines)) {
+		one := discovery.Provider{Name: name, Settings: engines[name]}
 		if r := p.mu.running[name]; r != nil {
 			if s := r.snapshot(); s.Known {
 				r.objects, one.Issues = s.Objects, s.Issues
@@ -228,7 +229,7 @@ func (p *providers) found(c *config.Config) []discovery.Provider {
 func (p *providers) unknown(c *config.Config) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for name := range c.Discovery.Docker {
+	for name := range c.Engines() {
 		if r := p.mu.running[name]; r == nil || !r.snapshot().Known {
 			return true
 		}

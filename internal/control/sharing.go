@@ -8,8 +8,11 @@ import (
 	"time"
 
 	"headgate/internal/cluster"
+	"headgate/internal/config"
 	"headgate/internal/metrics"
 	"headgate/internal/pair"
+	"headgate/internal/schema"
+	"headgate/internal/store"
 )
 
 // sharedStore is a store of several machines: a *cluster.Store.
@@ -174,6 +177,24 @@ func (w *nodesWatch) check(ctx context.Context) {
 		}
 	}
 	w.running = seen
+}
+
+// unknownNodes returns a note for each name in a list of nodes that no known node has.
+func (c *Control) unknownNodes(cfg *config.Config) []schema.Problem {
+	if !cfg.NamesNodes() {
+		return nil
+	}
+	ctx, stop := context.WithTimeout(context.Background(), nodeEnd)
+	defer stop()
+	all, err := store.Nodes(ctx, c.state)
+	if err != nil {
+		return nil // the store says so elsewhere
+	}
+	known := []string{c.options.Node}
+	for _, n := range all {
+		known = append(known, n.Name)
+	}
+	return cfg.UnknownNodes(known)
 }
 
 // report reports what happened if this machine is the one that does.

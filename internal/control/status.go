@@ -161,8 +161,12 @@ func (c *Control) StatusOf(proxy string) Status {
 		out.Unverified = p.Unverified()
 		out.Proxies = p.Proxies(proxy)
 		for name, port := range p.Config().Ports {
-			if !port.Active {
-				out.Ports = append(out.Ports, ports.State{Name: name, Address: port.Address.String(), Protocol: port.Protocol, State: "inactive", Since: s.since})
+			word := "inactive"
+			if port.Active {
+				word = "elsewhere"
+			}
+			if !port.Active || !p.Config().Here(port.Nodes) {
+				out.Ports = append(out.Ports, ports.State{Name: name, Address: port.Address.String(), Protocol: port.Protocol, State: word, Nodes: port.Nodes, Since: s.since})
 			}
 		}
 	}

@@ -91,7 +91,7 @@ func Compile(cfg *config.Config, prev *Plan, house House, report *schema.Report)
 	c := newCompiler(cfg, prev, house, report)
 	c.banRules()
 	for _, name := range slices.Sorted(maps.Keys(cfg.Ports)) {
-		if port := cfg.Ports[name]; port.Active {
+		if port := cfg.Ports[name]; port.Active && cfg.Here(port.Nodes) {
 			c.plan.ports = append(c.plan.ports, c.newPort(port))
 		}
 	}

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"fmt"
+	"maps"
 	"net/netip"
 	"slices"
 	"strconv"
@@ -233,6 +234,9 @@ func (p *Plan) portFor(q Question, e *Explanation) *Port {
 			continue
 		}
 		if int(port.Address().Port()) == number {
+			if nodes := p.config.Ports[port.Name()].Nodes; len(nodes) > 0 {
+				e.Notes = append(e.Notes, "port "+port.Name()+" is only on "+strings.Join(nodes, ", "))
+			}
 			return port
 		}
 		others = append(others, fmt.Sprintf("%s on %v", port.Name(), port.Address()))
@@ -254,8 +258,29 @@ func (p *Plan) portFor(q Question, e *Explanation) *Port {
 	default:
 		note += "; evaluated as if it arrived at port " + fallback.Name()
 	}
-	e.Notes = append(e.Notes, note)
+	e.Notes = append(e.Notes, note+p.elsewhere(number, q.HTTP3))
 	return fallback
+}
+
+// elsewhere says which port or proxy other nodes have with a port number, "" if they have none.
+func (p *Plan) elsewhere(number int, udp bool) string {
+	c := p.config
+	for _, name := range slices.Sorted(maps.Keys(c.Ports)) {
+		if port := c.Ports[name]; int(port.Address.Port()) == number && (port.Protocol == config.HTTP3) == udp && c.OnlyOn(port.Nodes) != "" {
+			return "; port " + name + " is " + c.OnlyOn(port.Nodes)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.TCPProxies)) {
+		if t := c.TCPProxies[name]; !udp && int(t.Address.Port()) == number && c.OnlyOn(t.Nodes) != "" {
+			return "; TCP proxy " + name + " is " + c.OnlyOn(t.Nodes)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.UDPProxies)) {
+		if u := c.UDPProxies[name]; udp && int(u.Address.Port()) == number && c.OnlyOn(u.Nodes) != "" {
+			return "; UDP proxy " + name + " is " + c.OnlyOn(u.Nodes)
+		}
+	}
+	return ""
 }
 
 // tcpFirst returns the ports by name, those that clients use without an announcement first.

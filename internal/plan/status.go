@@ -65,6 +65,7 @@ const (
 	ProxyDown        = "down"
 	ProxyMaintenance = "maintenance"
 	ProxyInactive    = "inactive"
+	ProxyElsewhere   = "elsewhere" // a TCP or UDP proxy that only other nodes have
 )
 
 // Proxies returns the states of the proxies, by name. With a name it is that one alone,

@@ -162,7 +162,7 @@ func (p *Plan) TCPProxies() []TCPProxy { return p.tcpProxies }
 func (c *compiler) tcp() {
 	for _, name := range slices.Sorted(maps.Keys(c.config.TCPProxies)) {
 		settings := c.config.TCPProxies[name]
-		if !settings.Active {
+		if !settings.Active || !c.config.Here(settings.Nodes) {
 			continue
 		}
 		at := c.report.Root().Field("tcp_proxies").Field(name).Called("TCP proxy", name)

@@ -124,7 +124,7 @@ func (p *Plan) explainUDP(q StreamQuestion, e *StreamExplanation) {
 		e.decide(q, u.Proxy.Filters, u.Settings.LoadBalancing, u.Servers, u.Proxy.Group)
 		return
 	}
-	e.Notes = append(e.Notes, fmt.Sprintf("no active UDP proxy listens on %d", q.Port))
+	e.Notes = append(e.Notes, fmt.Sprintf("no active UDP proxy listens on %d", q.Port)+p.elsewhere(int(q.Port), true))
 }
 
 func (p *Plan) explainTCP(q StreamQuestion, e *StreamExplanation) {
@@ -132,7 +132,7 @@ func (p *Plan) explainTCP(q StreamQuestion, e *StreamExplanation) {
 		return port.Address().Port() == q.Port && port.Protocol() != config.HTTP3
 	})
 	if i < 0 {
-		e.Notes = append(e.Notes, fmt.Sprintf("no port or TCP proxy listens on %d", q.Port))
+		e.Notes = append(e.Notes, fmt.Sprintf("no port or TCP proxy listens on %d", q.Port)+p.elsewhere(int(q.Port), false))
 		return
 	}
 	port := p.Listeners()[i]

@@ -40,7 +40,7 @@ func (p *Plan) AtUDP(address netip.AddrPort) *UDPProxy {
 func (c *compiler) udp() {
 	for _, name := range slices.Sorted(maps.Keys(c.config.UDPProxies)) {
 		settings := c.config.UDPProxies[name]
-		if !settings.Active {
+		if !settings.Active || !c.config.Here(settings.Nodes) {
 			continue
 		}
 		at := c.report.Root().Field("udp_proxies").Field(name).Called("UDP proxy", name)

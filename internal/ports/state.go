@@ -22,10 +22,12 @@ type State struct {
 	// Origin is where the port comes from: "shop.yaml:12:3". It is absent for one that
 	// drains.
 	Origin string `json:"origin,omitempty"`
-	// State is listening, draining, waiting, permission_denied, error or
-	// inactive, since Since.
+	// State is listening, draining, waiting, permission_denied, error, inactive, or
+	// elsewhere for a port that only other nodes open, since Since.
 	State string    `json:"state" required:"true"`
 	Since time.Time `json:"since" required:"true"`
+	// Nodes are the nodes that open the port if this one does not.
+	Nodes []string `json:"nodes,omitempty"`
 	// Reason is the word for why the port does not listen, Hint what helps.
 	Reason string `json:"reason,omitempty"`
 	Hint   string `json:"hint,omitempty"`

@@ -13,6 +13,7 @@ import (
 	"headgate/internal/control/review"
 	"headgate/internal/metrics"
 	"headgate/internal/operator"
+	"headgate/internal/plan"
 )
 
 // objectState is the state of an object, which responses have in addition to its settings.
@@ -23,7 +24,8 @@ type objectState struct {
 	// an object with its defaults that no file defines.
 	Origin *config.Origin `json:"origin,omitempty" readonly:"true"`
 	// State is the current state: active, degraded, down, maintenance or inactive for a
-	// proxy; active, degraded, failing_open, down or inactive for a TCP or UDP proxy; the
+	// proxy; active, degraded, failing_open, down, inactive or elsewhere (only on other
+	// nodes) for a TCP or UDP proxy; the
 	// state in /status for a port or certificate; otherwise active or inactive.
 	State string `json:"state" readonly:"true"`
 	// ETag is the entity tag for If-Match.
@@ -210,7 +212,7 @@ func (a *API) statesOf(k *config.Kind, names []string) states {
 	return s
 }
 
-func (s *states) word(k *config.Kind, name string, o config.Named) string {
+func (s *states) word(cfg *config.Config, k *config.Kind, name string, o config.Named) string {
 	if word := s.words[k.Name+" "+name]; word != "" {
 		return word
 	}
@@ -219,15 +221,22 @@ func (s *states) word(k *config.Kind, name string, o config.Named) string {
 	}
 	switch o := o.(type) {
 	case *config.TCPProxy:
-		if !o.Active {
-			return "inactive"
-		}
+		return streamWord(o.Active, cfg.Here(o.Nodes))
 	case *config.UDPProxy:
-		if !o.Active {
-			return "inactive"
-		}
+		return streamWord(o.Active, cfg.Here(o.Nodes))
 	}
 	return "active"
+}
+
+// streamWord returns the state of a TCP or UDP proxy that is not in the plan.
+func streamWord(active, here bool) string {
+	switch {
+	case !active:
+		return plan.ProxyInactive
+	case !here:
+		return plan.ProxyElsewhere
+	}
+	return plan.ProxyActive
 }
 
 // objectText is an object in a response: its settings and its state.
@@ -252,7 +261,7 @@ func (a *API) show(cfg *config.Config, k *config.Kind, name string, s *states) (
 		state.Name = k.Name
 	}
 	state.Plan = s.plan
-	state.State = s.word(k, name, k.Find(cfg, name))
+	state.State = s.word(cfg, k, name, k.Find(cfg, name))
 	if o, ok := cfg.Origin(k.Name, name); ok {
 		state.Origin, state.ReadOnly = &o, a.readOnly(k, o, s)
 	}

@@ -74,8 +74,12 @@ func (a *API) summary(*call) (any, error) {
 	}
 	states := map[string]int{}
 	a.summarize(out, states)
-	a.summarizeStreams(out, states, "tcp_proxies", slices.Sorted(maps.Keys(cfg.TCPProxies)), func(name string) bool { return cfg.TCPProxies[name].Active })
-	a.summarizeStreams(out, states, "udp_proxies", slices.Sorted(maps.Keys(cfg.UDPProxies)), func(name string) bool { return cfg.UDPProxies[name].Active })
+	a.summarizeStreams(out, states, "tcp_proxies", slices.Sorted(maps.Keys(cfg.TCPProxies)), func(name string) string {
+		return streamWord(cfg.TCPProxies[name].Active, cfg.Here(cfg.TCPProxies[name].Nodes))
+	})
+	a.summarizeStreams(out, states, "udp_proxies", slices.Sorted(maps.Keys(cfg.UDPProxies)), func(name string) string {
+		return streamWord(cfg.UDPProxies[name].Active, cfg.Here(cfg.UDPProxies[name].Nodes))
+	})
 	out.Proxies = countsOf(states)
 	out.addCertificates(a.Control.CertificateStates())
 	order := func(state string) int {
@@ -123,12 +127,12 @@ func (a *API) summarize(out *summaryBody, states map[string]int) {
 }
 
 // summarizeStreams adds the TCP or UDP proxies to a summary.
-func (a *API) summarizeStreams(out *summaryBody, states map[string]int, kind string, names []string, active func(name string) bool) {
+func (a *API) summarizeStreams(out *summaryBody, states map[string]int, kind string, names []string, word func(name string) string) {
 	now := a.statesOf(config.KindOf(kind), names)
 	for _, name := range names {
 		state := cmp.Or(now.words[kind+" "+name], plan.ProxyActive)
-		if !active(name) {
-			state = plan.ProxyInactive
+		if now := word(name); now != plan.ProxyActive {
+			state = now
 		}
 		states[state]++
 		var servers serverCount

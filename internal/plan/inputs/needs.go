@@ -30,7 +30,7 @@ type wantedPair struct {
 func needsOf(cfg, before *config.Config, known map[*config.Proxy]needs) needs {
 	n := needs{by: map[*config.Proxy]needs{}}
 	for _, p := range cfg.Ports {
-		if !p.Active || p.Protocol != config.HTTPS && p.Protocol != config.HTTP3 {
+		if !p.Active || !cfg.Here(p.Nodes) || p.Protocol != config.HTTPS && p.Protocol != config.HTTP3 {
 			continue
 		}
 		if p.TLS.ClientAuth != config.ClientAuthOff {
@@ -55,7 +55,7 @@ func needsOf(cfg, before *config.Config, known map[*config.Proxy]needs) needs {
 		}
 	}
 	for _, p := range cfg.TCPProxies {
-		if p.Active {
+		if p.Active && cfg.Here(p.Nodes) {
 			for _, s := range p.Servers {
 				n.server(s.TLS)
 			}

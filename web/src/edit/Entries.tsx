@@ -91,13 +91,14 @@ export function Entries({
                   </strong>{' '}
                   {mark?.(o)} <Pending edit={edit} kind={kind} name={o.name!} />
                   <span className="small block">{line?.(o)}</span>
+                  {Array.isArray(o.nodes) && o.nodes.length > 0 && <span className="small block">{t.entries.onlyOn(o.nodes.join(', '))}</span>}
                   {!!o.description && (
                     <span className="small block">
                       <bdi>{String(o.description)}</bdi>
                     </span>
                   )}
                   {o.origin?.container ? (
-                    <span className="small block">{t.entries.discovered(o.origin.container)}</span>
+                    <span className="small block">{[t.entries.discovered(o.origin.container), o.origin.node && t.entries.onlyOn(o.origin.node)].filter(Boolean).join(', ')}</span>
                   ) : (
                     o.read_only && <span className="small block">{t.entries.locked(o.read_only)}</span>
                   )}

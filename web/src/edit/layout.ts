@@ -37,7 +37,7 @@ export const layouts: Record<string, Layout> = {
     groups: [
       ['tls', ['tls', 'h2c']],
       ['limits', ['limits']],
-      ['protocol', ['proxy_protocol', 'drain_timeout']],
+      ['protocol', ['proxy_protocol', 'drain_timeout', 'nodes']],
     ],
   },
   Limits: { usual: ['max_connections', 'header_timeout', 'keep_alive_timeout'] },
@@ -47,7 +47,7 @@ export const layouts: Record<string, Layout> = {
       ['tls', ['tls', 'alpn']],
       ['failing', ['load_balancing', 'health_check', 'connect_timeout', 'idle_timeout']],
       ['access', ['ip_filter', 'max_connections']],
-      ['protocol', ['proxy_protocol', 'accept_proxy_protocol', 'drain_timeout', 'access_log']],
+      ['protocol', ['proxy_protocol', 'accept_proxy_protocol', 'drain_timeout', 'access_log', 'nodes']],
     ],
   },
   UDPProxy: {
@@ -55,7 +55,7 @@ export const layouts: Record<string, Layout> = {
     groups: [
       ['failing', ['load_balancing', 'idle_timeout']],
       ['access', ['ip_filter', 'max_sessions']],
-      ['protocol', ['proxy_protocol', 'access_log']],
+      ['protocol', ['proxy_protocol', 'access_log', 'nodes']],
     ],
   },
   StreamTLS: { usual: ['alpn', 'min_version', 'acme', 'default_certificate'] },
@@ -76,7 +76,7 @@ export const layouts: Record<string, Layout> = {
   Docker: {
     usual: ['endpoint', 'hosts', 'exposed_by_default', 'network'],
     groups: [
-      ['labels', ['ports', 'acme', 'listen', 'filters']],
+      ['labels', ['ports', 'acme', 'listen', 'filters', 'nodes']],
       ['tls', ['tls']],
     ],
   },

@@ -199,6 +199,7 @@ export const en = {
   },
   state: {
     unknown: 'not checked',
+    elsewhere: 'on other nodes',
     failing_open: 'failing open',
     rolled_back: 'rolled back',
     permission_denied: 'permission denied',

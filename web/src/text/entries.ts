@@ -22,6 +22,7 @@ export const entries = {
   badName: 'Use letters, digits, dots, _ and -; start with a letter or digit.',
   takenName: 'This name is already in use.',
   locked: (why: string) => `It cannot be changed here: ${why}.`,
+  onlyOn: (nodes: string) => `only on ${nodes}`,
   discovered: (container: string) => `from container ${container}`,
   actionsTitle: 'Actions',
   actions: (name: string) => `Actions for ${name}`,

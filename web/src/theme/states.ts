@@ -45,6 +45,7 @@ const meanings: Record<string, Meaning> = {
   removed: 'bad',
   missing: 'bad',
   inactive: 'calm',
+  elsewhere: 'calm',
   closed: 'calm',
   draft: 'calm',
   unknown: 'calm',

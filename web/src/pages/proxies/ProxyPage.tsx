@@ -433,7 +433,7 @@ function Chosen({ proxy }: { proxy: string }) {
 function Where({ proxy }: { proxy: Proxy }) {
   const o = proxy.origin
   if (!o) return <>–</>
-  if (o.container) return <>{t.proxy.container(o.container)}</>
+  if (o.container) return <>{[t.proxy.container(o.container), o.node && t.entries.onlyOn(o.node)].filter(Boolean).join(', ')}</>
   return <span title={o.document}>{t.proxy.originWord(o.document?.split('/').pop() ?? '', o.line)}</span>
 }
 

@@ -168,6 +168,7 @@ export const de: Text = {
   },
   state: {
     active: 'aktiv',
+    elsewhere: 'auf anderen Knoten',
     inactive: 'inaktiv',
     degraded: 'eingeschränkt',
     down: 'ausgefallen',

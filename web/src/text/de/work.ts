@@ -347,6 +347,7 @@ export const work: Pick<Text, 'proxies' | 'proxy' | 'newProxy' | 'edit' | 'confl
     badName: 'Verwenden Sie Buchstaben, Ziffern, Punkte, _ und -; beginnen Sie mit einem Buchstaben oder einer Ziffer.',
     takenName: 'Dieser Name wird bereits verwendet.',
     locked: (why) => `Kann hier nicht geändert werden: ${why}.`,
+    onlyOn: (nodes) => `nur auf ${nodes}`,
     discovered: (container) => `aus Container ${container}`,
     actionsTitle: 'Aktionen',
     actions: (name) => `Aktionen für ${name}`,

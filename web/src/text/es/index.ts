@@ -164,6 +164,7 @@ export const es: Text = {
   },
   state: {
     active: 'activo',
+    elsewhere: 'en otros nodos',
     inactive: 'inactivo',
     degraded: 'degradado',
     down: 'caído',

@@ -348,6 +348,7 @@ export const work: Pick<Text, 'proxies' | 'proxy' | 'newProxy' | 'edit' | 'confl
     badName: 'Use letras, dígitos, puntos, _ y -; empiece con una letra o un dígito.',
     takenName: 'Este nombre ya está en uso.',
     locked: (why) => `No se puede cambiar aquí: ${why}.`,
+    onlyOn: (nodes) => `solo en ${nodes}`,
     discovered: (container) => `del contenedor ${container}`,
     actionsTitle: 'Acciones',
     actions: (name) => `Acciones para ${name}`,

@@ -164,6 +164,7 @@ export const fr: Text = {
   },
   state: {
     active: 'actif',
+    elsewhere: 'sur d’autres nœuds',
     inactive: 'inactif',
     degraded: 'dégradé',
     down: 'hors service',

@@ -349,6 +349,7 @@ export const work: Pick<Text, 'proxies' | 'proxy' | 'newProxy' | 'edit' | 'confl
     badName: 'Utilisez des lettres, des chiffres, des points, _ et - ; commencez par une lettre ou un chiffre.',
     takenName: 'Ce nom est déjà utilisé.',
     locked: (why) => `Ne peut pas être modifié ici : ${why}.`,
+    onlyOn: (nodes) => `uniquement sur ${nodes}`,
     discovered: (container) => `du conteneur ${container}`,
     actionsTitle: 'Actions',
     actions: (name) => `Actions pour ${name}`,
