@@ -221,6 +221,9 @@ func (ch *change) check() error {
 	}
 	cfg.SetNode(ch.control.options.Node, ch.control.shared)
 	ch.declared, ch.notes = cfg, slices.Concat(doc.Notes(), ch.control.unknownNodes(cfg))
+	if err := ch.nodesKnow(cfg); err != nil {
+		return err
+	}
 	if ch.checked != nil {
 		return ch.checked(ch.now, cfg)
 	}

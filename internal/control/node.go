@@ -35,6 +35,7 @@ const maxNodeTexts = 32
 func (c *Control) publishNode(ctx context.Context) {
 	var published []byte
 	var at time.Time
+	fields := false // are published
 	var offset time.Duration
 	watch := &nodesWatch{c: c, running: map[string]bool{}, gone: map[string]bool{}, behind: map[string]time.Time{}}
 	for ctx.Err() == nil {
@@ -42,6 +43,9 @@ func (c *Control) publishNode(ctx context.Context) {
 		due := time.Since(at) >= store.NodeSeen
 		if due {
 			offset = c.clockOffset(ctx, offset)
+		}
+		if !fields && published != nil { // then others keep the list
+			fields = c.publishFields(ctx) == nil
 		}
 		value, before, err := c.nodeEntry(ctx, func(n *store.Node) { n.Offset = offset })
 		if err == nil && (due || !bytes.Equal(value, published)) {
@@ -122,7 +126,8 @@ func (c *Control) clockOffset(ctx context.Context, last time.Duration) time.Dura
 
 // node returns what others have to know of this machine.
 func (c *Control) node() store.Node {
-	n := store.Node{Name: c.options.Node, Version: c.options.Build.Version, Machine: c.options.Machine, Process: c.alone.process, Wants: c.issuer.manager.Wanted(), NotReady: c.notReady()}
+	fields, _ := knownFields()
+	n := store.Node{Name: c.options.Node, Version: c.options.Build.Version, Fields: fields, Machine: c.options.Machine, Process: c.alone.process, Wants: c.issuer.manager.Wanted(), NotReady: c.notReady()}
 	if p := c.current.Load(); p != nil {
 		n.Holds = c.holds.published(p.Config())
 	}

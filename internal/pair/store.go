@@ -304,7 +304,7 @@ func (s *Store) Append(ctx context.Context, stream string, records [][]byte) (st
 // housekeeping is what headgate and the visitors of applications write without an operator.
 // The loss of it is noticed by no one: it is made again.
 var housekeeping = []string{
-	store.PrefixNode, store.PrefixSession, store.PrefixWebhook, store.PrefixNotice, store.PrefixBan,
+	store.PrefixNode, store.PrefixFields, store.PrefixSession, store.PrefixWebhook, store.PrefixNotice, store.PrefixBan,
 	store.PrefixAccount, store.PrefixOrder, store.PrefixChallenge, store.PrefixAcknowledged, store.PrefixCDN,
 	store.PrefixGateSession, store.PrefixGateRefresh, store.PrefixGateCode, store.PrefixGateVisit, store.KeyTickets, store.KeyQUIC, store.KeyPurge,
 	"group/", store.PrefixDiverged, store.PrefixSetup,
@@ -351,7 +351,7 @@ func hasPrefix(key string, list []string) bool {
 
 // caused is what traffic and sign-ins on a follower write.
 var caused = []string{
-	store.PrefixSession, store.PrefixPasskey, store.PrefixBan, store.PrefixAcknowledged,
+	store.PrefixSession, store.PrefixPasskey, store.PrefixBan, store.PrefixAcknowledged, store.PrefixFields,
 	store.PrefixGateSession, store.PrefixGateRefresh, store.PrefixGateCode, store.PrefixGateVisit, store.PrefixGateLink,
 }
 

@@ -71,6 +71,9 @@ const (
 	PrefixNotice = "notice/"
 	// PrefixNode is followed by the name of a machine.
 	PrefixNode = "node/"
+	// PrefixFields is followed by the digest of the names of configuration fields. The value
+	// are these names: what nodes with one of the releases that are in use know.
+	PrefixFields = "fields/"
 	// PrefixGroupMember is followed by the name of a machine of a group, and
 	// PrefixGroupInvitation by the SHA-256 of the secret of a token to join it.
 	PrefixGroupMember     = "group/member/"
@@ -131,7 +134,7 @@ func Sealed(key string) bool {
 	case KeyHead, KeyConfirm:
 		return false
 	}
-	for _, open := range []string{PrefixRevision, PrefixBlob, PrefixCDN, PrefixNode, PrefixAcknowledged} {
+	for _, open := range []string{PrefixRevision, PrefixBlob, PrefixCDN, PrefixNode, PrefixFields, PrefixAcknowledged} {
 		if strings.HasPrefix(key, open) {
 			return false
 		}

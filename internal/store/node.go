@@ -16,6 +16,8 @@ type Node struct {
 	Name string `json:"name"`
 	// Version is that of its headgate.
 	Version string `json:"version,omitempty"`
+	// Fields is the digest of the configuration fields that it knows: PrefixFields has them.
+	Fields string `json:"fields,omitempty"`
 	// Machine identifies its state directory, and Process its process. Another machine with
 	// the same name has others.
 	Machine string `json:"machine,omitempty"`
