@@ -81,6 +81,7 @@ var codes = [...]struct {
 	{"method_not_allowed", 405, "The method is not allowed"},
 	{operator.CodeExists, 409, "The name is taken"},
 	{"in_use", 409, "Others use it"},
+	{"not_shared", 409, "No database is shared"},
 	{"not_rewound", 409, "The store was not set back"},
 	{"confirm_pending", 409, "A change waits to be confirmed"},
 	{"nothing_pending", 409, "No change waits to be confirmed"},
@@ -172,7 +173,7 @@ func problemOf(err error) (p *problem, internal bool) {
 		p = refuse(operator.CodeStore, "", "the commit was sent to the store, but its response was lost: "+err.Error(), "read the object again to see whether it was changed; requests are served as before")
 		return p, false
 	case errors.Is(err, store.ErrUnavailable), errors.Is(err, store.ErrClosed):
-		p = refuse(operator.CodeStore, "", "nothing was changed: "+err.Error(), `try again when the store is available: the log and "headgate store status" show the reason; requests are served as before`)
+		p = refuse(operator.CodeStore, "", "nothing was changed: "+err.Error(), `look at the disk, at the log and at "headgate store status", and try again; requests are served as before`)
 		p.retryAfter = storeRetry
 		return p, false
 	}
