@@ -637,6 +637,13 @@ func (c *Client) GetStore(ctx context.Context, options ...Option) (*Store, error
 	return result[Store](ctx, c, "GET", "/store", nil, options)
 }
 
+// GetStoreCheck: GET /store/check. Checks the database that the nodes share, over the connection
+// of this node: its revision, its clock, and settings with which acknowledged changes can be
+// lost.
+func (c *Client) GetStoreCheck(ctx context.Context, options ...Option) (*StoreCheck, error) {
+	return result[StoreCheck](ctx, c, "GET", "/store/check", nil, options)
+}
+
 // GetStoredCertificate: GET /stored_certificates/{name}. Returns one certificate in the state
 // directory, without its key.
 func (c *Client) GetStoredCertificate(ctx context.Context, name string, options ...Option) (*StoredCertificate, error) {

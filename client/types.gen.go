@@ -5151,6 +5151,24 @@ type Store struct {
 	Reconnects uint64 `json:"reconnects,omitempty"`
 }
 
+// StoreCheck is what a check of the shared database has found.
+type StoreCheck struct {
+	// Engine identifies the database, without its password.
+	Engine string `json:"engine"`
+	// Server is the version of PostgreSQL.
+	Server string `json:"server"`
+	// Primary is false for a replica, which accepts no changes.
+	Primary bool `json:"primary"`
+	// Revision is the newest revision in the database.
+	Revision int64 `json:"revision"`
+	// LatencyMS is how long a request took, in milliseconds.
+	LatencyMS float64 `json:"latency_ms"`
+	// ClockOffset is how far the clock of the database is ahead of that of this node, such as -1.5s.
+	ClockOffset string `json:"clock_offset"`
+	// Warnings are settings with which acknowledged changes can be lost.
+	Warnings []string `json:"warnings"`
+}
+
 // StoredCertificate is a certificate in the state directory.
 type StoredCertificate struct {
 	// Name is what the certificate is called: lower-case letters, digits and hyphens.

@@ -277,6 +277,10 @@ func (m *machines) checkShared() {
 		}
 	}
 
+	if found := b.manager().must(200, "GET", "/store/check", "", "").body; found["primary"] != true || found["revision"].(float64) < 2 || !strings.HasPrefix(fmt.Sprint(found["server"]), "1") || strings.Contains(fmt.Sprint(found["warnings"]), "fsync is off") == false {
+		t.Errorf("GET /store/check: %v", found)
+	}
+
 	stored, err := b.get("shop.example.com", "/purged")
 	if again, _ := b.get("shop.example.com", "/purged"); err != nil || again != stored {
 		t.Fatalf("not stored: %q, then %q, %v", stored, again, err)

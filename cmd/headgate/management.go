@@ -91,6 +91,7 @@ func openManagement(o serverOptions, c *control.Control, w *watch.Watch, shared 
 		CheckUpgrade: func(ctx context.Context) upgrade.Check { return replace().Check(ctx, o.config) },
 		AdoptStore:   c.AdoptStore,
 		PushStore:    c.PushStore,
+		CheckStore:   shared.checker(),
 		Version:      api.Version{Version: b.Version, Go: runtime.Version(), API: "v1"},
 	})
 	return m

@@ -62,6 +62,8 @@ type sharing struct {
 	machine  string                          // identifies the state directory; "" without a database
 	control  atomic.Pointer[control.Control] // nil until it exists
 	pair     *pair.Store                     // nil until it is open, and without one
+	engine   *postgres.Store                 // likewise
+	database string                          // its name, without secrets
 	events   atomic.Pointer[event.Log]       // nil until it exists
 }
 
@@ -156,6 +158,7 @@ func (s *sharing) open(files *local.Store) (store.Store, error) {
 	if err != nil {
 		return nil, err
 	}
+	s.engine, s.database = engine, name
 	shared, err := cluster.Open(context.Background(), cluster.Options{Copy: files, Engine: engine, Name: name, Log: s.log, Hold: s.inherited != nil, Changed: func(state cluster.State, _ error) {
 		if state == cluster.Following {
 			s.reconsider()

@@ -14,10 +14,12 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"headgate/internal/admin/api"
 	"headgate/internal/file"
 	"headgate/internal/pair"
 	"headgate/internal/store"
 	"headgate/internal/store/local"
+	"headgate/internal/store/postgres"
 )
 
 // storeTimeout limits the requests of a command to a store.
@@ -184,29 +186,46 @@ func newStoreCheck() *cobra.Command {
 		defer engine.Close()
 		ctx, stop := context.WithTimeout(cmd.Context(), storeTimeout)
 		defer stop()
-		check, err := engine.Inspect(ctx)
-		if err != nil {
-			return err
-		}
-		before := time.Now()
-		now, err := engine.Now(ctx)
-		if err != nil {
-			return err
-		}
-		took := time.Since(before)
-		_, at, err := engine.Snapshot(ctx, store.KeyHead)
+		check, err := checkEngine(ctx, engine, name)
 		if err != nil {
 			return err
 		}
 		out := cmd.OutOrStdout()
-		fmt.Fprintf(out, "store     %s\nserver    PostgreSQL %s\nrevision  %d\nlatency   %v\nclock     %v ahead of this machine\n", name, check.Version, at.Revision, took.Round(10*time.Microsecond), now.Sub(before.Add(took/2)).Round(time.Millisecond))
+		fmt.Fprintf(out, "store     %s\nserver    PostgreSQL %s\nrevision  %d\nlatency   %gms\nclock     %s ahead of this machine\n", check.Engine, check.Server, check.Revision, check.LatencyMS, check.ClockOffset)
 		if !check.Primary {
 			return errors.New("the server is a replica and accepts no changes")
 		}
-		for _, note := range check.Notes {
+		for _, note := range check.Warnings {
 			fmt.Fprintf(out, "warning   %s\n", note)
 		}
 		return nil
 	}
 	return cmd
+}
+
+// checkEngine checks the database of a shared store.
+func checkEngine(ctx context.Context, engine *postgres.Store, name string) (api.StoreCheck, error) {
+	found, err := engine.Inspect(ctx)
+	if err != nil {
+		return api.StoreCheck{}, err
+	}
+	before := time.Now()
+	now, err := engine.Now(ctx)
+	if err != nil {
+		return api.StoreCheck{}, err
+	}
+	took := time.Since(before)
+	_, at, err := engine.Snapshot(ctx, store.KeyHead)
+	return api.StoreCheck{
+		Engine: name, Server: found.Version, Primary: found.Primary, Revision: int64(at.Revision), Warnings: found.Notes,
+		LatencyMS: float64(took.Round(10*time.Microsecond)) / float64(time.Millisecond), ClockOffset: now.Sub(before.Add(took / 2)).Round(time.Millisecond).String(),
+	}, err
+}
+
+// checker returns what checks the shared database; nil if there is none.
+func (s *sharing) checker() func(context.Context) (api.StoreCheck, error) {
+	if s.engine == nil {
+		return nil
+	}
+	return func(ctx context.Context) (api.StoreCheck, error) { return checkEngine(ctx, s.engine, s.database) }
 }

@@ -99,6 +99,8 @@ type Options struct {
 	CheckUpgrade func(context.Context) upgrade.Check
 	// AdoptStore and PushStore decide about a shared store that was set back; nil refuses.
 	AdoptStore, PushStore func(context.Context) error
+	// CheckStore checks the shared database; nil if there is none.
+	CheckStore func(context.Context) (StoreCheck, error)
 	// Hosts returns the host names that the listener accepts, besides localhost and
 	// addresses; nil is none.
 	Hosts func() []string

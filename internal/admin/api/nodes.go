@@ -26,6 +26,8 @@ func (a *API) nodeRows() []row {
 			about: "Returns a drained node to service."},
 		{method: get, path: "/store", access: viewer, area: areaNodes, out: of[storeBody](), handle: a.store,
 			about: "Shows the state of the store: whether it is shared with other nodes, and how far this node follows it."},
+		{method: get, path: "/store/check", access: admin, area: areaNodes, out: of[StoreCheck](), may: []int{409}, handle: a.checkStore,
+			about: "Checks the database that the nodes share, over the connection of this node: its revision, its clock, and settings with which acknowledged changes can be lost."},
 		{method: post, path: "/store/adopt", access: admin, area: areaNodes, in: of[nodeInput](), out: of[storeBody](), may: []int{409}, dry: true, handle: withBody(a.adoptStore),
 			about: "Replaces this node's copy with the state of a shared store that was set back, for example by a restored backup. Newer changes in the copy are lost."},
 		{method: post, path: "/store/push", access: admin, area: areaNodes, in: of[nodeInput](), out: of[storeBody](), may: []int{409}, dry: true, handle: withBody(a.pushStore),
@@ -199,6 +201,43 @@ func (a *API) storeNow() storeBody {
 		b.Reason = h.Why.Error()
 	}
 	return b
+}
+
+// StoreCheck is what a check of the shared database has found.
+type StoreCheck struct {
+	// Engine identifies the database, without its password.
+	Engine string `json:"engine" required:"true"`
+	// Server is the version of PostgreSQL.
+	Server string `json:"server" required:"true"`
+	// Primary is false for a replica, which accepts no changes.
+	Primary bool `json:"primary" required:"true"`
+	// Revision is the newest revision in the database.
+	Revision int64 `json:"revision" required:"true"`
+	// LatencyMS is how long a request took, in milliseconds.
+	LatencyMS float64 `json:"latency_ms" required:"true"`
+	// ClockOffset is how far the clock of the database is ahead of that of this node, such as -1.5s.
+	ClockOffset string `json:"clock_offset" required:"true"`
+	// Warnings are settings with which acknowledged changes can be lost.
+	Warnings []string `json:"warnings" required:"true"`
+}
+
+// storeCheckTimeout bounds a check of the shared database.
+const storeCheckTimeout = 10 * time.Second
+
+func (a *API) checkStore(c *call) (any, error) {
+	if a.CheckStore == nil {
+		return nil, refuse("not_shared", "", control.ErrNotShared.Error(), "GET /store shows the state of the store")
+	}
+	ctx, stop := context.WithTimeout(c.rq.Context(), storeCheckTimeout)
+	defer stop()
+	found, err := a.CheckStore(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if found.Warnings == nil {
+		found.Warnings = []string{}
+	}
+	return found, nil
 }
 
 func (a *API) adoptStore(c *call, in *nodeInput) (any, error) {

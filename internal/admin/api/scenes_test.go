@@ -55,6 +55,10 @@ func (s *scene) nodes() {
 	}
 	s.does(204, "DELETE", "/nodes/gone", "")
 	s.does(200, "GET", "/store", "")
+	s.does(409, "GET", "/store/check", "")
+	s.h.api.CheckStore = func(context.Context) (StoreCheck, error) { return StoreCheck{Engine: "postgres://db/x"}, nil }
+	s.does(200, "GET", "/store/check", "")
+	s.h.api.CheckStore = nil
 	for _, verb := range []string{"adopt", "push"} {
 		s.does(409, "POST", "/store/"+verb, "{}")
 	}
