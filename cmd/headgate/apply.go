@@ -93,7 +93,8 @@ and applied together; if one has a problem, nothing changes. Where headgate uses
 file, FILE replaces it whatever its name; where headgate uses a directory, FILE replaces the
 file of the same name or is added. apply prints the changes.
 
-With --confirm, a change that locks you out is reverted automatically. A configuration file
+With --confirm, the change is reverted automatically unless you run headgate confirm in
+time, for example because the change locks you out. A configuration file
 that was changed in the meantime is never overwritten; the command is rejected instead.` + reachHelp,
 		Example: `  headgate apply headgate.yaml --dry-run
   headgate apply headgate.yaml --confirm 2m --why 'new shop' && curl -f https://shop.example.com/ && headgate confirm`,
@@ -114,7 +115,7 @@ func newPlan() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "plan FILE...",
 		Short: "Show what apply would change",
-		Long: `plan asks the running headgate to check configuration files without changing anything. It
+		Long: `plan lets the running headgate check configuration files without changing anything, and
 prints the changes, warnings, and the affected hosts and connections. Unlike apply
 --dry-run it also works where headgate cannot write its configuration files because another
 tool deploys them.` + reachHelp,

@@ -46,7 +46,7 @@ until the old proxy releases its ports. Requests in progress on the old addresse
 
 The change must be confirmed within --confirm. headgate watches the rate of 5xx responses and
 the number of healthy servers for three quarters of that time, and then confirms the change;
-if a limit is exceeded it reverts the ports at once. It also does so if the command is
+if a limit is exceeded it reverts the ports at once. It also reverts them if the command is
 interrupted meanwhile. The ports are reverted at the next start if the process was killed.
 --yes does not ask and does not watch: it returns when the change is active, and the ports are
 reverted unless headgate confirm is run in time.

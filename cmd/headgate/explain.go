@@ -31,7 +31,7 @@ With --as it shows what a gate decides for a person or a token, and the rule tha
 denies it: NAME, PROVIDER/ID or an e-mail address, or token:NAME. It implies --running.
 
 explain reads the configuration files. To include proxies discovered from containers, use
---running, which queries the running headgate.` + strings.Replace(reachHelp, "It queries", "With --running it queries", 1),
+--running, which queries the running headgate.` + strings.Replace(reachHelp, "The command connects", "With --running, the command connects", 1),
 		Example: `  headgate explain GET http://shop.example.com/api/users?page=2
   headgate explain --config headgate.yaml --from 192.0.2.1 -H 'Accept: text/html' GET http://shop.example.com:8080/
   headgate explain --running GET https://wiki.example.com/

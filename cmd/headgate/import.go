@@ -23,7 +23,7 @@ import (
 
 func newImport() *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "import caddy|compose|haproxy|nginx|npm|traefik PATH...",
+		Use:   "import caddy|compose|fail2ban|haproxy|nginx|npm|traefik PATH...",
 		Short: "Translate the configuration of another proxy",
 		Long: `import translates the configuration of another proxy into a headgate configuration. It does
 not apply anything.
@@ -55,7 +55,7 @@ after their services, so headgate has to be in the same network.
 the proxy that it replaces; headgate cutover later moves them to the original port numbers.
 
 The exit code is 1 if nothing could be read, or if the resulting configuration is not valid
-yet; the problems then say what to add.`,
+yet. import then prints the problems, and what to add.`,
 		Example: `  headgate import nginx /etc/nginx/nginx.conf -o headgate.yaml --report report.html
   headgate import nginx /etc/nginx/nginx.conf --ports 80=8080,443=8443 -o headgate.yaml
   nginx -T 2>/dev/null > all.conf && headgate import nginx all.conf -o headgate.yaml

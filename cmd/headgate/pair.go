@@ -18,8 +18,8 @@ import (
 )
 
 // pairHelp describes two machines without a database.
-const pairHelp = `Two machines can do without a database. To make a pair, run init on the first machine and
-start headgate there, run invite, and run join on the second with the token.`
+const pairHelp = `Two machines can form a pair without a database: run init on the first machine, start
+headgate there, run invite to get a token, and run join with this token on the second machine.`
 
 // joinTimeout limits joining a group.
 const joinTimeout = time.Minute
@@ -62,7 +62,7 @@ func newNodeInit() *cobra.Command {
 		Long: `init creates a group of machines with this one as its leader. headgate must not be running.
 The state directory stays as it is; the group's certificate authority is added to it.
 
-The address is where the other machine reaches the management port of this one, which must
+--address is the URL at which the other machine connects to the admin listener of this one, which must
 speak TLS: any address but a loopback address, or one with admin.certificate.`,
 		Example: "  headgate node init --address https://192.0.2.7:9080",
 		Args:    noArguments,
@@ -96,7 +96,7 @@ speak TLS: any address but a loopback address, or one with admin.certificate.`,
 
 // addMember adds the flags of a machine that becomes a member.
 func addMember(cmd *cobra.Command) (address, name *string) {
-	address = cmd.Flags().String("address", "", "`URL` at which the other machine reaches the management port of this one, such as https://192.0.2.7:9080")
+	address = cmd.Flags().String("address", "", "`URL` at which the other machine connects to the admin listener of this one, such as https://192.0.2.7:9080")
 	name = cmd.Flags().String("name", "", "`NAME` of this machine; by default its host name")
 	return address, name
 }
@@ -133,9 +133,9 @@ func newNodeJoin() *cobra.Command {
 		Short: "Make this machine the follower of the machine that issued a token",
 		Long: `join makes this machine a member of the group that has issued a token, which is read from a
 file or from standard input. headgate must not be running. Everything in the state directory
-is moved to the folder before-join-TIME in it; nothing of it is merged.
+is moved to its subfolder before-join-TIME and is no longer used.
 
-The address is where the other machine reaches the management port of this one.`,
+--address is the URL at which the other machine connects to the admin listener of this one.`,
 		Example: `  headgate node join --token-file token --address https://192.0.2.8:9080
   ssh a headgate node invite | headgate node join --address https://192.0.2.8:9080`,
 		Args: func(_ *cobra.Command, args []string) error {
@@ -240,7 +240,7 @@ func newPromote() *cobra.Command {
 hands over its last one, and follows.
 
 With --alone, the other machine is not needed. Changes that it made and this machine does not
-have are lost: if it comes back, it keeps them in its state directory and follows.` + reachHelp,
+have are lost. When the other machine runs again, it saves them in its state directory and follows.` + reachHelp,
 		Example: `  headgate promote
   headgate promote --alone --why 'the disk of a is broken'`,
 		Args: noArguments,

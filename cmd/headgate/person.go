@@ -183,7 +183,7 @@ get no identity headers for clients without a session. It is recorded in the aud
 }
 
 func newGateClose() *cobra.Command {
-	cmd := &cobra.Command{Use: "close HOST", Short: "Close the gate of a host", Long: "close ends a \"headgate gate open\" before its time." + reachHelp,
+	cmd := &cobra.Command{Use: "close HOST", Short: "Close the gate of a host", Long: "close closes a gate again that was opened with headgate gate open." + reachHelp,
 		Example: "  headgate gate close wiki.example.com", Args: oneName("host")}
 	return withDelete(cmd, "/gate/openings/", "closed", "the gate of %s is closed")
 }

@@ -35,11 +35,10 @@ type reach struct {
 // reachHelp describes in the help of a command how it finds headgate.
 const reachHelp = `
 
-It queries the headgate that runs on this machine through its admin socket, which requires
-no sign-in for root and for the user that headgate runs as. To query another one, pass the
-address or URL of its admin listener with --admin and a token in $HEADGATE_TOKEN, which is
-sent to no other listener. The self-signed certificate of another machine is trusted only
-with --fingerprint.`
+The command connects to the headgate on this machine through its admin socket; root and the
+user that headgate runs as need no sign-in. To connect to another headgate, set --admin to
+the address or URL of its admin listener, and $HEADGATE_TOKEN to a token, which is sent only
+to that listener. If its certificate is self-signed, pass its --fingerprint.`
 
 // addReach adds the flags that select the headgate of a command.
 func addReach(cmd *cobra.Command) *reach {

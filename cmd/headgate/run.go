@@ -39,11 +39,11 @@ the log and the status report "degraded" until the file is fixed. With --strict 
 start instead.
 
 With --store, machines share users, certificates and the configuration in a PostgreSQL
-database. Each keeps a copy of everything in its state directory, and serves from it when
+database. Each machine keeps a copy in its state directory, and serves from this copy when
 the database is unavailable; changes are rejected until it is available again.
 
-Two machines can do without a database: see headgate node. The second follows the first,
-and serves everything with its own copy when the first is away.
+Two machines can also form a pair without a database: see headgate node. The second machine
+follows the first, and serves everything from its own copy when the first is unavailable.
 
 Signals: SIGHUP reloads the configuration; SIGTERM and SIGINT complete requests in progress
 and stop (a second one stops at once); SIGUSR1 reopens log files; SIGUSR2 replaces the

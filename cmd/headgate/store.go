@@ -41,15 +41,15 @@ times and sequences: users, tokens, sessions, certificates with their keys, ACME
 and orders, the configuration's revisions, the audit log and events. headgate must not be
 running.
 
-Changes of the state directory are refused before the copy begins. If move fails, run it
-again; to go on without a shared store, run it with --undo.
+From the start of the copy, headgate rejects changes of the state directory. If move fails,
+run it again; to continue without a shared store, run it with --undo.
 
-If the database that machines share is lost, their state directories still have copies of it,
-without the audit log and events of the time since it was filled. With --from-copy, move
-fills a new, empty database from the copy of this machine: choose the machine that "headgate
-store status" shows the highest revision of. On the others, run "headgate store adopt --store".
+If the shared database is lost, the state directory of each machine still has a copy of it,
+but without audit records and events since the database was filled. With --from-copy, move
+fills a new, empty database from the copy of this machine: choose the machine with the
+highest revision in "headgate store status". On the others, run "headgate store adopt --store".
 
-The database is sealed with the key in the file store.key of the state directory, which move
+The database is encrypted with the key in the file store.key of the state directory, which move
 creates. Copy this file to the other machines: anyone who has it and can read the database has
 all private keys.`,
 		Example: "  headgate store move --store 'postgres://headgate@db.example.com/headgate?sslmode=verify-full'",

@@ -22,13 +22,13 @@ func newStoreLeave() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "leave",
 		Short: "Continue on this machine without the shared store",
-		Long: `leave makes the copy of what machines share the state of this machine alone, for example to go
-back from several machines to one. headgate must not be running. The copy is brought up to
-date first, and the audit log and events are fetched. The database stays as it is, and other
-machines continue to use it.
+		Long: `leave lets this machine continue without the shared database, for example to go back from
+several machines to one. headgate must not be running. leave updates the copy in the state
+directory from the database, with the audit log and events, and makes this copy the state of
+the machine. The database is not changed, and other machines continue to use it.
 
-With --without-database, the copy is used as it is: if the database is lost, or after a
-machine has left a pair.`,
+If the database is lost, or the machine was a member of a pair, use --without-database: leave
+then does not update the copy.`,
 		Example: "  headgate store leave --store @/etc/headgate/store",
 		Args:    noArguments,
 	}

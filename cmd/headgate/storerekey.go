@@ -24,12 +24,12 @@ const (
 func newStoreRekey() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "rekey",
-		Short: "Replace the key that the shared store is sealed with",
-		Long: `rekey seals everything in the shared database again with a new key, for example after a machine
-that had the key was stolen. It replaces store.key in the state directory and keeps the one
-before as store.key.old, which backups of the database that were made before need.
+		Short: "Replace the encryption key of the shared store",
+		Long: `rekey encrypts everything in the shared database with a new key, for example after a machine
+that had the key was stolen. It replaces store.key in the state directory and keeps the
+previous key as store.key.old, which you need to restore older backups of the database.
 
-Machines that run continue to serve. They refuse changes until you have copied the new
+Running machines continue to serve. They reject changes until you have copied the new
 store.key to their state directories; they need no restart. If rekey is interrupted, run it
 again. Replace the private keys of certificates, too, if the key was stolen.`,
 		Example: "  headgate store rekey --store @/etc/headgate/store",

@@ -56,7 +56,7 @@ func newStoreAdopt() *cobra.Command {
 older state, for example because a backup was restored. What was committed since the backup
 is lost on this machine, too. Run it on each machine.
 
-With --store, the copy of this machine is to follow the database at another address, for
+--store points the copy of this machine to a database at another address, for
 example because "headgate store move --from-copy" has filled a new one. headgate must not be
 running. Nothing is lost by this: if the copy has changes that the database has not, headgate
 starts with the copy, shows the state rewound, and waits for your decision.` + reachHelp,
