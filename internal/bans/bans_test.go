@@ -311,7 +311,7 @@ func TestObserveBansNobodyAndSaysWhom(t *testing.T) {
 	ex := &exchange.Exchange{}
 	ex.Reset(&exchange.Conn{Remote: netip.MustParseAddrPort("203.0.113.9:1")}, nil)
 	ex.Rehearsal, ex.ClientIP = true, netip.MustParseAddr("203.0.113.9")
-	if p.rules.Filter(Peer).Request(ex) != nil || len(ex.Notes) != 1 || !strings.Contains(ex.Notes[0], "would refuse this client until") {
+	if p.rules.Filter(Peer).Request(ex) != nil || len(ex.Notes) != 1 || !strings.Contains(ex.Notes[0], "would reject this client until") {
 		t.Errorf("explain says %q", ex.Notes)
 	}
 	// A rule that was changed counts anew; one that was not goes on.

@@ -131,9 +131,9 @@ func (c *Condition) check(at schema.Place) {
 	}
 	for i, p := range c.Path {
 		if !strings.HasPrefix(p, "/") || strings.Contains(strings.TrimSuffix(p, "*"), "*") {
-			at.Field("path").Index(i).Problem("not a path", "write it as /wp-login.php, or /.git/* for all paths that begin so")
+			at.Field("path").Index(i).Problem("not a path", "write it as /wp-login.php, or /.git/* for all paths that start with /.git/")
 		} else if p == "/*" || p == "/" {
-			at.Field("path").Index(i).Problem("every client asks for this path", "write a path that only bad clients ask for")
+			at.Field("path").Index(i).Problem("every client requests this path", "write a path that only unwanted clients request")
 		}
 	}
 }

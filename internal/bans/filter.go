@@ -71,7 +71,7 @@ func (f *filter) rehearse(ex *exchange.Exchange) *exchange.Answer {
 		one.state.mu.Lock()
 		w := one.state.mu.would[k]
 		if w != nil && f.engine.o.Clock().Before(w.Until) {
-			ex.Note("observe mode: bans." + one.name + " would refuse this client until " + moment(w.Until, w.Since) + ": " + w.Why)
+			ex.Note("observe mode: bans." + one.name + " would reject this client until " + moment(w.Until, w.Since) + ": " + w.Why)
 		}
 		one.state.mu.Unlock()
 	}

@@ -215,7 +215,7 @@ func (b *Bundle) addWarnings(chain []*x509.Certificate, now time.Time) {
 	switch {
 	case err == nil || !errors.As(err, &unknown):
 	case len(chain) == 1:
-		b.Notes = append(b.Notes, "the intermediate of "+leaf.Issuer.String()+" is missing: many clients refuse the certificate without; add it, if this is no private authority's")
+		b.Notes = append(b.Notes, "the intermediate of "+leaf.Issuer.String()+" is missing: many clients refuse the certificate without; add it, unless it belongs to a private authority")
 	default:
 		b.Notes = append(b.Notes, "this machine does not know the authority "+last.Issuer.String()+": another intermediate is missing, or it is a private one")
 	}

@@ -29,12 +29,12 @@ func (ch *checker) accessLog(at schema.Place) {
 			found = found || other == name
 		}
 		if !found {
-			at.Field("omit").Index(i).Problemf("write one of "+strings.Join(known, ", "), "%q is no field that can be left out", name)
+			at.Field("omit").Index(i).Problemf("write one of "+strings.Join(known, ", "), "%q is not a field that can be omitted", name)
 		}
 	}
 	for i, name := range l.RedactQuery {
 		if plain := strings.TrimSuffix(name, "*"); plain == "" && name != "*" || strings.ContainsAny(plain, "*?&=;#% ") {
-			at.Field("redact_query").Index(i).Problem("this is no name of a parameter", "write one like token, or x_*")
+			at.Field("redact_query").Index(i).Problem("not a parameter name", "write one like token, or x_*")
 		}
 	}
 	if l.Format == "combined" {
@@ -79,7 +79,7 @@ func (ch *checker) logs(root schema.Place) {
 		if path := l.File(); !paths[path] {
 			paths[path] = true
 			if len(paths) == maxLogs+1 {
-				at.Problemf("have several proxies share a file; their lines name the proxy", "access logs in more than %d files", maxLogs)
+				at.Problemf("let several proxies share a file; each line contains the name of its proxy", "access logs in more than %d files", maxLogs)
 			}
 		}
 	}

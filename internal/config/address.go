@@ -37,7 +37,7 @@ func parseAddress(text string) (netip.AddrPort, *fault) {
 	case host == "" || host == "*":
 		return zero, wrong(fmt.Sprintf("address %q has no IP address", text), fmt.Sprintf("write %q for IPv4 or %q for every address", "0.0.0.0:"+port, "[::]:"+port))
 	case host == "localhost":
-		return zero, wrong(fmt.Sprintf("address %q has a name, want an IP address", text), fmt.Sprintf("write %q", "127.0.0.1:"+port))
+		return zero, wrong(fmt.Sprintf("address %q has a name, expected an IP address", text), fmt.Sprintf("write %q", "127.0.0.1:"+port))
 	case strings.Contains(host, ":") && !strings.HasPrefix(host, "["):
 		if _, err := netip.ParseAddr(host); err == nil {
 			return zero, wrong(fmt.Sprintf("IPv6 address %q has no brackets", host), fmt.Sprintf("write it as %q", "["+host+"]:"+port))
@@ -50,7 +50,7 @@ func parseAddress(text string) (netip.AddrPort, *fault) {
 func checkAddress(text string, a netip.AddrPort) (netip.AddrPort, *fault) {
 	switch {
 	case a.Port() == 0:
-		return netip.AddrPort{}, wrong("port 0 cannot be listened on", "write a number between 1 and 65535")
+		return netip.AddrPort{}, wrong("headgate cannot listen on port 0", "write a number between 1 and 65535")
 	case a.Addr().Is4In6():
 		return netip.AddrPort{}, wrong(fmt.Sprintf("address %q is an IPv4-mapped IPv6 address", text), fmt.Sprintf("write it as %q", netip.AddrPortFrom(a.Addr().Unmap(), a.Port())))
 	case a.Addr().IsMulticast():

@@ -15,7 +15,7 @@ func (ch *checker) certificate(c *Certificate, at schema.Place) {
 	const both = "name two files, cert_file and key_file, or a stored certificate"
 	switch {
 	case slices.Contains(reservedCertificates, c.Name):
-		at.Problem("the API has this name for something else", "give the certificate another name")
+		at.Problem("the API reserves this name", "give the certificate another name")
 	case c.Stored != "" && (c.CertFile != "" || c.KeyFile != ""):
 		at.Field("stored").Problem("it is in files already", both)
 	case c.Stored != "" && !certs.CheckStoredName(c.Stored):

@@ -196,7 +196,7 @@ func checkTwice(routes []*Route, i int, earlier []int, at schema.Place) {
 		case r.Matchers == nil:
 			at.Field("path").Problemf("remove one of them, choose another path, or give one of them matchers", "duplicate path, routes[%d] has it too", first)
 		default:
-			at.Field("matchers").Problemf("add a matcher to one of them, let them want different values of the same header or parameter, or add a route with the matchers of both",
+			at.Field("matchers").Problemf("add a matcher to one of them, let them require different values of the same header or parameter, or add a route with the matchers of both",
 				"a request can match routes[%d], %s, too, which has the same path and as many matchers", first, before.Label())
 		}
 		return

@@ -167,7 +167,7 @@ func checkStreamTLS(c *Config, p *TCPProxy, at schema.Place) {
 	checkProtocols(p.TLS.ALPN, at.Field("alpn"))
 	for i, protocol := range p.TLS.ALPN {
 		if len(p.ALPN) > 0 && !slices.Contains(p.ALPN, protocol) {
-			at.Field("alpn").Index(i).Problemf("add it to the proxy's alpn, or remove it", "no client comes with %s: the proxy accepts only clients that offer %s", protocol, strings.Join(p.ALPN, " or "))
+			at.Field("alpn").Index(i).Problemf("add it to the proxy's alpn, or remove it", "no client can use %s, because the proxy accepts only clients that offer %s", protocol, strings.Join(p.ALPN, " or "))
 		}
 	}
 	checkCertificate(c, p.TLS.DefaultCertificate, at.Field("default_certificate"))

@@ -153,7 +153,7 @@ func (d *decoder) entries(n *yaml.Node, at schema.Place, o *schema.Object) ([]en
 		if o != nil {
 			want, remedy = "an object with the fields "+strings.Join(o.Names(), ", "), asObject(n, o)
 		}
-		d.broken(n, at, fmt.Sprintf("found %s, want %s", found(n), want), remedy)
+		d.broken(n, at, fmt.Sprintf("found %s, expected %s", found(n), want), remedy)
 		return nil, false
 	}
 	out := make([]entry, 0, len(n.Content)/2)
@@ -168,7 +168,7 @@ func (d *decoder) entries(n *yaml.Node, at schema.Place, o *schema.Object) ([]en
 			continue
 		}
 		if k := document.Resolved(key); k.Kind != yaml.ScalarNode || !document.PlainTag(k) {
-			d.problem(key, at, "found "+found(k)+" as a key, want a name", "")
+			d.problem(key, at, "found "+found(k)+" as a key, expected a name", "")
 			continue
 		} else if k != key {
 			key = &yaml.Node{Kind: yaml.ScalarNode, Value: k.Value, Line: key.Line, Column: key.Column}
@@ -229,7 +229,7 @@ func (d *decoder) checkMerge(value *yaml.Node, at schema.Place) {
 	}
 	for _, s := range sources {
 		if r := document.Resolved(s); r.Kind != yaml.MappingNode {
-			d.problem(s, at.Field("<<"), fmt.Sprintf("found %s, want an alias of an object", found(r)), "")
+			d.problem(s, at.Field("<<"), fmt.Sprintf("found %s, expected an alias of an object", found(r)), "")
 		}
 	}
 }
@@ -264,7 +264,7 @@ func (d *decoder) list(n *yaml.Node, f *schema.Field, v reflect.Value, at schema
 		if value.Kind == yaml.ScalarNode && f.Type.Elem.Kind == schema.Text {
 			remedy = fmt.Sprintf("write [%q]", value.Value)
 		}
-		d.broken(n, at, fmt.Sprintf("found %s, want a list", found(value)), remedy)
+		d.broken(n, at, fmt.Sprintf("found %s, expected a list", found(value)), remedy)
 		return
 	}
 	v.Set(reflect.MakeSlice(f.Type.Go, len(value.Content), len(value.Content)))
@@ -396,7 +396,7 @@ func called(n *yaml.Node, f *schema.Field, at schema.Place) string {
 func (d *decoder) scalar(n *yaml.Node, f *schema.Field, t *schema.Type, v reflect.Value, at schema.Place) {
 	value := document.Resolved(n)
 	if value.Kind != yaml.ScalarNode || !document.PlainTag(value) {
-		d.broken(n, at, fmt.Sprintf("found %s, want %s", found(value), expected(t)), "")
+		d.broken(n, at, fmt.Sprintf("found %s, expected %s", found(value), expected(t)), "")
 		return
 	}
 	text := value.Value

@@ -76,7 +76,7 @@ func expected(t *schema.Type) string {
 func wrongType(n *yaml.Node, t *schema.Type) *fault {
 	switch l := document.LookOf(n); {
 	case t.Kind == schema.Text && l != document.LooksText:
-		return wrong(fmt.Sprintf("found %s, want a string", found(n)), fmt.Sprintf("put it in quotes: %q", n.Value))
+		return wrong(fmt.Sprintf("found %s, expected a string", found(n)), fmt.Sprintf("put it in quotes: %q", n.Value))
 	case t.Kind == schema.Bool && l != document.LooksBool:
 		remedy := ""
 		switch strings.ToLower(n.Value) {
@@ -85,11 +85,11 @@ func wrongType(n *yaml.Node, t *schema.Type) *fault {
 		case "no", "off", "false", "0", "n":
 			remedy = "write false"
 		}
-		return wrong(fmt.Sprintf("found %s, want true or false", found(n)), remedy)
+		return wrong(fmt.Sprintf("found %s, expected true or false", found(n)), remedy)
 	case t.Kind == schema.Int && l != document.LooksNumber:
-		return wrong(fmt.Sprintf("found %s, want a whole number", found(n)), "")
+		return wrong(fmt.Sprintf("found %s, expected a whole number", found(n)), "")
 	case t.Kind == schema.Scalar && l == document.LooksBool && t.Go != reflect.TypeFor[unit.Switch]():
-		return wrong(fmt.Sprintf("found %s, want %s", found(n), expected(t)), "")
+		return wrong(fmt.Sprintf("found %s, expected %s", found(n), expected(t)), "")
 	}
 	return nil
 }

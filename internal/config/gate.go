@@ -176,7 +176,7 @@ func (ch *checker) signInPage(p *Proxy, at schema.Place) {
 		at.Field("routes").Problem("the sign-in page needs a host with no other route", "keep the route with sign_in alone, with path / and without matchers")
 	}
 	if p.ShareHosts {
-		at.Field("share_hosts").Problem("containers could take paths of the sign-in page", "remove share_hosts")
+		at.Field("share_hosts").Problem("containers could serve paths of the sign-in page", "remove share_hosts")
 	}
 	if !ch.c.SignIn.Configured() {
 		route.Field("sign_in").Problem("there is no way to sign in", "add a provider under sign_in, or write local: true there")
@@ -201,7 +201,7 @@ func (ch *checker) needsHTTPS(p *Proxy, at schema.Place, what string) {
 	if !p.Active || len(ch.c.SecurePorts(p)) > 0 || trustsProxies(p.ClientIP) || at.Root().Field("ports").Reported() || at.Field("ports").Reported() {
 		return
 	}
-	at.Problemf("add a port with protocol: https, or name under client_ip who terminates TLS in front", "%s works over https only, and no active port of the proxy speaks it", what)
+	at.Problemf("add a port with protocol: https, or, if a CDN or proxy in front terminates TLS, name it in client_ip", "%s works over https only, and the proxy has no active https port", what)
 }
 
 // gated reports what is wrong with a proxy that has a gate.
@@ -216,7 +216,7 @@ func (ch *checker) gated(p *Proxy, at schema.Place) {
 		}
 	}
 	if p.ShareHosts {
-		at.Field("share_hosts").Problem("containers could take paths of a host with a gate, and read what people do there", "remove share_hosts, or the gate")
+		at.Field("share_hosts").Problem("containers could serve paths of a host with a gate, and read the requests of people who signed in", "remove share_hosts, or the gate")
 	}
 	if ch.c.SignInProxy() == nil && !at.Root().Field("proxies").Reported() {
 		at.Field("gate").Problem("there is no sign-in page, so the gate would reject everyone", "add sign_in with a provider, and a proxy with routes: [{path: /, sign_in: {}}]")
@@ -227,7 +227,7 @@ func (ch *checker) gated(p *Proxy, at schema.Place) {
 	for i, r := range written.Routes {
 		place := at.Field("routes").Index(i).Called("route", r.Label())
 		if prefix := r.Prefix(); prefix == gate.Reserve || strings.HasPrefix(prefix, gate.Reserve+"/") {
-			place.Field("path").Problemf("choose another path", "%s is headgate's own on hosts with a gate", gate.Reserve)
+			place.Field("path").Problemf("choose another path", "%s is reserved on hosts with a gate", gate.Reserve)
 		}
 		ch.ownsIdentity(&r.Features, place)
 	}
@@ -261,13 +261,13 @@ func (ch *checker) ownsIdentity(f *Features, at schema.Place) {
 	const remedy = "remove it, or choose other names in sign_in.headers"
 	for i := range f.Headers {
 		if rule := &f.Headers[i]; rule.Direction == headers.Request && owned(rule.Name) {
-			at.Field("headers").Index(i).Called("header rule", rule.Name).Field("name").Problemf(remedy, "%s tells servers who passed the gate", rule.Name)
+			at.Field("headers").Index(i).Called("header rule", rule.Name).Field("name").Problemf(remedy, "the header %s is reserved for the identity of people who passed the gate", rule.Name)
 		}
 	}
 	if f.ForwardAuth != nil {
 		for i, name := range f.ForwardAuth.ResponseHeaders {
 			if owned(name) {
-				at.Field("forward_auth").Field("response_headers").Index(i).Problemf(remedy, "%s tells servers who passed the gate", name)
+				at.Field("forward_auth").Field("response_headers").Index(i).Problemf(remedy, "the header %s is reserved for the identity of people who passed the gate", name)
 			}
 		}
 	}
@@ -278,7 +278,7 @@ func (ch *checker) gateEntries(g *Gate, at schema.Place) {
 	for i, text := range g.Allow {
 		e, err := gate.ParseEntry(text)
 		if err == nil && e.Provider == people.Provider && !ch.c.SignIn.Local && !at.Root().Field("sign_in").Reported() {
-			at.Field("allow").Index(i).Problemf("write sign_in: {local: true}, or name a provider", "%s is kept by headgate, and such people cannot sign in", text)
+			at.Field("allow").Index(i).Problemf("set sign_in: {local: true}, or name a provider, such as group:PROVIDER/NAME", "%s is a local group or person, and local people cannot sign in", text)
 			continue
 		}
 		if err != nil || e.Provider == "" || e.Provider == people.Provider || ch.c.SignIn.Providers[e.Provider] != nil || at.Root().Field("sign_in").Reported() {

@@ -72,7 +72,7 @@ func parseVirtualHost(text string) (VirtualHost, *fault) {
 	case text == "*" || text == "*.":
 		return none, wrong(fmt.Sprintf("%q is not a host name", text), "leave virtual_hosts out to take every host")
 	case strings.Contains(text, "://"):
-		return none, wrong(fmt.Sprintf("%q is a URL, want a host name", shorten(text)), "write the host name alone")
+		return none, wrong(fmt.Sprintf("%q is a URL, expected a host name", shorten(text)), "write the host name alone")
 	case strings.ContainsAny(text, "/?#@"):
 		return none, wrong(fmt.Sprintf("%q is more than a host name", shorten(text)), "write the host name alone; paths belong to routes")
 	case strings.HasPrefix(text, "["):

@@ -283,7 +283,7 @@ func (t *labelTree) label(o *schema.Object, at *branch, l *Label, path string) {
 				return
 			}
 			if path = join(path, step); !f.Label {
-				problem(LabelForbidden, "labels cannot set "+path, "it is for operators to set in the configuration; labels set "+strings.Join(typ.Object.LabelNames(), ", "))
+				problem(LabelForbidden, "labels cannot set "+path, "set it in the configuration; labels can set "+strings.Join(typ.Object.LabelNames(), ", "))
 				return
 			}
 			typ, at = f.Type, at.field(step)

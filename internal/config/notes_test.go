@@ -59,7 +59,7 @@ func TestRisksAreNoted(t *testing.T) {
 		{"of a policy", `policies: {p: {headers: [{direction: response, name: X-A, value: $host}]}}`, "policies.p.headers[0].value: $host is not a variable"},
 		{"in a body", route(`{fixed_response: {status: 200, body: "your address is $remote_addr"}}`), "proxies.p.routes[0].fixed_response.body: $remote_addr is not a variable"},
 		{"a price", route(`{fixed_response: {status: 200, body: "costs $5, $dollars, 100%"}}`), ""},
-		{"ambiguous paths", route(`{ambiguous_paths: allow, fixed_response: {status: 200}}, {path: /admin, basic_auth: ` + users + `, fixed_response: {status: 200}}`), "proxies.p.routes[0].ambiguous_paths: another spelling of /admin, such as /ADMIN, comes to its server past the basic_auth of that route"},
+		{"ambiguous paths", route(`{ambiguous_paths: allow, fixed_response: {status: 200}}, {path: /admin, basic_auth: ` + users + `, fixed_response: {status: 200}}`), "proxies.p.routes[0].ambiguous_paths: a request for another spelling of /admin, such as /ADMIN, reaches the server without the basic_auth of that route"},
 		{"ambiguous paths, all protected", `proxies: {p: {basic_auth: ` + users + `, routes: [{ambiguous_paths: allow, fixed_response: {status: 200}}, {path: /admin, fixed_response: {status: 200}}]}}`, ""},
 		{"ambiguous paths, none protected", route(`{ambiguous_paths: allow, fixed_response: {status: 200}}, {path: /admin, fixed_response: {status: 200}}`), ""},
 	} {

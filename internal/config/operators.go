@@ -94,7 +94,7 @@ func checkURL(text string, at schema.Place, plain bool) {
 	case u.Fragment != "":
 		at.Problem("the URL has a fragment", "remove the # and what follows it")
 	case u.Scheme == "http" && !plain && !onThisMachine(u.Hostname()):
-		at.Problem("the URL is not https", "secrets would travel in the clear: write https://")
+		at.Problem("the URL is not https", "secrets would be sent unencrypted; write https://")
 	}
 }
 
@@ -113,7 +113,7 @@ func (ch *checker) admin(at schema.Place) {
 		if _, address := netip.ParseAddr(host); address == nil {
 			at.Field("hosts").Index(i).Problem("an IP address needs no entry", "remove it")
 		} else if wrong != nil || h.Class != HostExact || h.Name != host {
-			at.Field("hosts").Index(i).Problem(fmt.Sprintf("%q is not one host name", host), "write a name in small letters, without a port, such as gate.example.com")
+			at.Field("hosts").Index(i).Problem(fmt.Sprintf("%q is not one host name", host), "write a name in lower-case letters, without a port, such as gate.example.com")
 		}
 	}
 	o := ch.c.Admin.OIDC
@@ -124,6 +124,6 @@ func (ch *checker) admin(at schema.Place) {
 	checkURL(o.Issuer, at.Field("issuer"), false)
 	checkURL(o.RedirectURL, at.Field("redirect_url"), false)
 	if u, err := url.Parse(o.Issuer); err == nil && (u.RawQuery != "" || strings.HasSuffix(o.Issuer, "/.well-known/openid-configuration")) {
-		at.Field("issuer").Problem("this is not an issuer", "write the URL without a query and without /.well-known/openid-configuration")
+		at.Field("issuer").Problem("not the URL of an issuer", "write the URL without a query and without /.well-known/openid-configuration")
 	}
 }

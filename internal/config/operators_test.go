@@ -36,7 +36,7 @@ func TestSettingsForOperatorsAreChecked(t *testing.T) {
 		{oidc("https://login.example.com", "https://gate.example.com/signed-in"), ""},
 		{oidc("http://127.0.0.1:8080/realm", "http://localhost:9080/signed-in"), ""},
 		{oidc("http://login.example.com", "https://gate.example.com/signed-in"), "is not https"},
-		{oidc("https://login.example.com/.well-known/openid-configuration", "https://gate.example.com/"), "not an issuer"},
+		{oidc("https://login.example.com/.well-known/openid-configuration", "https://gate.example.com/"), "not the URL of an issuer"},
 		{"admin: {oidc: {issuer: \"https://a.example\", client_id: a, client_secret: b, redirect_url: \"https://b.example\", roles: []}}\n", "roles"},
 	} {
 		_, _, problems := Load("test.yaml", []byte("version: 1\n"+c.text))

@@ -108,7 +108,7 @@ func noteAmbiguous(p *Proxy, r *Route, at schema.Place) {
 			if reflect.ValueOf(f.there).IsNil() || reflect.DeepEqual(f.there, f.here) {
 				continue
 			}
-			at.Note(fmt.Sprintf("another spelling of %s, such as %s, comes to its server past the %s of that route", other.Path, otherSpelling(other.Path), f.name),
+			at.Note(fmt.Sprintf("a request for another spelling of %s, such as %s, reaches the server without the %s of that route", other.Path, otherSpelling(other.Path), f.name),
 				"remove ambiguous_paths, unless the servers of this route read paths as headgate does")
 			return
 		}

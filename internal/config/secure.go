@@ -90,7 +90,7 @@ func noteOpenPasswords(c *Config, p *Proxy, at schema.Place) {
 		return
 	}
 	tell := func(at schema.Place) {
-		at.Field("basic_auth").Note("passwords can be read on the way to port "+open+", which speaks http",
+		at.Field("basic_auth").Note("passwords are sent unencrypted to port "+open+", whose protocol is http",
 			"add redirect_http_to_https: true, or name under client_ip who speaks TLS in front")
 	}
 	inherited := false

@@ -89,10 +89,10 @@ func (c *Config) Check(at schema.Place) {
 	for name, p := range c.Providers {
 		place := at.Field("providers").Field(name).Called("sign-in provider", name)
 		if !validProvider(name) {
-			place.Problem("the name cannot be part of an address", "write small letters, digits and hyphens")
+			place.Problem("the name cannot be part of an address", "write lower-case letters, digits and hyphens")
 		}
 		if name == people.Provider {
-			place.Problem("the name belongs to people who are kept by headgate", "choose another name, such as company")
+			place.Problem("the name is reserved for the local people of headgate", "choose another name, such as company")
 		}
 		p.Check(place)
 	}

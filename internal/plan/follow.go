@@ -79,8 +79,8 @@ func (c *compiler) follow(port *Port, r *Route, i int, path string) (ends bool) 
 		}
 		way = append(way, next)
 	}
-	c.owner(r.body, len(r.settings.Redirects) > 0).Field("redirects").Index(i).Problemf("let the regex leave out what the target makes, or change one of the targets",
-		"clients are sent on without end: %s → …", strings.Join(way[:4], " → "))
+	c.owner(r.body, len(r.settings.Redirects) > 0).Field("redirects").Index(i).Problemf("change the regex so that it does not match the target, or change one of the targets",
+		"redirect loop: %s → …", strings.Join(way[:4], " → "))
 	return false
 }
 

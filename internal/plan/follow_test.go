@@ -37,12 +37,12 @@ func TestRedirectsWithoutEndAreRefused(t *testing.T) {
 	for _, c := range []struct{ name, proxy, want string }{
 		{"one that ends", `    redirects: [{regex: "^/old$", target: /new}]` + fixed, ""},
 		{"one that grows", `    redirects: [{regex: "^/(.*)$", target: "/new/$1"}]` + fixed,
-			"clients are sent on without end: /x → /new/x → /new/new/x → /new/new/new/x → …"},
-		{"two that alternate", `    redirects: [{regex: "^/a$", target: /b}, {regex: "^/b$", target: /a}]` + fixed, "clients are sent on without end: /a → /b → /a"},
+			"redirect loop: /x → /new/x → /new/new/x → /new/new/new/x → …"},
+		{"two that alternate", `    redirects: [{regex: "^/a$", target: /b}, {regex: "^/b$", target: /a}]` + fixed, "redirect loop: /a → /b → /a"},
 		{"once below itself", `    redirects: [{regex: "^/old", target: /old/new}]` + fixed, ""},
 		{"scheme by a rule", `    redirects: [{regex: "^/", target: "https://{host}{path}"}]` + fixed, ""},
 		{"back to HTTP", `    redirect_http_to_https: true
-    redirects: [{regex: "^/shop$", target: "http://{host}{path}"}]` + fixed, "clients are sent on without end"},
+    redirects: [{regex: "^/shop$", target: "http://{host}{path}"}]` + fixed, "redirect loop"},
 		{"out of the route", `    routes:
       - {fixed_response: {status: 200}}
       - path: /a
@@ -53,7 +53,7 @@ func TestRedirectsWithoutEndAreRefused(t *testing.T) {
       - {fixed_response: {status: 200}}
       - {path: /a, redirects: [{regex: "^/a/(.*)$", target: "/b/$1"}], fixed_response: {status: 200}}
       - {path: /b, redirects: [{regex: "^/b/(.*)$", target: "/a/$1"}], fixed_response: {status: 200}}
-`, "clients are sent on without end: /a/x → /b/x → /a/x"},
+`, "redirect loop: /a/x → /b/x → /a/x"},
 		{"to another site", `    redirects: [{regex: "^/(.*)$", target: "https://www.example.com/$1"}]` + fixed, ""},
 		{"to another port", `    redirects: [{regex: "^/(.*)$", target: "https://{host}:9443/$1"}]` + fixed, ""},
 	} {

@@ -201,7 +201,7 @@ func (c *compiler) clash(port *Port, host string, first, second *Route) {
 	}
 	if second.matchers != nil {
 		place(c.report, second.proxy, second.number).Field("matchers").Problemf(
-			"add a matcher to one of them, or let them want different values of the same header or parameter",
+			"add a matcher to one of them, or let them require different values of the same header or parameter",
 			"port %s, %s: a request can match both route %s and route %s of %s, which have as many matchers",
 			port.Name(), where, second.label, first.label, place(c.report, first.proxy, first.number).Path())
 		return

@@ -208,7 +208,7 @@ func (c *compiler) addRoom(r *room, b *body, own bool, settings any, compile fun
 	f, err := c.once(memoKey{r.key(), key}, of)
 	var at placed
 	if errors.As(err, &at) {
-		at.Place(c.owner(b, own).Field(r.name)).Problem(err.Error(), "write the path of a file that can be read; a relative one begins at the configuration file")
+		at.Place(c.owner(b, own).Field(r.name)).Problem(err.Error(), "write the path of a file that can be read; a relative path starts at the directory of the configuration file")
 		c.shared.memo[memoKey{r.key(), key}] = &shareable{} // it is reported once
 		return nil
 	}

@@ -54,6 +54,6 @@ func (c *Config) Check(at schema.Place) {
 	}
 	u, err := url.Parse(c.Endpoint)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil || u.Fragment != "" {
-		at.Field("endpoint").Problem("this is no URL that spans can be sent to", "write one like http://127.0.0.1:4318/v1/traces")
+		at.Field("endpoint").Problem("not a URL that spans can be sent to", "write one like http://127.0.0.1:4318/v1/traces")
 	}
 }

@@ -51,7 +51,7 @@ func (c *Condition) UnmarshalText(text []byte) error {
 	switch {
 	case slices.Contains([]Condition{OnConnect, OnReset, OnTimeout}, word):
 	case !ok:
-		return fmt.Errorf("unknown condition %q, want connect, reset, timeout, 502, 503, 504 or 502-504", word)
+		return fmt.Errorf("unknown condition %q, expected connect, reset, timeout, 502, 503, 504 or 502-504", word)
 	case first < firstStatus || last > lastStatus || first > last:
 		return fmt.Errorf("%q is not a status between 502 and 504, or a range of them", word)
 	}

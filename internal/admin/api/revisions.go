@@ -410,7 +410,7 @@ func (in *explainInput) question() (q plan.Question, err error) {
 	rest, _, _ = strings.Cut(rest, "#")
 	end := strings.IndexAny(rest+"/", "/?")
 	if !ok || scheme != "http" && scheme != "https" || end == 0 || strings.ContainsAny(in.URL, " \r\n\t\x00") {
-		return q, refuse("invalid", "/url", "this is no address of http or https", "write one like https://shop.example.com/api")
+		return q, refuse("invalid", "/url", "not an http or https URL", "write one like https://shop.example.com/api")
 	}
 	q = plan.Question{Method: strings.ToUpper(in.Method), Scheme: scheme, Authority: rest[:end], Target: rest[end:], HTTP3: in.HTTP3}
 	if q.Method == "" {
@@ -422,13 +422,13 @@ func (in *explainInput) question() (q plan.Question, err error) {
 	for i, h := range in.Headers {
 		name, value, ok := strings.Cut(h, ":")
 		if !ok || name == "" || strings.ContainsAny(h, "\r\n\x00") || strings.TrimSpace(name) != name {
-			return q, refuse("invalid", "/headers/"+itoa(i), "this is no header field", "write it as name: value")
+			return q, refuse("invalid", "/headers/"+itoa(i), "not a header", "write it as name: value")
 		}
 		q.Fields = append(q.Fields, [2]string{name, strings.TrimSpace(value)})
 	}
 	if in.From != "" {
 		if q.From, err = netip.ParseAddr(in.From); err != nil {
-			return q, refuse("invalid", "/from", "this is no IP address", "write one like 192.0.2.1")
+			return q, refuse("invalid", "/from", "not an IP address", "write one like 192.0.2.1")
 		}
 	}
 	return q, nil

@@ -195,7 +195,7 @@ func (c *Config) Check(at schema.Place) {
 	if c.EAB != nil {
 		for field, value := range map[string]string{"key_id": c.EAB.KeyID, "hmac_key": c.EAB.HMACKey} {
 			if value == "" {
-				at.Field("eab").Field(field).Problem("missing", "write what the authority gave you")
+				at.Field("eab").Field(field).Problem("missing", "write the value that the authority issued")
 			}
 		}
 	}

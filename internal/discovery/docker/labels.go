@@ -263,7 +263,7 @@ func (a *ask) setEnable(c *container, s said) {
 		a.enable = text
 	default:
 		a.enable = "false" // nothing is proxied by a mistake
-		a.addIssue(c, discovery.BadValue, s.label, fmt.Sprintf("found %s, want true or false", quoted(s.value)), "write true or false")
+		a.addIssue(c, discovery.BadValue, s.label, fmt.Sprintf("found %s, expected true or false", quoted(s.value)), "write true or false")
 	}
 }
 

@@ -325,7 +325,7 @@ func (g *gathering) object(members []*member) *config.Discovered {
 		if first.w.form != "" {
 			hint = fmt.Sprintf("add the label headgate.%s.%s.virtual_hosts", first.w.form, first.w.name)
 		}
-		g.addIssue(first, discovery.NoHost, "no label says for which hosts the container answers", hint)
+		g.addIssue(first, discovery.NoHost, "the container has no label with its hosts", hint)
 		if !first.w.mistaken() {
 			return nil
 		}

@@ -109,7 +109,7 @@ func (r *room) rehearse(ex *exchange.Exchange, coded string) *exchange.Answer {
 	if u == nil {
 		return r.unknown
 	}
-	ex.Note("basic_auth would check the password of " + u.name + "; taken as right")
+	ex.Note("basic_auth would check the password of " + u.name + "; assumed to be correct")
 	r.admit(ex, u)
 	return nil
 }

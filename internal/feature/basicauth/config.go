@@ -41,7 +41,7 @@ func (c *Config) Off() bool { return !c.Enabled }
 // Check reports problems of the settings, which are at at.
 func (c *Config) Check(at schema.Place) {
 	if strings.IndexFunc(c.Realm, func(r rune) bool { return r < ' ' || r > '~' }) >= 0 {
-		at.Field("realm").Problem("the realm contains characters outside printable ASCII", "remove them: browsers show it in many ways")
+		at.Field("realm").Problem("the realm contains characters outside printable ASCII", "remove them: browsers display them differently")
 	}
 	users := at.Field("users")
 	if c.Enabled && len(c.Users) == 0 {

@@ -58,7 +58,7 @@ func (c *Config) Check(at schema.Place) {
 	}
 	for i, name := range c.Languages {
 		if !validLanguage(name) {
-			at.Field("languages").Index(i).Problem("this is no tag of a language", "write one like en or pt-BR")
+			at.Field("languages").Index(i).Problem("not a language tag", "write one like en or pt-BR")
 		}
 	}
 	for i, name := range c.IgnoreQuery {

@@ -49,7 +49,7 @@ func (c *Config) Check(at schema.Place) {
 		c.checkOrigin(text, at.Field("allow_origins").Index(i))
 	}
 	if len(c.AllowOrigins) > 1 && slices.Contains(c.AllowOrigins, "*") {
-		at.Field("allow_origins").Problem(`"*" stands beside other origins`, "leave it away, or the others")
+		at.Field("allow_origins").Problem(`"*" cannot be combined with other origins`, "remove it, or remove the others")
 	}
 	checkNames(c.AllowMethods, at.Field("allow_methods"), "a method like PUT")
 	checkNames(c.AllowHeaders, at.Field("allow_headers"), "a field like Content-Type")
@@ -62,7 +62,7 @@ func (c *Config) Check(at schema.Place) {
 func (c *Config) checkOrigin(text string, at schema.Place) {
 	switch {
 	case text == "*" && c.AllowCredentials:
-		at.Problem("every origin could act with its visitors' credentials", "list the origins, or switch allow_credentials off")
+		at.Problem("with allow_credentials, pages of any origin could act with the credentials of their visitors", "list the origins, or set allow_credentials: false")
 	case text == "*":
 	case text == "null":
 		at.Problem("null is the origin of all local files and sandboxed pages", "remove it")
@@ -79,7 +79,7 @@ func originFault(text string) string {
 	u, err := url.Parse(plain)
 	switch {
 	case err != nil || u.Scheme == "" || u.Host == "" || strings.Contains(plain, "*"):
-		return "this is no origin"
+		return "not an origin"
 	case u.Path != "" || u.RawQuery != "" || u.Fragment != "" || u.User != nil:
 		return "an origin has neither path nor query"
 	case strings.ToLower(text) != text:
@@ -94,7 +94,7 @@ func checkNames(names []string, at schema.Place, like string) {
 	for i, name := range names {
 		switch {
 		case name == "*" && len(names) > 1:
-			at.Index(i).Problem(`"*" stands beside other names`, "leave it away, or the others")
+			at.Index(i).Problem(`"*" cannot be combined with other names`, "remove it, or remove the others")
 		case !http1.ValidName(name):
 			at.Index(i).Problem("invalid name", "write "+like)
 		case slices.ContainsFunc(names[:i], func(other string) bool { return header.EqualFold(other, name) }):

@@ -28,6 +28,6 @@ func (c *Config) Check(at schema.Place) {
 		at.Field("body").Problem(what, "write "+remedy)
 	}
 	if c.Body != "" && (c.Status == 204 || c.Status == 205 || c.Status == 304) {
-		at.Field("body").Problemf("remove the body, or use another status", "an answer with status %d has no body", c.Status)
+		at.Field("body").Problemf("remove the body, or use another status", "a response with status %d has no body", c.Status)
 	}
 }

@@ -14,7 +14,7 @@ func TestSettingsAreChecked(t *testing.T) {
 	}{
 		{Config{Status: 410}, ""},
 		{Config{Status: 200, Body: "x", ContentType: "text/html; charset=utf-8"}, ""},
-		{Config{Status: 204, Body: "x"}, "at.body: an answer with status 204"},
+		{Config{Status: 204, Body: "x"}, "at.body: a response with status 204"},
 		{Config{Status: 200, ContentType: "text/html\r\nX: y"}, "at.content_type: the header value contains"},
 		{Config{Status: 200, ContentType: "html page"}, "at.content_type: "},
 		{Config{Status: 200, Body: `{{"host": "{host}"}`}, ""},

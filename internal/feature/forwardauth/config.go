@@ -87,7 +87,7 @@ func (c *Config) Check(at schema.Place) {
 		case what != "":
 			at.Field("skip_paths").Index(i).Problem(what, remedy)
 		case !uri.Normal(path):
-			at.Field("skip_paths").Index(i).Problem("the path is not normalised", "write it without dot segments, double slashes and letters that need no encoding")
+			at.Field("skip_paths").Index(i).Problem("the path is not normalized", "write it without dot segments, double slashes and letters that need no encoding")
 		case path == "/":
 			at.Field("skip_paths").Index(i).Problem("every path would be skipped", "write enabled: false")
 		}

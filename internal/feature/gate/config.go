@@ -60,7 +60,7 @@ func (c *Config) References() []ipset.Referrer {
 func (c *Config) Check(at schema.Place) {
 	ipset.CheckEntries(c.From, at.Field("from"))
 	if c.Enabled && len(c.Allow) == 0 && !at.Field("allow").Reported() {
-		at.Field("allow").Problem("the gate lets nobody in", "name people, such as group:company/staff, or write enabled: false")
+		at.Field("allow").Problem("the gate rejects everyone, because allow is empty", "add entries, such as group:company/staff, or set enabled: false")
 	}
 	for i := range c.Bypass {
 		c.Bypass[i].check(at.Field("bypass").Index(i))

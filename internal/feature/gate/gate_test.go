@@ -68,8 +68,8 @@ func TestSettingsAreChecked(t *testing.T) {
 	}{
 		{Config{Enabled: true, Allow: []string{"group:company/staff", "person:Ann@example.com", "person:company/123", "group:family", "person:bob", "domain:example.com"}}, ""},
 		{Config{}, ""},
-		{Config{Enabled: true}, "gate.allow: the gate lets nobody in"},
-		{Config{Enabled: true, From: []string{"10.0.0.0/8"}}, "gate.allow: the gate lets nobody in"},
+		{Config{Enabled: true}, "gate.allow: the gate rejects everyone, because allow is empty"},
+		{Config{Enabled: true, From: []string{"10.0.0.0/8"}}, "gate.allow: the gate rejects everyone, because allow is empty"},
 		{Config{Enabled: true, Allow: []string{"staff"}}, `gate.allow[0]: "staff" is not a group, person, domain or token`},
 		{Config{Enabled: true, Allow: []string{"group:Our Staff"}}, `gate.allow[0]: group "Our Staff" names no provider`},
 		{Config{Enabled: true, Allow: []string{"domain:*.example.com"}}, `gate.allow[0]: "*.example.com" is not a domain`},

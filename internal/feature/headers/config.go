@@ -153,7 +153,7 @@ func checkName(name string) (what, remedy string) {
 	}
 	switch {
 	case id == header.Host:
-		return "Host is no field that a rule can change", "write host_header on the proxy"
+		return "rules cannot change the header Host", "set host_header on the proxy"
 	case id == header.ContentLength || id == header.TransferEncoding || id == header.Trailer || id == header.Expect:
 		return fmt.Sprintf("%s controls how a message is framed, rules cannot change it", name), "remove the rule"
 	case id.HopByHop():

@@ -20,7 +20,7 @@ func TestSettingsAreChecked(t *testing.T) {
 		{Rule{Operation: Replace, Name: "X-A", Regex: "a"}, ""},
 		{Rule{Operation: Set, Name: "X-A"}, "headers[0].value: missing"},
 		{Rule{Operation: Set, Name: "X A", Value: "1"}, `headers[0].name: "X A" is not a header name`},
-		{Rule{Operation: Set, Name: "Host", Value: "1"}, "headers[0].name: Host is no field that a rule can change; write host_header"},
+		{Rule{Operation: Set, Name: "Host", Value: "1"}, "headers[0].name: rules cannot change the header Host; set host_header"},
 		{Rule{Operation: Set, Name: ":path", Value: "1"}, "headers[0].name: :path is not a header"},
 		{Rule{Operation: Remove, Name: "content-length"}, "headers[0].name: content-length controls how"},
 		{Rule{Operation: Remove, Name: "Content_Length"}, "headers[0].name: Content_Length controls how"},

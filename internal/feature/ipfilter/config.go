@@ -89,6 +89,6 @@ func (c *Config) noteCountries(at schema.Place) {
 		}
 	}
 	if len(c.Allow) > 0 {
-		at.Note("private addresses are in no country, so clients of your own network are refused", "add list:private to let them in")
+		at.Note("private addresses are in no country, so clients of your own network are rejected", "add list:private to allow them")
 	}
 }

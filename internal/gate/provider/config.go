@@ -50,15 +50,15 @@ func (c *Config) Check(at schema.Place) {
 	case err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http":
 		issuer.Problem("the URL cannot be used", "write it as https://host/path")
 	case u.User != nil || u.Fragment != "" || u.RawQuery != "" || strings.HasSuffix(c.Issuer, "/.well-known/openid-configuration"):
-		issuer.Problem("this is not an issuer", "write the URL without user, query and fragment, and without /.well-known/openid-configuration")
+		issuer.Problem("not the URL of an issuer", "write the URL without user, query and fragment, and without /.well-known/openid-configuration")
 	case u.Scheme == "http" && !onThisMachine(u.Hostname()):
-		issuer.Problem("the URL is not https", "secrets would be sent in the clear: write https://")
+		issuer.Problem("the URL is not https", "secrets would be sent unencrypted; write https://")
 	case severalTenants(u):
 		issuer.Problem("this issuer is for several tenants: people of every organization could sign in", "write the issuer of your tenant, with its id in the place of "+firstSegment(u))
 	}
 	for i, domain := range c.Emails {
 		if domain == "" || strings.ContainsAny(domain, "@*/ ") || domain != strings.ToLower(domain) {
-			at.Field("emails").Index(i).Problemf("write a name in small letters, such as example.com", "%q is not a domain", domain)
+			at.Field("emails").Index(i).Problemf("write a name in lower-case letters, such as example.com", "%q is not a domain", domain)
 		}
 	}
 	for i, scope := range c.Scopes {

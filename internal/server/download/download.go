@@ -118,7 +118,7 @@ func Check(text string) (what, remedy string) {
 	case u.Scheme == "https", u.Scheme == "http" && local(u.Hostname()):
 		return "", ""
 	}
-	return fmt.Sprintf("files are not downloaded over %q", u.Scheme), "write an https:// URL"
+	return fmt.Sprintf("headgate does not download files over %q", u.Scheme), "write an https:// URL"
 }
 
 // local reports whether a host is this machine.

@@ -88,7 +88,7 @@ func (c *Config) Check(at schema.Place) {
 	if _, err := regexp.Compile(c.Body); err != nil {
 		at.Field("body").Problem("invalid regular expression: "+schema.RegexError(err), "write it in RE2 syntax, without look-around and backreferences")
 	} else if c.Body != "" && c.Method == "HEAD" {
-		at.Field("body").Problem("an answer to HEAD has no body", "write method: GET")
+		at.Field("body").Problem("a response to HEAD has no body", "write method: GET")
 	}
 	if c.Host != "" {
 		if _, _, f := target.SplitAuthority(c.Host); f != nil {

@@ -46,14 +46,14 @@ func ParseDuration(s string) (Duration, error) {
 	text := strings.TrimSpace(s)
 	switch {
 	case text == "":
-		return 0, errors.New(`empty duration, want a form like "30s"`)
+		return 0, errors.New(`empty duration, expected a form like "30s"`)
 	case text == "0":
 		return 0, nil
 	case strings.HasPrefix(text, "-"):
 		return 0, fmt.Errorf("duration %q is negative", s)
 	}
 	if _, err := strconv.ParseFloat(text, 64); err == nil {
-		return 0, fmt.Errorf("duration %q has no unit, want a form like %q", s, text+"s")
+		return 0, fmt.Errorf("duration %q has no unit, expected a form like %q", s, text+"s")
 	}
 	days, rest, err := cutDays(text)
 	if err != nil {
@@ -64,7 +64,7 @@ func ParseDuration(s string) (Duration, error) {
 	}
 	d, err := time.ParseDuration(rest)
 	if err != nil || d < 0 || strings.HasPrefix(rest, "+") {
-		return 0, fmt.Errorf("%q is not a duration, want a form like %q (ns, us, ms, s, m, h, d)", s, "30s")
+		return 0, fmt.Errorf("%q is not a duration, expected a form like %q (ns, us, ms, s, m, h, d)", s, "30s")
 	}
 	if int64(d) > math.MaxInt64-int64(days) {
 		return 0, fmt.Errorf("duration %q is too long", s)
@@ -80,7 +80,7 @@ func cutDays(s string) (days Duration, rest string, err error) {
 	}
 	n, err := strconv.ParseUint(number, 10, 63)
 	if err != nil {
-		return 0, "", fmt.Errorf("%q is not a duration, want whole days like %q", s, "7d")
+		return 0, "", fmt.Errorf("%q is not a duration, expected whole days like %q", s, "7d")
 	}
 	if n > uint64(math.MaxInt64/int64(day)) {
 		return 0, "", fmt.Errorf("duration %q is too long", s)

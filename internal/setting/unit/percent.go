@@ -26,7 +26,7 @@ func ParsePercent(text string) (Percent, error) {
 	digits := strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(text), "%"))
 	n, err := strconv.ParseUint(digits, 10, 31)
 	if err != nil {
-		return 0, fmt.Errorf("%q is not a percentage, want a form like %q", text, "10%")
+		return 0, fmt.Errorf("%q is not a percentage, expected a form like %q", text, "10%")
 	}
 	return Percent(n), nil
 }

@@ -76,7 +76,7 @@ func (s Size) String() string {
 func ParseSize(text string) (Size, error) {
 	t := strings.TrimSpace(text)
 	if t == "" {
-		return 0, errors.New(`empty size, want a form like "10MiB"`)
+		return 0, errors.New(`empty size, expected a form like "10MiB"`)
 	}
 	if t[0] == '-' {
 		return 0, fmt.Errorf("size %q is negative", text)
@@ -88,7 +88,7 @@ func ParseSize(text string) (Size, error) {
 	name := strings.TrimSpace(t[end:])
 	factor, ok := sizeUnit(name)
 	if !ok {
-		return 0, fmt.Errorf("%q is not a size: unknown unit %q, want B, KiB, MiB, GiB, TiB, kB, MB, GB or TB", text, name)
+		return 0, fmt.Errorf("%q is not a size: unknown unit %q, expected B, KiB, MiB, GiB, TiB, kB, MB, GB or TB", text, name)
 	}
 	if n, err := strconv.ParseInt(t[:end], 10, 64); err == nil {
 		if n > math.MaxInt64/int64(factor) {
@@ -98,7 +98,7 @@ func ParseSize(text string) (Size, error) {
 	}
 	f, err := strconv.ParseFloat(t[:end], 64)
 	if err != nil || strings.HasPrefix(t, ".") || strings.HasSuffix(t[:end], ".") {
-		return 0, fmt.Errorf("%q is not a size, want a form like %q", text, "10MiB")
+		return 0, fmt.Errorf("%q is not a size, expected a form like %q", text, "10MiB")
 	}
 	f *= float64(factor)
 	if f >= math.MaxInt64 {

@@ -49,7 +49,7 @@ func ParseSwitch(text string) (Switch, error) {
 	case "":
 		return Unset, nil
 	}
-	return Unset, fmt.Errorf("%q is not a boolean, want true or false", text)
+	return Unset, fmt.Errorf("%q is not a boolean, expected true or false", text)
 }
 
 // MarshalText writes what String returns.
