@@ -41,7 +41,7 @@ export const certificates = {
   noOwn: 'None yet. Add one that uses files or a stored certificate.',
   stored: {
     title: 'Stored certificates',
-    lead: 'Certificates with their private keys in headgate’s state. One is served when a configured certificate uses it.',
+    lead: 'Certificates with their private keys in headgate’s state. A stored certificate is served only if a configured certificate uses it.',
     none: 'None yet. Upload one, or create a self-signed one for tests and internal hosts.',
     upload: 'Upload',
     uploadTitle: 'Upload a certificate',

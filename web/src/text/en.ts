@@ -262,7 +262,7 @@ export const en = {
     noChanges: 'No changes yet.',
     by: (who: string) => `by ${who}`,
     uptime: 'Server availability, last 30 days',
-    uptimeLead: 'From the events that are kept. Servers without an event were available all the time.',
+    uptimeLead: 'Calculated from the recorded events. A server without events was available all the time.',
     uptimeNone: 'No server was unavailable.',
     uptimeOf: (percent: string) => `${percent} available`,
     fineCertificate: (hosts: string) => hosts,
@@ -360,7 +360,7 @@ export const en = {
     draftDrop: 'Discard draft',
     discardTitle: 'Discard all changes?',
     discardText: (n: number) => `${many(n, 'change')} will be lost.`,
-    fieldsExpected: 'Fields are expected, each as name: value.',
+    fieldsExpected: 'Write each field as name: value.',
     position: (line: number) => `line ${line}`,
   },
   conflict: {

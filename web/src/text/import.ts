@@ -2,7 +2,7 @@ import { many } from './many'
 
 export const imports = {
   lead: 'Import the configuration of another proxy. It is translated here; nothing changes until you apply the plan.',
-  from: 'Where do you come from?',
+  from: 'Which proxy do you use now?',
   sources: {
     npm: ['Nginx Proxy Manager', 'data/database.sqlite, or the address of its web interface with a token.'],
     nginx: ['nginx', 'The output of nginx -T, or nginx.conf with the files it includes.'],

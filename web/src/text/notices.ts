@@ -6,7 +6,7 @@ export const notices = {
   noneTitle: 'No notices yet',
   none: 'A notice is a message by e-mail, ntfy, Slack or another service about events, such as a failing server or a certificate that expires.',
   service: 'Send by',
-  answered: (text: string) => `Answer: ${text}`,
+  answered: (text: string) => `Response: ${text}`,
   held: 'Collected',
   heldUntil: (n: number, at: string) => `${many(n, 'event')}, sent at ${at}`,
   more: (n: number) => `and ${many(n, 'more event')}`,

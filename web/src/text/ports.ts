@@ -1,7 +1,7 @@
 import { count, many } from './many'
 
 export const ports = {
-  lead: 'The addresses where clients connect. A port serves all proxies that do not select other ports.',
+  lead: 'The addresses where clients connect. A port serves all proxies, except those that select other ports.',
   title: 'Ports',
   noneTitle: 'No port yet',
   none: 'Clients cannot connect without a port. Add 0.0.0.0:80 for HTTP and 0.0.0.0:443 for HTTPS, or 8080 and 8443 beside another proxy.',

@@ -166,7 +166,7 @@ export const newProxy = {
   https: 'HTTPS',
   httpsWays: { acme: 'Certificate from Let’s Encrypt', own: 'Own certificate', none: 'No HTTPS' } as Record<string, string>,
   httpsHelp: {
-    acme: 'Issued and renewed automatically. The host name must resolve to this machine, port 80 or 443.',
+    acme: 'Issued and renewed automatically. The host name must resolve to this machine, and port 80 or 443 must be reachable from the internet.',
     own: 'Select a configured or stored certificate.',
     none: 'Visitors connect over HTTP. Suitable for tests.',
   } as Record<string, string>,

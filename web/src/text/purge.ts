@@ -10,7 +10,7 @@ export const purge = {
   what: 'Responses',
   ways: { all: 'Everything', url: 'One URL', prefix: 'URLs that start with', tag: 'Responses with a tag' },
   help: {
-    url: 'A complete URL, such as https://shop.example.com/logo.png. Applies to http as well.',
+    url: 'A complete URL, such as https://shop.example.com/logo.png. Also purges the http URL.',
     prefix: 'Such as https://shop.example.com/images/. Applies to http as well.',
     tag: 'A value of Cache-Tag or Surrogate-Key in the response.',
   },

@@ -12,7 +12,7 @@ export const servers = {
   log: 'Its requests in the log',
   visit: 'Open in a new tab',
   work: 'Take out of service',
-  workLead: 'For maintenance. The configuration is not changed; it persists across restarts.',
+  workLead: 'For maintenance. The server stays out of service across restarts. The configuration is not changed.',
   drain: 'Drain',
   drainHelp: 'No new clients; clients with a sticky cookie stay.',
   disable: 'Disable',

@@ -7,7 +7,7 @@ export const settings = {
     defaults: ['Defaults', 'Features of all proxies unless a proxy sets its own.'],
     tracing: ['Tracing', 'Where request spans are exported (OpenTelemetry).'],
     sign_in: ['Sign-in', 'How people sign in before they reach applications behind a gate.'],
-    geo: ['Geo databases', 'Databases of the country and network of an address.'],
+    geo: ['Geo databases', 'Databases to look up the country and network of an address.'],
     discovery: ['Discovery', 'Providers of proxies, such as Docker.'],
     cdn_networks: ['CDN networks', 'Networks that are trusted to set headers such as X-Forwarded-For.'],
   } as Record<string, [string, string]>,

@@ -27,7 +27,7 @@ export const access: Text['access'] = {
   groupHelp: 'Personen in dieser Gruppe haben Zugang. Weitere Gruppen, einzelne Personen und Tokens können Sie später hinzufügen.',
   needGroup: 'Geben Sie eine Gruppe ein: Kleinbuchstaben, Ziffern und . _ -',
   securePort: 'HTTPS-Port',
-  securePortHelp: 'Die Anmeldeseite und die Anwendung brauchen einen.',
+  securePortHelp: 'Die Anmeldeseite und die Anwendung brauchen einen HTTPS-Port.',
   review: 'Prüfen',
   gates: 'Anwendungen mit Gate',
   noGates: 'Keine Anwendung hat ein Gate. Wer headgate erreicht, erreicht alle Anwendungen.',
@@ -55,7 +55,7 @@ export const access: Text['access'] = {
   closed: (host) => `Das Gate von ${host} ist geschlossen.`,
   signIn: 'Anmeldung',
   signInPage: 'Anmeldeseite',
-  noPage: 'Keine Route ist die Anmeldeseite, daher kann sich niemand anmelden.',
+  noPage: 'Es gibt keine Anmeldeseite, daher kann sich niemand anmelden.',
   ways: 'Arten der Anmeldung',
   localWay: 'Passkey oder Passwort mit Code',
   lostPasskeys: (n) =>

@@ -169,7 +169,7 @@ export const work: Pick<Text, 'proxies' | 'proxy' | 'newProxy' | 'edit' | 'confl
     https: 'HTTPS',
     httpsWays: { acme: 'Zertifikat von Let’s Encrypt', own: 'Eigenes Zertifikat', none: 'Kein HTTPS' },
     httpsHelp: {
-      acme: 'Wird automatisch ausgestellt und erneuert. Der Hostname muss auf diese Maschine zeigen, Port 80 oder 443.',
+      acme: 'Wird automatisch ausgestellt und erneuert. Der Hostname muss auf diese Maschine zeigen, und Port 80 oder 443 muss aus dem Internet erreichbar sein.',
       own: 'Wählen Sie ein konfiguriertes oder gespeichertes Zertifikat.',
       none: 'Besucher verbinden sich über HTTP. Geeignet für Tests.',
     },
@@ -297,7 +297,7 @@ export const work: Pick<Text, 'proxies' | 'proxy' | 'newProxy' | 'edit' | 'confl
     draftDrop: 'Entwurf verwerfen',
     discardTitle: 'Alle Änderungen verwerfen?',
     discardText: (n) => `${many(n, 'Änderung geht', 'Änderungen gehen')} verloren.`,
-    fieldsExpected: 'Felder werden erwartet, jeweils als Name: Wert.',
+    fieldsExpected: 'Schreiben Sie jedes Feld als Name: Wert.',
     position: (line) => `Zeile ${line}`,
   },
   conflict: {
@@ -441,7 +441,7 @@ export const work: Pick<Text, 'proxies' | 'proxy' | 'newProxy' | 'edit' | 'confl
     log: 'Seine Anfragen im Protokoll',
     visit: 'In neuem Tab öffnen',
     work: 'Außer Betrieb nehmen',
-    workLead: 'Für Wartung. Die Konfiguration ändert sich nicht; es bleibt über Neustarts bestehen.',
+    workLead: 'Für Wartung. Der Server bleibt auch nach einem Neustart außer Betrieb. Die Konfiguration ändert sich nicht.',
     drain: 'Auslaufen lassen',
     drainHelp: 'Keine neuen Clients; Clients mit Sticky-Cookie bleiben.',
     disable: 'Deaktivieren',

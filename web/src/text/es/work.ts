@@ -170,7 +170,7 @@ export const work: Pick<Text, 'proxies' | 'proxy' | 'newProxy' | 'edit' | 'confl
     https: 'HTTPS',
     httpsWays: { acme: 'Certificado de Let’s Encrypt', own: 'Certificado propio', none: 'Sin HTTPS' },
     httpsHelp: {
-      acme: 'Se emite y renueva automáticamente. El nombre de host debe llevar a esta máquina, puerto 80 o 443.',
+      acme: 'Se emite y renueva automáticamente. El nombre de host debe llevar a esta máquina, y el puerto 80 o 443 debe ser accesible desde Internet.',
       own: 'Seleccione un certificado configurado o almacenado.',
       none: 'Los visitantes se conectan por HTTP. Adecuado para pruebas.',
     },
@@ -442,7 +442,7 @@ export const work: Pick<Text, 'proxies' | 'proxy' | 'newProxy' | 'edit' | 'confl
     log: 'Sus peticiones en el registro',
     visit: 'Abrir en otra pestaña',
     work: 'Poner fuera de servicio',
-    workLead: 'Para mantenimiento. La configuración no cambia; persiste tras reinicios.',
+    workLead: 'Para mantenimiento. El servidor sigue fuera de servicio tras un reinicio. La configuración no cambia.',
     drain: 'Drenar',
     drainHelp: 'Sin clientes nuevos; los que tienen cookie de afinidad permanecen.',
     disable: 'Desactivar',

@@ -171,7 +171,7 @@ export const work: Pick<Text, 'proxies' | 'proxy' | 'newProxy' | 'edit' | 'confl
     https: 'HTTPS',
     httpsWays: { acme: 'Certificat Let’s Encrypt', own: 'Certificat personnel', none: 'Sans HTTPS' },
     httpsHelp: {
-      acme: 'Émis et renouvelé automatiquement. Le nom d’hôte doit mener à cette machine, port 80 ou 443.',
+      acme: 'Émis et renouvelé automatiquement. Le nom d’hôte doit mener à cette machine, et le port 80 ou 443 doit être accessible depuis Internet.',
       own: 'Choisissez un certificat configuré ou stocké.',
       none: 'Les visiteurs se connectent en HTTP. Convient aux tests.',
     },
@@ -444,7 +444,7 @@ export const work: Pick<Text, 'proxies' | 'proxy' | 'newProxy' | 'edit' | 'confl
     log: 'Ses requêtes dans le journal',
     visit: 'Ouvrir dans un nouvel onglet',
     work: 'Mettre hors service',
-    workLead: 'Pour maintenance. La configuration n’est pas modifiée ; persiste après un redémarrage.',
+    workLead: 'Pour maintenance. Le serveur reste hors service après un redémarrage. La configuration n’est pas modifiée.',
     drain: 'Drainer',
     drainHelp: 'Pas de nouveaux clients ; ceux avec un cookie de session restent.',
     disable: 'Désactiver',
