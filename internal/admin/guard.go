@@ -111,7 +111,7 @@ func isAddress(host string) bool {
 	return err == nil
 }
 
-// hostOf returns the host of a Host field, without the port, in small letters.
+// hostOf returns the host of a Host field, without the port, in lower case.
 func hostOf(field string) string {
 	if h, _, err := net.SplitHostPort(field); err == nil {
 		field = h

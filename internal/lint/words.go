@@ -103,7 +103,7 @@ func checkVerbs(t *Tree, report report) {
 // is somewhere, differs, is reported.
 var (
 	people  = regexp.MustCompile(`\b([Nn]obody|[Ss]omebody|[Ww]ho(?:m)?ever|[Ee]verybody|[Aa]nybody)\b`)
-	phrases = regexp.MustCompile(`\b([Aa]nother than|([Tt]ell|[Hh]ear)s of|[Ss]tands? (?:in|at|there|so))\b`)
+	phrases = regexp.MustCompile(`\b([Aa]nother than|([Tt]ell|[Hh]ear)s of|[Ss]tands? (?:in|at|there|so|beside)|[Tt]his is no|in the clear|management port|small letters)\b`)
 )
 
 // wordsAllowed are folders and files where these words are allowed: this package, which has them in

@@ -18,7 +18,7 @@ import (
 var streams = []string{store.StreamAudit, store.StreamEvents}
 
 // Config returns the TLS of a connection for the group; nil if it is for something else. It
-// is for the listener of the management port.
+// is for the admin listener.
 func (s *Store) Config(client *tls.ClientHelloInfo) *tls.Config {
 	if client.ServerName != s.id.serverName() {
 		return nil

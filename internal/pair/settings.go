@@ -108,7 +108,7 @@ func addressOf(v *yaml.Node) (string, error) {
 	return address, nil
 }
 
-// CheckAddress returns the URL of a management port in its one form, https://HOST:PORT.
+// CheckAddress returns the URL of an admin listener in its one form, https://HOST:PORT.
 func CheckAddress(text string) (string, error) {
 	u, err := url.Parse(text)
 	if err != nil || u.Scheme != "https" || u.Port() == "" || u.Hostname() == "" || strings.Trim(u.Path, "/") != "" || u.RawQuery != "" || u.User != nil {
@@ -119,7 +119,7 @@ func CheckAddress(text string) (string, error) {
 
 func (s *Settings) save(dir string) error {
 	text := "# This machine as a member of a group: see the guide \"Run headgate on two machines\".\n" +
-		"# address is where the other machine reaches the management port of this one.\naddress: " + s.Address + "\n"
+		"# address is the URL of the admin listener of this machine for the other machine.\naddress: " + s.Address + "\n"
 	if s.Follow != "" {
 		text += "# follow is the other machine. With sync: true, a change is acknowledged only when the\n# follower has it; while the follower is away, changes are refused.\nfollow:\n  address: " + s.Follow + "\n" + fmt.Sprintf("  sync: %t\n", s.Sync)
 	}

@@ -24,7 +24,7 @@ func (c *conn) explain(err error) error {
 	case c.pool.tls != nil && !c.used && refusedByAlert(err):
 		return &exchange.Error{Reason: exchange.UpstreamTLS, Err: c.pool.lateFault(err)}
 	case c.pool.tls != nil && !c.used && isEnd(err) && c.pool.asked.Load():
-		// Without an alert it may as well have read the request first: this is no
+		// Without an alert it may as well have read the request first: this is not a
 		// connection that did not come about.
 		return &exchange.Error{Reason: exchange.UpstreamTLS, Err: errors.New(c.pool.lateFault(err).Error())}
 	case !c.looked && (errors.As(err, &rule) || errors.Is(err, errInvalid)):

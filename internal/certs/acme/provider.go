@@ -143,7 +143,7 @@ type statusError struct {
 func (e *statusError) Error() string { return e.text }
 
 // stayAtHost follows a provider within its own server only: credentials in fields of the
-// API's own and in bodies would go elsewhere too, or in the clear. Another redirect is an
+// API's own and in bodies would go elsewhere too, or unencrypted. Another redirect is an
 // answer like any that is not 2xx.
 func stayAtHost(r *http.Request, via []*http.Request) error {
 	if r.URL.Scheme != via[0].URL.Scheme || r.URL.Host != via[0].URL.Host || len(via) >= maxRedirects {

@@ -36,7 +36,7 @@ func (d *directives) targeted(list *header.List) bool {
 }
 
 // directiveKeys are the keys that are known. Servers write them in any case, as in
-// Cache-Control, although RFC 9651 has small letters only: no other reading is possible.
+// Cache-Control, although RFC 9651 has lower-case letters only: no other reading is possible.
 var directiveKeys = [...]string{
 	"max-age", "s-maxage", "stale-while-revalidate", "stale-if-error", "no-store", "no-cache", "private", "public",
 	"must-revalidate", "proxy-revalidate", "must-understand",

@@ -2,7 +2,7 @@ package files
 
 import "strings"
 
-// types are the media types of files by their extension, in small letters. The table is
+// types are the media types of files by their extension, in lower case. The table is
 // fixed, so that a file has the same type on every machine.
 var types = map[string]string{
 	"html": "text/html; charset=utf-8", "htm": "text/html; charset=utf-8", "xhtml": "application/xhtml+xml",

@@ -162,7 +162,7 @@ func (r *Readings) Reset(path string) {
 	*r = Readings{text: append(r.text[:0], path...), out: r.out}
 }
 
-// Next returns the next reading, decoded, in small letters and without a slash at its
+// Next returns the next reading, decoded, in lower case and without a slash at its
 // end, valid until the next call; or nil and false when there is none.
 func (r *Readings) Next() ([]byte, bool) {
 	switch {

@@ -76,7 +76,7 @@ type question struct {
 	sample
 	how    string // str, beg, end, dom, reg, sub, dir, found, ip
 	fold   bool   // -i
-	lower  bool   // the sample is in small letters
+	lower  bool   // the sample is in lower case
 	noPort bool   // a host without its port
 	values []string
 }
@@ -285,9 +285,9 @@ func (q question) host(value string) condition {
 	}
 	c := rules.One(a)
 	if !q.noPort && q.how != "dom" && q.how != "beg" && q.how != "sub" {
-		c = c.Noted("the host is compared without its port, in small letters")
+		c = c.Noted("the host is compared without its port, in lower case")
 	} else if !q.fold && !q.lower {
-		c = c.Noted("the host is compared in small letters")
+		c = c.Noted("the host is compared in lower case")
 	}
 	return c
 }
