@@ -4867,9 +4867,9 @@ type SignIn struct {
 	Session *Lifetime `json:"session,omitzero"`
 	// SelfTest is whether headgate requests the sign-in page as a browser does, every 10 minutes and
 	// when its address changes: whether its host is in the DNS, whether its certificate is trusted,
-	// and whether headgate responds. If it does not, the proxy of the page has the issue
-	// `sign_in_unreachable`. A router may keep machines behind it from reaching its public address:
-	// then the test cannot succeed, and false switches it off.
+	// and whether headgate responds. If it does not, the proxy of the page has an issue that says
+	// why. A router may keep machines behind it from reaching its public address: then the test
+	// cannot succeed, and false switches it off.
 	SelfTest *bool `json:"self_test,omitzero"`
 	// Headers are the fields that tell servers who signed in.
 	Headers *Headers `json:"headers,omitzero"`
@@ -4948,9 +4948,9 @@ type SignInObject struct {
 	Session *Lifetime `json:"session,omitzero"`
 	// SelfTest is whether headgate requests the sign-in page as a browser does, every 10 minutes and
 	// when its address changes: whether its host is in the DNS, whether its certificate is trusted,
-	// and whether headgate responds. If it does not, the proxy of the page has the issue
-	// `sign_in_unreachable`. A router may keep machines behind it from reaching its public address:
-	// then the test cannot succeed, and false switches it off.
+	// and whether headgate responds. If it does not, the proxy of the page has an issue that says
+	// why. A router may keep machines behind it from reaching its public address: then the test
+	// cannot succeed, and false switches it off.
 	SelfTest *bool `json:"self_test,omitzero"`
 	// Headers are the fields that tell servers who signed in.
 	Headers *Headers `json:"headers,omitzero"`

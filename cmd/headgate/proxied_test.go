@@ -37,7 +37,7 @@ tcp_proxies: {gate: {address: %q, servers: [{address: %q}]}}
 		t.Fatal(err)
 	}
 	_, spec := m.call("GET", "/openapi.json", "")
-	public := []string{"GET /openapi.json", "GET /setup", "POST /setup", "POST /session", "DELETE /session", "POST /session/oidc", "PUT /session/oidc"}
+	public := []string{"GET /openapi.json", "GET /setup", "POST /setup", "POST /session", "DELETE /session", "POST /session/oidc", "PUT /session/oidc", "POST /session/passkey", "PUT /session/passkey"}
 	asked := 0
 	for path, item := range spec["paths"].(map[string]any) {
 		for method := range item.(map[string]any) {
