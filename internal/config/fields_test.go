@@ -1,7 +1,6 @@
 package config
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -53,7 +52,7 @@ proxies:
 	if got := c.FieldsOutside(nil, "it", "x"); len(got) == 0 || len(got) > maxOutside {
 		t.Errorf("%d problems", len(got))
 	}
-	if !slices.IsSorted(KnownFields()) || slices.Contains(KnownFields(), fmt.Sprint("Config.x-anchors")) {
+	if !slices.IsSorted(KnownFields()) || slices.Contains(KnownFields(), "Config.x-anchors") {
 		t.Error("the list is not sorted, or has keys that are ignored")
 	}
 }
