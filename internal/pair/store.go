@@ -324,6 +324,9 @@ func important(c *store.Change) bool {
 		if signIn && strings.HasPrefix(key, store.PrefixUser) && exists(key) {
 			continue
 		}
+		if c.Who == signInUser && strings.HasPrefix(key, store.PrefixPerson) && ofVisitor(c) {
+			continue
+		}
 		if !hasPrefix(key, housekeeping) && (c.Who != acmeUser || !strings.HasPrefix(key, store.PrefixCertificate)) {
 			return true
 		}
@@ -355,6 +358,27 @@ var caused = []string{
 	store.PrefixGateSession, store.PrefixGateRefresh, store.PrefixGateCode, store.PrefixGateVisit, store.PrefixGateLink,
 }
 
+// signInUser is who commits what a sign-in changes of a person, and visitorUser is before the name
+// of one who changes a password, a passkey or an invitation of their own.
+const (
+	signInUser  = "headgate"
+	visitorUser = "local/"
+)
+
+// ofVisitor reports whether a change of people is made by a person at the sign-in page, and not by
+// an operator: it changes accounts that exist.
+func ofVisitor(c *store.Change) bool {
+	if c.Who != signInUser && !strings.HasPrefix(c.Who, visitorUser) {
+		return false
+	}
+	for _, o := range c.If {
+		if o.Revision > 0 && strings.HasPrefix(o.Key, store.PrefixPerson) {
+			return true
+		}
+	}
+	return false
+}
+
 // relayed reports whether the leader accepts a change from the follower with a name: what
 // traffic causes, and what the machine publishes of itself.
 func relayed(name string, c *store.Change) bool {
@@ -367,7 +391,8 @@ func relayed(name string, c *store.Change) bool {
 		case hasPrefix(key, caused), key == store.PrefixNode+name,
 			strings.HasPrefix(key, store.PrefixDiverged) && strings.HasSuffix(key, "-"+name),
 			hasPrefix(key, []string{store.PrefixWebhook, store.PrefixNotice}) && strings.HasSuffix(key, "/"+name),
-			strings.HasPrefix(key, store.PrefixUser) && signIn: // a used recovery code, or the counter of a passkey
+			strings.HasPrefix(key, store.PrefixUser) && signIn, // a used recovery code, or the counter of a passkey
+			strings.HasPrefix(key, store.PrefixPerson) && ofVisitor(c):
 		default:
 			return false
 		}
