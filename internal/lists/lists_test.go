@@ -388,7 +388,7 @@ func TestCheck(t *testing.T) {
 		{Config{Entries: []string{"list:other"}}, "cannot refer"},
 		{Config{Entries: []string{"192.0.2.1/24"}}, "host bits"},
 		{Config{Entries: []string{"a b.example"}}, "not an address"},
-		{Config{URL: "http://lists.example.com/a"}, `not downloaded over "http"`},
+		{Config{URL: "http://lists.example.com/a"}, `does not download files over "http"`},
 		{Config{URL: "file:///etc/passwd"}, "URL"},
 		{Config{CrowdSec: &CrowdSec{URL: "127.0.0.1:8080", Key: "k"}}, "not an http"},
 		{Config{Entries: []string{"home.example.net", "2001:db8::/32"}}, ""},

@@ -127,7 +127,7 @@ it('compares both proxies, and says how ready each is and why', async () => {
   await page.getByLabel('Skip DNS lookups').check()
   expect(await findings(page)).toEqual([])
   await page.getByRole('button', { name: 'Compare', exact: true }).click()
-  await page.getByText('60 %', { exact: true }).waitFor()
+  await page.getByText('60%', { exact: true }).waitFor()
   await page.getByText('3 of 5 requests').first().waitFor()
   expect(await findings(page)).toEqual([])
   await page.getByRole('button', { name: /Cookies · breaks · 1/ }).click()
@@ -138,7 +138,7 @@ it('compares both proxies, and says how ready each is and why', async () => {
   expect(await findings(page)).toEqual([])
   await page.keyboard.press('Escape')
   await visit(page, h, '/cut-over')
-  await page.getByText('60 % of the responses are identical.').waitFor()
+  await page.getByText('60% of the responses are identical.').waitFor()
 })
 
 it('compares what clients have asked, and stops when told to', async () => {

@@ -87,7 +87,7 @@ export default function ProxiesPage() {
       {
         id: 'state',
         title: t.proxies.state,
-        width: '152px',
+        width: '144px',
         narrow: '104px',
         sort: (p) => worst[p.state ?? ''] ?? 6,
         cell: (p) => (
