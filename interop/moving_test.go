@@ -1,6 +1,7 @@
 package interop
 
 import (
+	"crypto/tls"
 	"fmt"
 	"net"
 	"net/http"
@@ -41,12 +42,14 @@ type movingPage struct {
 	implied bool
 	// prepare makes what the guide takes for granted.
 	prepare func(m *moving)
+	// issues is a host for which the program makes a certificate after it has opened its ports.
+	issues string
 }
 
 var movingPages = []movingPage{
 	{name: "nginx", program: "nginx", debian: "nginx-light", args: func(m *moving) []string { return m.nginx(m.read("/etc/nginx/nginx.conf")) }},
 	{name: "haproxy", program: "haproxy", debian: "haproxy", args: func(m *moving) []string { return []string{"-db", "-f", m.path("/etc/haproxy/haproxy.cfg")} }},
-	{name: "caddy", program: "caddy", debian: "caddy", args: func(m *moving) []string {
+	{name: "caddy", program: "caddy", debian: "caddy", issues: "shop.example.com", args: func(m *moving) []string {
 		// Certificates of an authority of its own, which the guide has not to show.
 		text := strings.Replace(m.read("/etc/caddy/Caddyfile"), "{\n", "{\n\tadmin off\n\tskip_install_trust\n\tlocal_certs\n", 1)
 		return []string{"run", "--adapter", "caddyfile", "--config", m.put("/run/Caddyfile", text)}
@@ -248,8 +251,7 @@ func (m *moving) startOld() error {
 	}()
 	m.old, m.ended = cmd, ended
 	for end := time.Now().Add(patience); ; {
-		if c, err := net.Dial("tcp", "127.0.0.1:"+m.port["80"]); err == nil {
-			c.Close()
+		if m.listens() {
 			return nil
 		}
 		select {
@@ -261,6 +263,24 @@ func (m *moving) startOld() error {
 			return fmt.Errorf("the old proxy does not listen: %s", said)
 		}
 	}
+}
+
+// listens reports whether the old proxy has opened its ports, and has its certificate.
+func (m *moving) listens() bool {
+	c, err := net.Dial("tcp", "127.0.0.1:"+m.port["80"])
+	if err != nil {
+		return false
+	}
+	c.Close()
+	if m.page.issues == "" {
+		return true
+	}
+	t, err := tls.Dial("tcp", "127.0.0.1:"+m.port["443"], &tls.Config{ServerName: m.page.issues, InsecureSkipVerify: true})
+	if err != nil {
+		return false
+	}
+	t.Close()
+	return true
 }
 
 // stopOld stops the old proxy and waits for its end.
