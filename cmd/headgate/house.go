@@ -71,6 +71,7 @@ func openServer(o serverOptions) (server, error) {
 	begun.do = func() {
 		close(open)
 		o.activated.closeUnused()
+		m.startSending()
 		if o.inherited == nil {
 			m.inviteFirst(listener)
 			return

@@ -11,6 +11,7 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
+	"sync/atomic"
 
 	"headgate/internal/admin"
 	"headgate/internal/admin/api"
@@ -39,6 +40,7 @@ type management struct {
 	events    *event.Log // nil if there are none
 	log       *slog.Logger
 	file      string // holds the token of the set-up link
+	sending   atomic.Pointer[sending]
 }
 
 // openManagement makes the management API over a control: operators, events, and the
@@ -58,11 +60,10 @@ func openManagement(o serverOptions, c *control.Control, w *watch.Watch, shared 
 	operators := operator.New(operator.Options{Store: c.Store(), Events: events, Log: o.log, SetupFile: m.file, SignedIn: c.Bans().SignedIn,
 		Shared: node != "", Node: node, Journal: filepath.Join(o.state, auditFile)})
 	m.operators = operators
-	stopSending := startSending(operators)
 	b := thisBuild()
 	instance, _ := os.Hostname() // messages then do not name the machine
-	sending := notice.Options{Events: events, Store: c.Store(), Log: o.log, Instance: instance, Node: node}
-	hooks := notice.New(sending)
+	notices := notice.Options{Events: events, Store: c.Store(), Log: o.log, Instance: instance, Node: node}
+	hooks := notice.New(notices)
 	updates := update.NewWatch(newUpdates(), b.Version, o.log)
 	settings := follow(hooks, operators, updates)
 	c.Observe(settings.changed)
@@ -70,7 +71,7 @@ func openManagement(o serverOptions, c *control.Control, w *watch.Watch, shared 
 	c.Observe(w.Changed)
 	c.Ending(func() {
 		m.api.Close()
-		stopSending()
+		m.stopSending()
 		w.Close()
 		settings.close()
 		updates.Close()
@@ -97,18 +98,31 @@ func openManagement(o serverOptions, c *control.Control, w *watch.Watch, shared 
 	return m
 }
 
-// startSending sends the audit records that have waited for the store. The function that it
-// returns stops this.
-func startSending(operators *operator.Operators) func() {
+// startSending sends the audit records that have waited for the store, until stopSending is called.
+// A process before has ended to use their file.
+func (m *management) startSending() {
+	if m.operators == nil {
+		return
+	}
 	ctx, stop := context.WithCancel(context.Background())
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		operators.SendAudit(ctx)
+		m.operators.SendAudit(ctx)
 	}()
-	return func() {
-		stop()
-		<-done
+	m.sending.Store(&sending{stop, done})
+}
+
+// sending is the goroutine of startSending.
+type sending struct {
+	stop context.CancelFunc
+	done <-chan struct{}
+}
+
+func (m *management) stopSending() {
+	if s := m.sending.Load(); s != nil {
+		s.stop()
+		<-s.done
 	}
 }
 

@@ -248,7 +248,7 @@ func TestSingleMachineSignsNobodyInWithoutAudit(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	// Neither has one of several whose file cannot be written.
-	o.shared, o.journal = true, openJournal(filepath.Join(t.TempDir(), "none", "waiting"), o.log)
+	o.shared, o.journal = true, newJournal(filepath.Join(t.TempDir(), "none", "waiting"), o.log)
 	if _, err := o.SignIn(t.Context(), here, SignIn{User: "ann", Password: good}); !errors.Is(err, store.ErrUnavailable) {
 		t.Errorf("without a file: %v", err)
 	}

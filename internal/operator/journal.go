@@ -35,6 +35,7 @@ type journal struct {
 
 	mu struct {
 		sync.Mutex
+		read    bool // what the process before has left
 		rows    []journalLine
 		size    int64 // of the file
 		dropped int   // records that there was no space for
@@ -50,19 +51,28 @@ type journalLine struct {
 	Dropped int             `json:"dropped,omitempty"`
 }
 
-// openJournal reads what waits from the process before. A file that cannot be read is
-// reported and kept.
-func openJournal(name string, log *slog.Logger) *journal {
-	j := &journal{name: name, log: log}
-	if name == "" {
-		return j
+// newJournal returns the journal in a file, which is read when it is used first: a process that
+// replaces another one uses it only when that has ended to.
+func newJournal(name string, log *slog.Logger) *journal { return &journal{name: name, log: log} }
+
+// lock locks mu, and reads the file the first time.
+func (j *journal) lock() {
+	j.mu.Lock()
+	if !j.mu.read && j.name != "" {
+		j.mu.read = true
+		j.readLocked()
 	}
-	data, err := file.Read(name, 2*maxJournal, "the file of waiting audit records is too large")
+}
+
+// readLocked reads what waits from the process before. A file that cannot be read is reported
+// and kept.
+func (j *journal) readLocked() {
+	data, err := file.Read(j.name, 2*maxJournal, "the file of waiting audit records is too large")
 	if err != nil {
 		if !errors.Is(err, fs.ErrNotExist) {
-			log.Error("audit records that wait to be sent cannot be read", "path", name, "error", err)
+			j.log.Error("audit records that wait to be sent cannot be read", "path", j.name, "error", err)
 		}
-		return j
+		return
 	}
 	for line := range bytes.Lines(data) {
 		var l journalLine
@@ -81,9 +91,8 @@ func openJournal(name string, log *slog.Logger) *journal {
 		}
 	}
 	if err := j.rewrite(); err != nil {
-		log.Error("the file of waiting audit records cannot be written", "path", name, "error", err)
+		j.log.Error("the file of waiting audit records cannot be written", "path", j.name, "error", err)
 	}
-	return j
 }
 
 // rewrite writes what waits, and removes the file if that is nothing. The caller holds mu, or
@@ -116,7 +125,7 @@ func (l journalLine) line() []byte {
 
 // waiting reports whether records wait to be sent.
 func (j *journal) waiting() bool {
-	j.mu.Lock()
+	j.lock()
 	defer j.mu.Unlock()
 	return len(j.mu.rows) > 0 || j.mu.dropped > 0
 }
@@ -127,7 +136,7 @@ func (j *journal) add(id store.ID, r store.Record) error {
 	if j.name == "" {
 		return fmt.Errorf("no file for audit records: %w", store.ErrUnavailable)
 	}
-	j.mu.Lock()
+	j.lock()
 	defer j.mu.Unlock()
 	l := journalLine{ID: id, Data: r.Data}
 	line := l.line()
@@ -172,7 +181,7 @@ func (j *journal) appendLocked(line []byte) error {
 // next returns the change that sends the oldest record, or at last the mark for those that
 // were dropped; false if nothing waits.
 func (j *journal) next() (store.Change, bool) {
-	j.mu.Lock()
+	j.lock()
 	defer j.mu.Unlock()
 	switch {
 	case len(j.mu.rows) > 0:
@@ -188,7 +197,7 @@ func (j *journal) next() (store.Change, bool) {
 
 // sent removes the record that a change has sent.
 func (j *journal) sent(id store.ID) error {
-	j.mu.Lock()
+	j.lock()
 	defer j.mu.Unlock()
 	switch {
 	case len(j.mu.rows) > 0 && j.mu.rows[0].ID == id:

@@ -163,7 +163,7 @@ type Operators struct {
 // New returns the operators that are kept in a store.
 func New(o Options) *Operators {
 	return &Operators{store: o.Store, events: o.Events, log: o.Log, setup: o.SetupFile, node: o.Node, signedIn: o.SignedIn, throttle: newThrottle(), sealer: seal.New(o.Store),
-		shared: o.Shared, journal: openJournal(o.Journal, o.Log), detached: newDetached()}
+		shared: o.Shared, journal: newJournal(o.Journal, o.Log), detached: newDetached()}
 }
 
 // Any as the revision that an object must have is any but none.
