@@ -57,7 +57,7 @@ type Options struct {
 	Name string
 	// Hold opens the store of a process that is to replace another one: the copy is opened with
 	// local.Options.Hold, and is of this engine already. Nothing is followed, and changes wait,
-	// until EnableWrites is called.
+	// until Resume is called.
 	Hold bool
 	// Subject is what the engine is in log lines; empty is "the shared store".
 	Subject string
@@ -164,12 +164,6 @@ func (s *Store) startFollowing(ready func()) {
 	done := make(chan struct{})
 	s.stop, s.done = stop, done
 	go s.follow(ctx, done, ready)
-}
-
-// stopFollowing ends following, and waits for that.
-func (s *Store) stopFollowing() {
-	s.stop()
-	<-s.done
 }
 
 // State returns how the copy stands, and why.
@@ -532,7 +526,7 @@ func (s *Store) Close() error { return errors.Join(s.Leave(), s.o.Copy.Close()) 
 
 // Leave ends following and closes the engine. The copy stays open.
 func (s *Store) Leave() error {
-	s.stopFollowing()
+	s.StopFollowing()
 	s.gate.open(true)
 	return s.o.Engine.Close()
 }

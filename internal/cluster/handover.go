@@ -70,6 +70,10 @@ func (g *gate) close() <-chan struct{} {
 func (g *gate) open(ended bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	g.openLocked(ended)
+}
+
+func (g *gate) openLocked(ended bool) {
 	if g.ended = g.ended || ended; g.shut != nil {
 		close(g.shut)
 		g.shut = nil
@@ -79,9 +83,12 @@ func (g *gate) open(ended bool) {
 // suspendTime bounds the wait for changes that are being made, and the release of leases.
 const suspendTime = 4 * time.Second
 
-// StopFollowing keeps the copy as it is: the first step of handing the store over to another
-// process. Changes can be made still. Suspend or Resume follows.
-func (s *Store) StopFollowing() { s.stopFollowing() }
+// StopFollowing keeps the copy as it is, and waits for that: the first step of handing the store
+// over to another process. Changes can be made still. Suspend or Resume follows.
+func (s *Store) StopFollowing() {
+	s.stop()
+	<-s.done
+}
 
 // Suspend has changes wait, and gives back leases, which others may acquire: another process can
 // use the store. It comes after StopFollowing; the copy is suspended by its own method, after
@@ -102,7 +109,8 @@ func (s *Store) Suspend() error {
 	return nil
 }
 
-// Resume reverts StopFollowing and Suspend.
+// Resume allows changes and begins to follow the engine: it reverts StopFollowing and Suspend, and
+// begins the work of a store that was opened with Hold, whose copy can be written to by then.
 func (s *Store) Resume() {
 	s.gate.open(false)
 	s.startFollowing(func() {})
@@ -114,29 +122,20 @@ func (s *Store) End() error {
 	return s.o.Engine.Close()
 }
 
-// EnableWrites allows changes in a store that was opened with Hold, and begins to follow the
-// engine. The copy can be written to by then.
-func (s *Store) EnableWrites() {
-	s.gate.open(false)
-	s.startFollowing(func() {})
-}
-
-// RefuseWrites ends the wait of a store that was opened with Hold and that EnableWrites was not
-// called for: changes get store.ErrClosed. Leave or Close follows. Of other stores it changes
-// nothing.
+// RefuseWrites ends the wait of a store that was opened with Hold and that Resume was not called
+// for: changes get store.ErrClosed. Leave or Close follows. Of other stores it changes nothing.
 func (s *Store) RefuseWrites() {
 	if s.o.Hold {
 		s.gate.refuse()
 	}
 }
 
-// refuse ends the wait at a gate that was never opened.
+// refuse ends the gate if changes wait at it.
 func (g *gate) refuse() {
 	g.mu.Lock()
-	never := g.shut != nil
-	g.mu.Unlock()
-	if never {
-		g.open(true)
+	defer g.mu.Unlock()
+	if g.shut != nil {
+		g.openLocked(true)
 	}
 }
 

@@ -116,7 +116,7 @@ func TestHeldStoreWaits(t *testing.T) {
 	if state, err := s.State(); state != cluster.Detached || err != nil {
 		t.Errorf("state %v, %v", state, err)
 	}
-	s.EnableWrites()
+	s.Resume()
 	if err := <-ended; err != nil {
 		t.Errorf("the change that has waited: %v", err)
 	}

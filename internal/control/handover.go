@@ -35,8 +35,7 @@ type sharedHandover interface {
 	Resume()
 	// End closes a suspended store.
 	End() error
-	// EnableWrites allows changes in the new process, RefuseWrites ends their wait.
-	EnableWrites()
+	// RefuseWrites ends the wait of changes in the new process, in which Resume allows them.
 	RefuseWrites()
 }
 
@@ -47,7 +46,6 @@ func (nothingShared) StopFollowing() {}
 func (nothingShared) Suspend() error { return nil }
 func (nothingShared) Resume()        {}
 func (nothingShared) End() error     { return nil }
-func (nothingShared) EnableWrites()  {}
 func (nothingShared) RefuseWrites()  {}
 
 // handoverOf returns how a store is handed over, and why it cannot be.
@@ -420,7 +418,7 @@ func (c *Control) takeOverSockets() error {
 		return err
 	}
 	c.files.EnableWrites()
-	c.handover.EnableWrites()
+	c.handover.Resume()
 	c.ports.Start()
 	return nil
 }

@@ -188,7 +188,7 @@ func (a *alone) lost(process string) (is bool) {
 	return is
 }
 
-// start begins anew: an upgrade has failed, and what the new process has published is no other
+// start forgets what was published: an upgrade has failed, and what the new process has published is no other
 // machine's.
 func (a *alone) start() { a.anew.Store(true) }
 
