@@ -128,6 +128,7 @@ type Sites interface {
 	Site(host string, port int, path string) (Site, bool)
 	// Applications returns the applications with a gate at exact hosts, by host, as clients
 	// reach them that came to the sign-in page.
+	// The slice is not to be changed.
 	Applications() []Application
 	// SignInHost returns the host of the sign-in page, "" without one, and the numbers of
 	// the ports that have it, by the names of the ports; "" has the usual one.

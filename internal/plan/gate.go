@@ -83,7 +83,13 @@ func (p *Plan) site(host string, port int, path string) (people.Site, *Route) {
 }
 
 // Applications implements gate.Sites: for each exact host with a gate, its first page.
-func (p *Plan) Applications() (out []people.Application) {
+// A page with icons needs them for each icon, and a plan does not change: they are collected once.
+func (p *Plan) Applications() []people.Application {
+	p.applications.Do(func() { p.found = p.findApplications() })
+	return p.found
+}
+
+func (p *Plan) findApplications() (out []people.Application) {
 	for _, name := range p.config.GateNames() {
 		proxy := p.config.Proxies[name]
 		hosts, err := proxy.Hosts()

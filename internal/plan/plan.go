@@ -16,12 +16,14 @@ import (
 	"crypto/tls"
 	"net/netip"
 	"slices"
+	"sync"
 	"time"
 
 	"headgate/internal/bans"
 	"headgate/internal/certs"
 	"headgate/internal/config"
 	"headgate/internal/exchange"
+	people "headgate/internal/gate"
 	"headgate/internal/tracing"
 )
 
@@ -54,6 +56,9 @@ type Plan struct {
 	unverified []Unverified
 	// admin is how the admin listener speaks TLS; nil if it does not.
 	admin *portTLS
+	// found are the applications with a gate, when they were asked for; see Applications.
+	applications sync.Once
+	found        []people.Application
 }
 
 // retirer is a part that must be notified when a plan is no longer used.
