@@ -58,7 +58,7 @@ func openManagement(o serverOptions, c *control.Control, w *watch.Watch, shared 
 		node = o.node
 	}
 	operators := operator.New(operator.Options{Store: c.Store(), Events: events, Log: o.log, SetupFile: m.file, SignedIn: c.Bans().SignedIn,
-		Shared: node != "", Node: node, Journal: filepath.Join(o.state, auditFile)})
+		Node: node, Journal: filepath.Join(o.state, auditFile)})
 	m.operators = operators
 	b := thisBuild()
 	instance, _ := os.Hostname() // messages then do not name the machine

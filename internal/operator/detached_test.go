@@ -44,7 +44,7 @@ func openShared(t *testing.T) (*Operators, *shared) {
 
 func machine(t *testing.T, st store.Store, journal string) *Operators {
 	t.Helper()
-	return New(Options{Store: st, Events: &heard{}, Log: slog.New(slog.DiscardHandler), Shared: true, Journal: journal})
+	return New(Options{Store: st, Events: &heard{}, Log: slog.New(slog.DiscardHandler), Node: "a", Journal: journal})
 }
 
 // audited returns the actions in the audit log from the oldest, with their objects.

@@ -133,10 +133,9 @@ type Options struct {
 	Log *slog.Logger
 	// SetupFile is where the token of the set-up link is written, too; "" writes none.
 	SetupFile string
-	// Shared means that the store is that of several machines, which can be away: then a
-	// sign-in is valid on this machine for an hour, and audit records wait in Journal.
-	Shared bool
-	// Node is the name of this machine among those; "" if the store is not shared.
+	// Node is the name of this machine if the store is that of several machines, which can be
+	// away: then a sign-in is valid on this machine for an hour, and audit records wait in
+	// Journal. "" is a store of its own.
 	Node string
 	// Journal is the file for audit records that wait for the store; "" keeps none. SendAudit
 	// sends them.
@@ -163,7 +162,7 @@ type Operators struct {
 // New returns the operators that are kept in a store.
 func New(o Options) *Operators {
 	return &Operators{store: o.Store, events: o.Events, log: o.Log, setup: o.SetupFile, node: o.Node, signedIn: o.SignedIn, throttle: newThrottle(), sealer: seal.New(o.Store),
-		shared: o.Shared, journal: newJournal(o.Journal, o.Log), detached: newDetached()}
+		shared: o.Node != "", journal: newJournal(o.Journal, o.Log), detached: newDetached()}
 }
 
 // Any as the revision that an object must have is any but none.
