@@ -129,17 +129,12 @@ func (p *People) AddPasskey(ctx context.Context, s passkey.Site, name string, se
 	if err := a.addKey(s, session, answer); err != nil {
 		return err
 	}
-	return p.putKeys(ctx, a, r, s, session, before, "person.passkey_add", from)
-}
-
-func (p *People) putKeys(ctx context.Context, a *account, r store.Revision, s passkey.Site, session webauthn.SessionData, before Person, action string, from netip.Addr) error {
 	condition, answered := passkey.Answered(keyUsed, session)
-	c := store.Change{
+	_, err = p.put(ctx, a, store.Change{
 		If:     []store.Condition{{Key: keyAccount + a.Name, Revision: r}, condition},
 		Put:    []store.Entry{answered},
-		Append: p.own(a.Name, from).record(action, a.Name, before, a.shown(0)), Who: Provider + "/" + a.Name,
-	}
-	_, err := p.put(ctx, a, c)
+		Append: p.own(a.Name, from).record("person.passkey_add", a.Name, before, a.shown(0)), Who: Provider + "/" + a.Name,
+	})
 	return err
 }
 
