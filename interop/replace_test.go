@@ -398,10 +398,12 @@ func median(all []usage) int {
 	return sorted[len(sorted)/2].memory
 }
 
-// fewFiles starts headgate with just enough descriptors to run, and too few to take over. What
-// the test itself inherited would count too, so it is closed first; 3 is the connection to the
-// old process.
-const fewFiles = `exec 4>&- 5>&- 6>&- 7>&- 8>&- 9>&-; ulimit -n 11; exec $REAL "$@"`
+// fewFiles starts headgate with enough descriptors to run, whatever it inherited, and too few
+// to take over manyPorts.
+const (
+	fewFiles  = `ulimit -n 64; exec $REAL "$@"`
+	manyPorts = 80
+)
 
 // TestKilledDuringAnUpgrade ends one of the two processes at a step of the upgrade. In each
 // case one process serves, and nobody's request is lost as long as one lives.
@@ -409,12 +411,13 @@ func TestKilledDuringAnUpgrade(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		script string // in place of the new binary; "" is headgate
+		ports  int    // besides the first
 		then   func(r *replaced, old int)
 		says   string // in the output of the command; "" for an upgrade that succeeds
 		cut    bool   // the old process has ended, and its tunnel with it
 	}{
 		{name: "the new binary ends at once", script: "exit 7", says: "ended before it served: exit status 7"},
-		{name: "the new process cannot have the descriptors", script: fewFiles, says: "limit of open files"},
+		{name: "the new process cannot have the descriptors", script: fewFiles, ports: manyPorts, says: "limit of open files"},
 		{name: "the new process is killed when it serves", then: func(r *replaced, old int) {
 			syscall.Kill(r.pid, syscall.SIGKILL)
 			r.pid = old
@@ -423,12 +426,16 @@ func TestKilledDuringAnUpgrade(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			plain := free(t)
+			var ports strings.Builder
+			for i := range c.ports {
+				fmt.Fprintf(&ports, ", more%d: {address: %q, protocol: http}", i, free(t))
+			}
 			r := startReplaced(t, prepare(t), fmt.Sprintf(`
 version: 1
 admin: {address: ""}
-ports: {plain: {address: %q, protocol: http}}
+ports: {plain: {address: %q, protocol: http}%s}
 proxies: {all: {routes: [{servers: [{url: %q}]}, {path: /ws, servers: [{url: %q}]}]}}
-`, plain, echoRequests(t), echoUpgrades(t)))
+`, plain, &ports, echoRequests(t), echoUpgrades(t)))
 			m := &mixed{t: t, stop: make(chan struct{})}
 			m.run("HTTP/1.1", 2, func() (func([]byte) ([]byte, error), func()) {
 				tr := &http.Transport{}
