@@ -12,6 +12,7 @@ import (
 	"net"
 	"net/http"
 	"testing"
+	"time"
 
 	"github.com/quic-go/quic-go"
 	"github.com/quic-go/quic-go/http3"
@@ -86,54 +87,87 @@ func webSocket(address string) (io.ReadWriteCloser, error) {
 
 // upgrade2 opens one over HTTP/2 (RFC 8441).
 func upgrade2(t *testing.T, address string, config *tls.Config) io.ReadWriteCloser {
+	c, err := webSocket2(address, config)
+	if err != nil {
+		t.Errorf("WebSocket over HTTP/2: %v", err)
+		return nil
+	}
+	return c
+}
+
+// webSocket2 is upgrade2 for a server that may refuse it.
+func webSocket2(address string, config *tls.Config) (_ io.ReadWriteCloser, err error) {
 	config.NextProtos = []string{"h2"}
 	c, err := tls.Dial("tcp4", address, config)
 	if err != nil {
-		t.Error(err)
-		return nil
+		return nil, err
 	}
+	defer func() {
+		if err != nil {
+			c.Close()
+		}
+	}()
 	//lint:ignore SA1019 net/http refuses the field ":protocol"
 	cc, err := (&http2.Transport{}).NewClientConn(c)
 	if err != nil {
-		t.Error(err)
-		return nil
+		return nil, err
 	}
 	body, out := io.Pipe()
 	rq, _ := http.NewRequest("CONNECT", "https://"+address+"/ws", body)
 	rq.Header[":protocol"] = []string{"websocket"}
 	rs, err := cc.RoundTrip(rq)
-	if err != nil || rs.StatusCode != 200 {
-		t.Errorf("WebSocket over HTTP/2: %v, %v", rs, err)
-		return nil
+	if err != nil {
+		return nil, err
 	}
-	return &line{Reader: rs.Body, Writer: out, end: c.Close}
+	if rs.StatusCode != 200 {
+		return nil, errors.New(rs.Status)
+	}
+	return &line{Reader: rs.Body, Writer: out, end: c.Close}, nil
 }
 
 // upgrade3 opens one over HTTP/3 (RFC 9220).
 func upgrade3(t *testing.T, address string, config *tls.Config) io.ReadWriteCloser {
-	config.NextProtos = []string{http3.NextProtoH3}
-	c, err := quic.DialAddr(context.Background(), address, config, nil)
+	c, err := webSocket3(context.Background(), address, config)
 	if err != nil {
-		t.Error(err)
+		t.Errorf("WebSocket over HTTP/3: %v", err)
 		return nil
 	}
-	stream, err := (&http3.Transport{}).NewClientConn(c).OpenRequestStream(context.Background())
+	return c
+}
+
+// webSocket3 is upgrade3 for a server that may refuse it. The context bounds the opening.
+func webSocket3(ctx context.Context, address string, config *tls.Config) (_ io.ReadWriteCloser, err error) {
+	config.NextProtos = []string{http3.NextProtoH3}
+	c, err := quic.DialAddr(ctx, address, config, nil)
 	if err != nil {
-		t.Error(err)
-		return nil
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			c.CloseWithError(0, "")
+		}
+	}()
+	stream, err := (&http3.Transport{}).NewClientConn(c).OpenRequestStream(ctx)
+	if err != nil {
+		return nil, err
 	}
 	rq, _ := http.NewRequest("CONNECT", "https://"+address+"/ws", nil)
 	rq.Proto = "websocket"
+	if until, ok := ctx.Deadline(); ok {
+		stream.SetDeadline(until)
+		defer stream.SetDeadline(time.Time{})
+	}
 	if err := stream.SendRequestHeader(rq); err != nil {
-		t.Error(err)
-		return nil
+		return nil, err
 	}
 	rs, err := stream.ReadResponse()
-	if err != nil || rs.StatusCode != 200 {
-		t.Errorf("WebSocket over HTTP/3: %v, %v", rs, err)
-		return nil
+	if err != nil {
+		return nil, err
 	}
-	return &line{Reader: rs.Body, Writer: stream, end: func() error { return c.CloseWithError(0, "") }}
+	if rs.StatusCode != 200 {
+		return nil, errors.New(rs.Status)
+	}
+	return &line{Reader: rs.Body, Writer: stream, end: func() error { return c.CloseWithError(0, "") }}, nil
 }
 
 // line is both ways of a tunnel.

@@ -10,7 +10,8 @@ import (
 	_ "github.com/goreleaser/nfpm/v2/apk"  // registers its format
 	_ "github.com/goreleaser/nfpm/v2/arch" // the same
 	_ "github.com/goreleaser/nfpm/v2/deb"  // the same
-	_ "github.com/goreleaser/nfpm/v2/rpm"  // the same
+	"github.com/goreleaser/nfpm/v2/files"
+	_ "github.com/goreleaser/nfpm/v2/rpm" // the same
 )
 
 // writePackages writes a deb, an rpm, an apk and an Arch package for each Linux target, as
@@ -56,6 +57,11 @@ func (r *release) writePackage(t target, format string) error {
 	if format == "deb" {
 		info.License = "" // the file copyright has it, and a control file has no such field
 	}
+	if format == "rpm" {
+		if info.Contents, err = markDocumentation(info.Contents); err != nil {
+			return err
+		}
+	}
 	nfpm.WithDefaults(info)
 	packager, err := nfpm.Get(format)
 	if err != nil {
@@ -71,4 +77,28 @@ func (r *release) writePackage(t target, format string) error {
 		err = e
 	}
 	return err
+}
+
+// markDocumentation marks the files that an installation without documentation leaves out, as
+// rpmbuild does by their place. nfpm takes no patterns for files of this type.
+func markDocumentation(contents files.Contents) (marked files.Contents, err error) {
+	for _, c := range contents {
+		if !strings.HasPrefix(c.Destination, "/usr/share/man/") && !strings.HasPrefix(c.Destination, "/usr/share/doc/") {
+			marked = append(marked, c)
+			continue
+		}
+		sources, err := filepath.Glob(c.Source)
+		if err != nil {
+			return nil, err
+		}
+		for _, source := range sources {
+			page := *c
+			page.Source, page.Type = source, files.TypeRPMDoc
+			if source != c.Source {
+				page.Destination = filepath.Join(c.Destination, filepath.Base(source))
+			}
+			marked = append(marked, &page)
+		}
+	}
+	return marked, nil
 }
