@@ -70,6 +70,14 @@ bench: build ## measure side by side with nginx, HAProxy and net/http (BENCH="-r
 peers: ## bring the newest nginx and HAProxy of Debian, which make bench then takes
 	@bench/peers
 
+CADDY ?= $(HOME)/.cache/headgate/caddy
+
+.PHONY: speaks
+speaks: ## try the protocols of headgate, nginx, HAProxy, Caddy (CADDY=path) and Traefik, and write the page
+	[ -x $(CADDY) ] || GOBIN=$(dir $(CADDY)) CGO_ENABLED=0 $(GO) install github.com/caddyserver/caddy/v2/cmd/caddy@latest
+	cd interop && peers=$$(../bench/peers find || ../bench/peers) && HEADGATE_SPEAKS=write HEADGATE_NGINX=$$peers/bin/nginx HEADGATE_HAPROXY=$$peers/bin/haproxy \
+		HEADGATE_CADDY=$(CADDY) HEADGATE_TRAEFIK=$$(./traefik) $(GO) test -count=1 -run 'TestWhatHeadgateSpeaks$$' .
+
 # Takes some minutes on a machine with nothing else to do.
 .PHONY: upgrades-100
 upgrades-100: ## replace the process 100 times under load of all protocols, and look for leaks

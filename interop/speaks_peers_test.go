@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -35,7 +36,7 @@ type otherSpeaker struct {
 	name    string
 	program string // the variable of the environment that names it, or a name in PATH where that is empty
 	about   []string
-	version string // expression whose first group is the version, in what about prints
+	version string // expression whose first group is the version, in the path or in what about prints
 	files   map[string]string
 	args    []string
 }
@@ -63,8 +64,8 @@ http {
     location / { proxy_pass http://{server}; }
     location /ws { proxy_pass http://{ws}; }
     location /unix/ { proxy_pass http://unix:{unix}; }
-    location /h2c/ { proxy_http_version 2; proxy_pass http://{h2c}; }
-    location /h2/ { proxy_http_version 2; proxy_pass https://{h2}; proxy_ssl_alpn h2; }
+    location /h2c/ { proxy_http_version 2; proxy_set_header Host $host; proxy_pass http://{h2c}; }
+    location /h2/ { proxy_http_version 2; proxy_set_header Host $host; proxy_pass https://{h2}; }
     location /grpc.testing.TestService/ { grpc_pass grpc://{grpc}; }
   }
 }
@@ -103,7 +104,7 @@ backend h2c
 backend grpc
   server s {grpc} proto h2
 `}},
-	{name: "Caddy", program: "HEADGATE_CADDY", about: []string{"version"}, version: `v?([\d.]+)`, args: []string{"run", "--adapter", "caddyfile", "--config", "{dir}/Caddyfile"}, files: map[string]string{"Caddyfile": `
+	{name: "Caddy", program: "HEADGATE_CADDY", about: []string{"build-info"}, version: `caddy/v2\s+v([\d.]+)`, args: []string{"run", "--adapter", "caddyfile", "--config", "{dir}/Caddyfile"}, files: map[string]string{"Caddyfile": `
 {
 	admin off
 	auto_https off
@@ -113,12 +114,14 @@ backend grpc
 	}
 	servers {proxied} {
 		listener_wrappers {
-			proxy_protocol
+			proxy_protocol {
+				allow 127.0.0.0/8
+			}
 		}
 	}
 }
 (all) {
-	encode zstd br gzip
+	encode zstd gzip
 	reverse_proxy /ws {ws}
 	reverse_proxy /unix/* unix/{unix}
 	reverse_proxy /h2/* https://{h2} {
@@ -145,7 +148,7 @@ https://:{secure port} {
 	import all
 }
 `}},
-	{name: "Traefik", program: "HEADGATE_TRAEFIK", about: []string{"version"}, version: `Version:\s+v?([\d.]+)`, args: []string{"--configFile={dir}/traefik.yml"}, files: map[string]string{"traefik.yml": `
+	{name: "Traefik", program: "HEADGATE_TRAEFIK", about: []string{"version"}, version: `traefik-v([\d.]+)`, args: []string{"--configFile={dir}/traefik.yml"}, files: map[string]string{"traefik.yml": `
 entryPoints:
   plain: {address: "{plain}"}
   proxied: {address: "{proxied}", proxyProtocol: {insecure: true}}
@@ -166,13 +169,13 @@ http:
     unix: {loadBalancer: {servers: [{url: "unix:{unix}"}]}}
   routers:
     server: {rule: "PathPrefix(` + "`/`" + `)", service: server, middlewares: [small]}
-    ws: {rule: "Path(` + "`/ws`" + `)", service: ws}
+    ws: {rule: "PathPrefix(` + "`/ws`" + `)", service: ws}
     h2: {rule: "PathPrefix(` + "`/h2/`" + `)", service: h2}
     h2c: {rule: "PathPrefix(` + "`/h2c/`" + `)", service: h2c}
     grpc: {rule: "PathPrefix(` + "`/grpc.testing.TestService/`" + `)", service: grpc}
     unix: {rule: "PathPrefix(` + "`/unix/`" + `)", service: unix}
     serverTLS: {rule: "PathPrefix(` + "`/`" + `)", service: server, middlewares: [small], tls: {}}
-    wsTLS: {rule: "Path(` + "`/ws`" + `)", service: ws, tls: {}}
+    wsTLS: {rule: "PathPrefix(` + "`/ws`" + `)", service: ws, tls: {}}
     h2TLS: {rule: "PathPrefix(` + "`/h2/`" + `)", service: h2, tls: {}}
     h2cTLS: {rule: "PathPrefix(` + "`/h2c/`" + `)", service: h2c, tls: {}}
     grpcTLS: {rule: "PathPrefix(` + "`/grpc.testing.TestService/`" + `)", service: grpc, tls: {}}
@@ -224,7 +227,7 @@ func askSpeaker(t *testing.T, p *otherSpeaker, id *identity, to *speakersServers
 		t.Fatalf("%s names no %s", p.program, p.name)
 	}
 	out, err := exec.Command(program, p.about...).CombinedOutput()
-	version := regexp.MustCompile(p.version).FindSubmatch(out)
+	version := regexp.MustCompile(p.version).FindSubmatch(append([]byte(program+"\n"), out...))
 	if err != nil || version == nil {
 		t.Fatalf("%s %v: %v\n%s", program, p.about, err, out)
 	}
@@ -246,12 +249,12 @@ func askSpeaker(t *testing.T, p *otherSpeaker, id *identity, to *speakersServers
 	for _, a := range p.args {
 		cmd.Args = append(cmd.Args, values.Replace(a))
 	}
-	cmd.Stdout, cmd.Stderr = log, log
+	cmd.Stdout, cmd.Stderr, cmd.WaitDelay = log, log, time.Second
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
 	defer func() {
-		cmd.Process.Kill()
+		cmd.Process.Signal(syscall.SIGTERM) // it ends its own processes
 		cmd.Wait()
 		if t.Failed() {
 			t.Log(log)

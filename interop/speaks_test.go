@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/tls"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -23,6 +24,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials"
 	pb "google.golang.org/grpc/interop/grpc_testing"
+	"google.golang.org/protobuf/proto"
 )
 
 // speaker is a proxy that is asked what it speaks.
@@ -56,8 +58,8 @@ var capabilities = []capability{
 	{"", "Post-quantum key exchange, X25519MLKEM768", "RFC 9794", handshake(tls.VersionTLS13, tls.X25519MLKEM768)},
 	{"", "Post-quantum key exchange over QUIC", "RFC 9001", postQuantumQUIC},
 	{"Exchanges", "WebSocket over HTTP/1.1", "RFC 6455", opensTunnel(func(_ context.Context, s *speaker) (io.ReadWriteCloser, error) { return webSocket(s.plain) })},
-	{"", "WebSocket over HTTP/2", "RFC 8441", opensTunnel(func(_ context.Context, s *speaker) (io.ReadWriteCloser, error) {
-		return webSocket2(s.secure, s.trust.Clone())
+	{"", "WebSocket over HTTP/2", "RFC 8441", opensTunnel(func(ctx context.Context, s *speaker) (io.ReadWriteCloser, error) {
+		return webSocket2(ctx, s.secure, s.trust.Clone())
 	})},
 	{"", "WebSocket over HTTP/3", "RFC 9220", opensTunnel(func(ctx context.Context, s *speaker) (io.ReadWriteCloser, error) {
 		return webSocket3(ctx, s.secure, s.trust.Clone())
@@ -358,11 +360,16 @@ func grpcCall(ctx context.Context, s *speaker) error {
 	return err
 }
 
-// grpcCall3 tries an empty call over HTTP/3: its status is in the trailer fields.
+// grpcCall3 tries a unary call over HTTP/3: its status is in the trailer fields.
 func grpcCall3(ctx context.Context, s *speaker) error {
-	rs, _, err := s.send(ctx, "h3", "POST", "/grpc.testing.TestService/EmptyCall", bytes.NewReader(make([]byte, 5)), nil, "Content-Type", "application/grpc", "Te", "trailers")
+	m, err := proto.Marshal(&pb.SimpleRequest{Payload: text(10)})
+	if err != nil {
+		return err
+	}
+	m = append(binary.BigEndian.AppendUint32([]byte{0}, uint32(len(m))), m...)
+	rs, _, err := s.send(ctx, "h3", "POST", "/grpc.testing.TestService/UnaryCall", bytes.NewReader(m), nil, "Content-Type", "application/grpc", "Te", "trailers")
 	if err == nil && rs.Trailer.Get("Grpc-Status") != "0" {
-		err = fmt.Errorf("trailer fields %v", rs.Trailer)
+		err = fmt.Errorf("header fields %v, trailer fields %v", rs.Header, rs.Trailer)
 	}
 	return err
 }

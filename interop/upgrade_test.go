@@ -87,7 +87,7 @@ func webSocket(address string) (io.ReadWriteCloser, error) {
 
 // upgrade2 opens one over HTTP/2 (RFC 8441).
 func upgrade2(t *testing.T, address string, config *tls.Config) io.ReadWriteCloser {
-	c, err := webSocket2(address, config)
+	c, err := webSocket2(context.Background(), address, config)
 	if err != nil {
 		t.Errorf("WebSocket over HTTP/2: %v", err)
 		return nil
@@ -95,8 +95,8 @@ func upgrade2(t *testing.T, address string, config *tls.Config) io.ReadWriteClos
 	return c
 }
 
-// webSocket2 is upgrade2 for a server that may refuse it.
-func webSocket2(address string, config *tls.Config) (_ io.ReadWriteCloser, err error) {
+// webSocket2 is upgrade2 for a server that may refuse it. The context bounds the opening.
+func webSocket2(ctx context.Context, address string, config *tls.Config) (_ io.ReadWriteCloser, err error) {
 	config.NextProtos = []string{"h2"}
 	c, err := tls.Dial("tcp4", address, config)
 	if err != nil {
@@ -115,6 +115,8 @@ func webSocket2(address string, config *tls.Config) (_ io.ReadWriteCloser, err e
 	body, out := io.Pipe()
 	rq, _ := http.NewRequest("CONNECT", "https://"+address+"/ws", body)
 	rq.Header[":protocol"] = []string{"websocket"}
+	// A context of the request would end the tunnel, too.
+	defer context.AfterFunc(ctx, func() { c.Close() })()
 	rs, err := cc.RoundTrip(rq)
 	if err != nil {
 		return nil, err
