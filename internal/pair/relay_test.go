@@ -21,6 +21,8 @@ func TestSignInsOfPeopleAreRelayed(t *testing.T) {
 		"a change by an operator":         {store.Change{If: known, Put: put, Who: "ops"}, false, true},
 		"a new person":                    {store.Change{If: []store.Condition{{Key: account}}, Put: put, Who: "local/ann"}, false, true},
 		"a new person in a sign-in":       {store.Change{Put: put, Who: "headgate"}, false, true},
+		"the first key of sign-ins":       {store.Change{If: []store.Condition{{Key: store.KeyGate}}, Put: []store.Entry{{Key: store.KeyGate}}}, true, false},
+		"another key of sign-ins":         {store.Change{Put: []store.Entry{{Key: store.KeyGate}}}, false, false},
 		"a sign-in with something beside": {store.Change{If: known, Put: append([]store.Entry{{Key: store.PrefixUser + "eve"}}, put...), Who: "headgate"}, false, true},
 	} {
 		if got := relayed("b", &c.change); got != c.relayed {

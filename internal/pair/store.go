@@ -306,7 +306,7 @@ func (s *Store) Append(ctx context.Context, stream string, records [][]byte) (st
 var housekeeping = []string{
 	store.PrefixNode, store.PrefixFields, store.PrefixSession, store.PrefixWebhook, store.PrefixNotice, store.PrefixBan,
 	store.PrefixAccount, store.PrefixOrder, store.PrefixChallenge, store.PrefixAcknowledged, store.PrefixCDN,
-	store.PrefixGateSession, store.PrefixGateRefresh, store.PrefixGateCode, store.PrefixGateVisit, store.KeyTickets, store.KeyQUIC, store.KeyPurge,
+	store.PrefixGateSession, store.PrefixGateRefresh, store.PrefixGateCode, store.PrefixGateVisit, store.KeyTickets, store.KeyQUIC, store.KeyGate, store.KeyPurge,
 	"group/", store.PrefixDiverged, store.PrefixSetup,
 }
 
@@ -317,11 +317,8 @@ const acmeUser = "acme"
 // sign-in changes of its user is not: operators sign in while the follower is away.
 func important(c *store.Change) bool {
 	signIn := slices.ContainsFunc(c.Put, func(e store.Entry) bool { return strings.HasPrefix(e.Key, store.PrefixSession) })
-	exists := func(key string) bool {
-		return slices.ContainsFunc(c.If, func(o store.Condition) bool { return o.Key == key && o.Revision > 0 })
-	}
 	for _, key := range keysOf(c) {
-		if signIn && strings.HasPrefix(key, store.PrefixUser) && exists(key) {
+		if signIn && strings.HasPrefix(key, store.PrefixUser) && exists(c, key) {
 			continue
 		}
 		if c.Who == signInUser && strings.HasPrefix(key, store.PrefixPerson) && ofVisitor(c) {
@@ -332,6 +329,16 @@ func important(c *store.Change) bool {
 		}
 	}
 	return false
+}
+
+// exists reports whether a change is of an object that exists.
+func exists(c *store.Change, key string) bool {
+	return slices.ContainsFunc(c.If, func(o store.Condition) bool { return o.Key == key && o.Revision > 0 })
+}
+
+// creates reports whether a change makes an object that must not exist.
+func creates(c *store.Change, key string) bool {
+	return slices.Contains(c.If, store.Condition{Key: key})
 }
 
 // keysOf returns the keys that a change writes or removes.
@@ -389,6 +396,7 @@ func relayed(name string, c *store.Change) bool {
 	for _, key := range keysOf(c) {
 		switch {
 		case hasPrefix(key, caused), key == store.PrefixNode+name,
+			key == store.KeyGate && creates(c, key), // which the first sign-in of the group makes
 			strings.HasPrefix(key, store.PrefixDiverged) && strings.HasSuffix(key, "-"+name),
 			hasPrefix(key, []string{store.PrefixWebhook, store.PrefixNotice}) && strings.HasSuffix(key, "/"+name),
 			strings.HasPrefix(key, store.PrefixUser) && signIn, // a used recovery code, or the counter of a passkey
