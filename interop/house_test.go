@@ -2,6 +2,7 @@ package interop
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -69,6 +70,7 @@ type gate struct {
 	file     string
 	flags    []string // of headgate run, beside those of a gate
 	env      []string // of headgate run, beside that of the test
+	binary   string   // "" is the headgate of the test
 	inside   []string // a command and its arguments that run headgate; nil runs it here
 	cmd      *exec.Cmd
 	told     *net.UnixConn // what it tells the service manager
@@ -101,7 +103,7 @@ func (g *gate) start(config string) {
 		g.t.Fatal(err)
 	}
 	g.put("headgate.yaml", config)
-	command := append(slices.Clone(g.inside), os.Getenv(binaryFolder), "run", "--config", g.file, "--state", filepath.Join(g.dir, "state"))
+	command := append(slices.Clone(g.inside), cmp.Or(g.binary, os.Getenv(binaryFolder)), "run", "--config", g.file, "--state", filepath.Join(g.dir, "state"))
 	command = append(command, g.flags...)
 	g.cmd = exec.Command(command[0], command[1:]...)
 	g.cmd.Env = append(append(os.Environ(), "NOTIFY_SOCKET="+address.Name), g.env...)

@@ -36,9 +36,11 @@ type machines struct {
 	app  string
 	serv *http.Server
 
-	cabled bool   // the machines reach the database through line
-	line   *cable // nil without
-	admin  bool   // each has a management listener
+	cabled bool            // the machines reach the database through line
+	line   *cable          // nil without
+	admin  bool            // each has a management listener
+	binary string          // of the machines; "" is headgate
+	ahead  []time.Duration // of the clock of each, by binary; nil is not
 
 	changes, refused, unknown int // that were requested, and how they ended
 	acked                     int // the number in the last change that was acknowledged
@@ -110,10 +112,13 @@ func (m *machines) open() {
 	go m.serv.Serve(l)
 	t.Cleanup(func() { m.serv.Close() })
 	m.app = l.Addr().String()
-	for _, name := range []string{"a", "b", "c"} {
+	for i, name := range []string{"a", "b", "c"} {
 		one := &machine{gate: prepare(t), name: name, web: free(t), secure: free(t)}
 		one.client = &http.Client{Timeout: patience, Transport: &http.Transport{MaxIdleConnsPerHost: 8}}
 		one.inside = []string{"env", "WEB=" + one.web, "SECURE=" + one.secure}
+		if one.binary = m.binary; m.ahead != nil {
+			one.inside = append(one.inside, fmt.Sprintf("%s=%d", movedClock, int(m.ahead[i].Seconds())))
+		}
 		if m.admin {
 			at := free(t)
 			one.admin = "http://" + at

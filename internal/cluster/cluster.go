@@ -27,6 +27,8 @@ const (
 	firstWait = 5 * time.Second
 	// settleWait is how long a change waits for the copy.
 	settleWait = 2 * time.Second
+	// clockWait limits the wait for the engine's time.
+	clockWait = 2 * time.Second
 	// again is the pause before the engine is watched again.
 	again = time.Second
 )
@@ -146,7 +148,9 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 func (s *Store) mirror(ctx context.Context) error {
 	if s.o.Hold {
 		of, err := s.o.Copy.MirrorOf(ctx)
-		if err == nil && of != s.o.Name {
+		if err == nil && of == s.o.Name {
+			s.readClock(ctx)
+		} else if err == nil {
 			err = fmt.Errorf("the state directory is a copy of %q, and the store is now %s: restart headgate", of, s.o.Name)
 		}
 		return err
@@ -291,6 +295,7 @@ func (s *Store) catchUp(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	s.readClock(ctx)
 	s.noteHead(head.Revision)
 	s.mu.Lock()
 	at, adopt := s.mu.at, s.mu.adopt
@@ -432,7 +437,25 @@ func (s *Store) Watch(ctx context.Context, prefix string, after store.Position) 
 }
 
 // Now returns the time of the engine's clock: see store.Store.
-func (s *Store) Now(ctx context.Context) (time.Time, error) { return s.o.Engine.Now(ctx) }
+func (s *Store) Now(ctx context.Context) (time.Time, error) {
+	before := time.Now()
+	now, err := s.o.Engine.Now(ctx)
+	if err == nil {
+		s.o.Copy.SetTime(now.Add(time.Since(before) / 2))
+	}
+	return now, err
+}
+
+// Time returns the time of the engine's clock by that of this machine, and how far the engine's
+// was ahead of it when it was read last: see store.Time.
+func (s *Store) Time() time.Time { return s.o.Copy.Time() }
+
+// readClock reads the engine's clock, for Time. An engine that has none to read sets it itself.
+func (s *Store) readClock(ctx context.Context) {
+	ctx, stop := context.WithTimeout(ctx, clockWait)
+	defer stop()
+	_, _ = s.Now(ctx) // if it is away, the last one counts
+}
 
 // Commit makes a change in the engine, and waits until the copy has it: see store.Store.
 func (s *Store) Commit(ctx context.Context, c store.Change) (store.Revision, error) {

@@ -88,7 +88,7 @@ func (s *Store) Push(ctx context.Context) error {
 			return err
 		}
 		if !m.Expires.IsZero() {
-			if e.TTL = time.Until(m.Expires); e.TTL <= 0 {
+			if e.TTL = m.Expires.Sub(s.Time()); e.TTL <= 0 {
 				continue
 			}
 		}

@@ -235,7 +235,7 @@ func New(o Options) (*Control, error) {
 	}
 	c.alone.process = string(store.NewID())
 	agent := "headgate/" + o.Build.Version
-	c.bans = bans.New(bans.Options{Log: o.Log, Store: state, CDN: clientip.CDNWith, Told: c.watcher.Ban, Cut: c.cutFrom})
+	c.bans = bans.New(bans.Options{Log: o.Log, Store: state, Clock: c.Time, CDN: clientip.CDNWith, Told: c.watcher.Ban, Cut: c.cutFrom})
 	c.lists = lists.New(lists.Options{Log: o.Log, Dir: lists.DirOf(o.StateDir), Version: o.Build.Version, Agent: agent, Roots: o.Roots, Protected: c.bans.Protected, Notify: c.watcher.List})
 	c.gate = gate.New(gate.Options{Log: o.Log, Store: state, Roots: o.Roots, Publish: c.watcher.Person, Cut: c.endSession, Detached: c.detached})
 	c.geo = geo.New(geo.Options{Log: o.Log, Dir: geo.DirOf(o.StateDir), Agent: agent, Roots: o.Roots})

@@ -72,6 +72,9 @@ const (
 	NodeMissing  = "missing"
 )
 
+// Time returns the time that the machines agree on: see store.Time.
+func (c *Control) Time() time.Time { return store.Time(c.state) }
+
 // Nodes returns the machines that share the store, in order of their names. This one is
 // among them, with its present state.
 func (c *Control) Nodes(ctx context.Context) ([]NodeState, error) {
@@ -81,7 +84,7 @@ func (c *Control) Nodes(ctx context.Context) ([]NodeState, error) {
 	}
 	now, err := c.state.Now(ctx)
 	if err != nil {
-		now = time.Now() // the engine is away, and this clock is close enough
+		now = c.Time() // the engine is away
 	}
 	own := c.node()
 	if own.Drained, _, err = c.drainEntry(ctx, own.Name); err != nil {

@@ -205,7 +205,7 @@ func (h *holds) act(s HeldServer, hold exchange.Hold) int {
 	if hold != exchange.NotHeld {
 		now := &holding{HeldServer: s}
 		if !s.Until.IsZero() && !h.mu.closed {
-			now.timer = time.AfterFunc(time.Until(s.Until), func() { h.expire(now) })
+			now.timer = time.AfterFunc(s.Until.Sub(store.Time(h.store)), func() { h.expire(now) })
 		}
 		h.mu.held[key] = now
 	}

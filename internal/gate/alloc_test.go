@@ -33,7 +33,7 @@ func (e *Engine) signed(host string) string {
 	now := time.Now()
 	p := (&Person{ID: "company/42", Provider: "company", User: "ann@example.com", Email: "ann@example.com", Groups: []string{"company/staff"}}).ready()
 	s := newSession(digestOf(credential.NewSecret()), p, "https://id.example.com", netip.MustParseAddr("192.0.2.1"), "Mozilla/5.0", now, now.Add(time.Hour))
-	s.clocks(now, now)
+	s.clocks(now, now, present{clock.Now(), now})
 	e.sessions.add(s)
 	secret := credential.NewSecret()
 	e.sessions.addHost(s, digestOf(secret), host)
@@ -105,7 +105,7 @@ func ofItsOwn(i int, now time.Time) *Session {
 	agent := fmt.Sprintf("Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/130.0.0.%06d Safari/537.36", i)
 	address := netip.AddrFrom4([4]byte{198, 51, byte(i >> 8), byte(i)})
 	s := newSession(digestOf(credential.NewSecret()), p.ready(), strings.Clone("https://id.example.com"), address, agent, now, now.Add(time.Hour))
-	s.clocks(now, now)
+	s.clocks(now, now, present{clock.Now(), now})
 	return s
 }
 

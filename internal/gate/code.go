@@ -92,7 +92,7 @@ func (e *Engine) Code(s *Session, site Site, nonce string) (string, error) {
 		return site.Origin + site.Path, nil // the application's host makes one, and sends it back
 	}
 	secret := credential.NewSecret()
-	value, err := json.Marshal(keptCode{Session: s.key.String(), Origin: site.Origin, Nonce: nonce, Path: site.Path, Until: time.Now().Add(codeAge)})
+	value, err := json.Marshal(keptCode{Session: s.key.String(), Origin: site.Origin, Nonce: nonce, Path: site.Path, Until: e.time().Add(codeAge)})
 	if err != nil {
 		return "", err
 	}
@@ -154,7 +154,7 @@ func (e *Engine) Redeem(code, origin, host, nonce string) (secret, to string, er
 		return "", "", err
 	}
 	var k keptCode
-	if json.Unmarshal(entry.Value, &k) != nil || !time.Now().Before(k.Until) || k.Origin != origin || !credential.SameSecret(k.Nonce, nonceOf(nonce)) {
+	if json.Unmarshal(entry.Value, &k) != nil || !e.time().Before(k.Until) || k.Origin != origin || !credential.SameSecret(k.Nonce, nonceOf(nonce)) {
 		return "", "", ErrExpired
 	}
 	d, ok := parseDigest(k.Session)

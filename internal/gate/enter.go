@@ -16,16 +16,17 @@ import (
 
 // createSession makes a session, and ends the one that the browser had.
 func (e *Engine) createSession(p *Person, issuer string, g provider.Grant, c *Client, old string) (string, *Session, error) {
-	secret, at, u := credential.NewSecret(), time.Now().UTC().Truncate(time.Second), e.use.Load()
+	secret, now, u := credential.NewSecret(), e.time(), e.use.Load()
+	at := now.UTC().Truncate(time.Second)
 	s := newSession(digestOf(secret), p, issuer, c.Address, agentOf(c.Agent), at, at.Add(u.age))
-	s.clocks(at, at)
+	s.clocks(at, at, e.present())
 	put := []store.Entry{{}}
 	if g.Token != "" {
 		s.refreshes.Store(true)
 		s.refreshFor.Store(int32(g.Lifetime / time.Second))
-		put = append(put, s.grantEntry(keptGrant{Grant: g}))
+		put = append(put, s.grantEntry(keptGrant{Grant: g}, now))
 	}
-	put[0] = s.entry(u.idle)
+	put[0] = s.entry(u.idle, now)
 	revision, err := e.commit(store.Change{Put: put, Who: "headgate", Why: "signed in"})
 	if err != nil {
 		return "", nil, err
@@ -61,11 +62,11 @@ func (e *Engine) enter(s *Session, host string) (string, error) {
 	}
 	secret := credential.NewSecret()
 	key := digestOf(secret)
-	value, err := json.Marshal(keptSession{Parent: s.key.String(), Host: host, Created: time.Now().UTC().Truncate(time.Second)})
+	value, err := json.Marshal(keptSession{Parent: s.key.String(), Host: host, Created: e.time().UTC().Truncate(time.Second)})
 	if err != nil {
 		return "", err
 	}
-	change := store.Change{Put: []store.Entry{{Key: keyOf(key), Value: value, TTL: max(store.TTL(time.Now(), s.Expires()), time.Second)}}, Who: "headgate", Why: "entered " + host}
+	change := store.Change{Put: []store.Entry{{Key: keyOf(key), Value: value, TTL: max(store.TTL(e.time(), s.Expires()), time.Second)}}, Who: "headgate", Why: "entered " + host}
 	for _, d := range spare[:min(len(spare), store.MaxOperations-1)] {
 		change.Delete = append(change.Delete, keyOf(d))
 	}

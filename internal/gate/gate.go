@@ -332,7 +332,7 @@ func (e *Engine) Start(name, base string, from netip.Addr, back Return) (locatio
 		e.o.Log.Warn("cannot reach the sign-in provider", "provider", name, "error", err)
 		return "", Cookie{}, ErrUnavailable
 	}
-	cookie, err = e.seal(waiting{Provider: name, Pending: pending, Return: back, Until: time.Now().Add(PendingAge)})
+	cookie, err = e.seal(waiting{Provider: name, Pending: pending, Return: back, Until: e.time().Add(PendingAge)})
 	return location, cookie, err
 }
 

@@ -12,7 +12,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"headgate/internal/clock"
 	"headgate/internal/credential"
 	"headgate/internal/store"
 )
@@ -99,7 +98,7 @@ func (e *Engine) CreateLink(address string, l Link, dry bool) (*Link, string, er
 		return nil, "", &Invalid{"url", "a link is for a path, with all queries", "remove ? and what follows it"}
 	case l.Uses < 0 || l.Uses > maxUses:
 		return nil, "", &Invalid{"uses", "invalid number of uses", fmt.Sprintf("write 0 for any number, or up to %d", maxUses)}
-	case !l.Expires.After(time.Now()) || time.Until(l.Expires) > MaxLinkAge:
+	case !l.Expires.After(e.time()) || l.Expires.Sub(e.time()) > MaxLinkAge:
 		return nil, "", &Invalid{"expires", "the time is not in the next 366 days", "write another time"}
 	}
 	if err := checkDescription(l.Description); err != nil {
@@ -117,11 +116,11 @@ func (e *Engine) CreateLink(address string, l Link, dry bool) (*Link, string, er
 	secret := credential.NewSecret()
 	d := digestOf(secret)
 	l.ID, l.Origin, l.Host, l.Path = d.String()[:16], site.Origin, site.Host, path
-	l.Created, l.Expires = time.Now().UTC().Truncate(time.Second), l.Expires.UTC()
+	l.Created, l.Expires = e.time().UTC().Truncate(time.Second), l.Expires.UTC()
 	if dry {
 		return &l, "", nil
 	}
-	if _, err := e.commit(store.Change{Put: []store.Entry{l.entry(linkKey(d))}, Who: l.CreatedBy, Why: "made a share link"}); err != nil {
+	if _, err := e.commit(store.Change{Put: []store.Entry{l.entry(linkKey(d), e.time())}, Who: l.CreatedBy, Why: "made a share link"}); err != nil {
 		return nil, "", err
 	}
 	e.links.mu.Lock()
@@ -130,13 +129,13 @@ func (e *Engine) CreateLink(address string, l Link, dry bool) (*Link, string, er
 	return &l, l.Origin + LinkPath + secret, nil
 }
 
-// entry returns a link, or a visit of it, as the store has it.
-func (l *Link) entry(key string) store.Entry {
+// entry returns a link, or a visit of it, as the store has it; now is the present time.
+func (l *Link) entry(key string, now time.Time) store.Entry {
 	value, err := json.Marshal(l)
 	if err != nil {
 		panic(err) // there is nothing in it that cannot be written
 	}
-	return store.Entry{Key: key, Value: value, TTL: max(store.TTL(time.Now(), l.Expires), time.Second)}
+	return store.Entry{Key: key, Value: value, TTL: max(store.TTL(now, l.Expires), time.Second)}
 }
 
 // FindLink returns the share link with a secret at an origin, nil if there is none. It does
@@ -148,7 +147,7 @@ func (e *Engine) FindLink(secret, origin string) *Link {
 	e.links.mu.RLock()
 	defer e.links.mu.RUnlock()
 	l := e.links.links[digestOf(secret)]
-	if l == nil || l.Origin != origin || !time.Now().Before(l.Expires) {
+	if l == nil || l.Origin != origin || !e.time().Before(l.Expires) {
 		return nil
 	}
 	return l
@@ -173,19 +172,19 @@ func (e *Engine) OpenLink(secret, origin string) (cookie, to string, err error) 
 			return "", "", ErrUnavailable
 		}
 		var l Link
-		if json.Unmarshal(entry.Value, &l) != nil || l.Origin != origin || !time.Now().Before(l.Expires) {
+		if json.Unmarshal(entry.Value, &l) != nil || l.Origin != origin || !e.time().Before(l.Expires) {
 			return "", "", ErrExpired
 		}
 		value := credential.NewSecret()
-		v := newVisit(l, digestOf(value))
-		change := store.Change{If: []store.Condition{{Key: linkKey(d), Revision: entry.Revision}}, Put: []store.Entry{l.entry(visitKey(v.key))}, Who: "headgate", Why: "opened a share link"}
+		v := newVisit(l, digestOf(value), e.present())
+		change := store.Change{If: []store.Condition{{Key: linkKey(d), Revision: entry.Revision}}, Put: []store.Entry{l.entry(visitKey(v.key), e.time())}, Who: "headgate", Why: "opened a share link"}
 		left := l
 		switch {
 		case l.Uses == 1:
 			change.Delete = []string{linkKey(d)}
 		case l.Uses > 1:
 			left.Uses--
-			change.Put = append(change.Put, left.entry(linkKey(d)))
+			change.Put = append(change.Put, left.entry(linkKey(d), e.time()))
 		}
 		_, err = e.commit(change)
 		if errors.Is(err, ErrExpired) {
@@ -201,13 +200,14 @@ func (e *Engine) OpenLink(secret, origin string) (cookie, to string, err error) 
 		}
 		e.links.visits[v.key] = v
 		e.links.mu.Unlock()
-		return SetCookie(CookieLink+v.key.String()[:8], value, time.Until(l.Expires)), l.Origin + l.Path, nil
+		return SetCookie(CookieLink+v.key.String()[:8], value, l.Expires.Sub(e.time())), l.Origin + l.Path, nil
 	}
 	return "", "", ErrUnavailable
 }
 
-func newVisit(l Link, key digest) *Visit {
-	return &Visit{link: l, key: key, prefix: strings.TrimSuffix(l.Path, "/"), expires: clock.Now() + int64(time.Until(l.Expires))}
+// newVisit returns a visit of a link.
+func newVisit(l Link, key digest, p present) *Visit {
+	return &Visit{link: l, key: key, prefix: strings.TrimSuffix(l.Path, "/"), expires: p.momentOf(l.Expires)}
 }
 
 // Visit returns the visit of a cookie, nil if none counts.
@@ -352,7 +352,7 @@ func (e *Engine) acceptLink(entry *store.Entry) {
 	case !isVisit:
 		e.links.links[d] = &l
 	case e.links.visits[d] == nil && len(e.links.visits) < maxVisits:
-		e.links.visits[d] = newVisit(l, d)
+		e.links.visits[d] = newVisit(l, d, e.present())
 	}
 }
 

@@ -22,7 +22,7 @@ import (
 // cuts to its channel.
 func nodes(t *testing.T) (a, b *Engine, cut chan exchange.SignIn) {
 	t.Helper()
-	shared := memory.New()
+	shared := memory.NewAhead(3 * time.Hour)
 	t.Cleanup(func() { shared.Close() })
 	cut = make(chan exchange.SignIn, 16)
 	start := func(o Options) *Engine {

@@ -32,13 +32,13 @@ type openings struct {
 	all atomic.Pointer[map[string]Opening]
 }
 
-func (o *openings) set(host string, one *Opening) {
+func (o *openings) set(host string, one *Opening, at time.Time) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	next := map[string]Opening{}
 	if now := o.all.Load(); now != nil {
 		for h, other := range *now {
-			if time.Now().Before(other.Until) {
+			if at.Before(other.Until) {
 				next[h] = other
 			}
 		}
@@ -61,14 +61,14 @@ func (e *Engine) IsOpen(host string) bool {
 		return false
 	}
 	o, ok := (*all)[host]
-	return ok && time.Now().Before(o.Until)
+	return ok && e.time().Before(o.Until)
 }
 
 // Openings returns the gates that are open, by host.
 func (e *Engine) Openings() (out []Opening) {
 	if all := e.openings.all.Load(); all != nil {
 		for _, o := range *all {
-			if time.Now().Before(o.Until) {
+			if e.time().Before(o.Until) {
 				out = append(out, o)
 			}
 		}
@@ -90,7 +90,7 @@ func recordOf(a audit, action, host, why string, before, after any) []store.Reco
 // Open opens the gate of a host for everyone for a while, on all nodes. With dry it only
 // returns what it would be.
 func (e *Engine) Open(host string, d time.Duration, who, why string, a audit, dry bool) (Opening, error) {
-	o := Opening{Host: host, Until: time.Now().UTC().Add(d).Truncate(time.Second), Who: who, Why: why}
+	o := Opening{Host: host, Until: e.time().UTC().Add(d).Truncate(time.Second), Who: who, Why: why}
 	if dry {
 		return o, nil
 	}
@@ -102,7 +102,7 @@ func (e *Engine) Open(host string, d time.Duration, who, why string, a audit, dr
 		Put: []store.Entry{{Key: store.PrefixGateOpen + host, Value: value, TTL: d}}, Append: recordOf(a, "gate.open", host, why, nil, o), Who: who, Why: why,
 	})
 	if err == nil {
-		e.openings.set(host, &o)
+		e.openings.set(host, &o, e.time())
 	}
 	return o, err
 }
@@ -114,7 +114,7 @@ func (e *Engine) CloseOpening(host, who string, a audit, dry bool) (bool, error)
 	}
 	_, err := e.commit(store.Change{Delete: []string{store.PrefixGateOpen + host}, Append: recordOf(a, "gate.close", host, "", nil, nil), Who: who})
 	if err == nil {
-		e.openings.set(host, nil)
+		e.openings.set(host, nil, e.time())
 	}
 	return true, err
 }
@@ -123,6 +123,6 @@ func (e *Engine) CloseOpening(host, who string, a audit, dry bool) (bool, error)
 func (e *Engine) acceptOpening(entry *store.Entry) {
 	var o Opening
 	if json.Unmarshal(entry.Value, &o) == nil && o.Host == strings.TrimPrefix(entry.Key, store.PrefixGateOpen) {
-		e.openings.set(o.Host, &o)
+		e.openings.set(o.Host, &o, e.time())
 	}
 }

@@ -68,14 +68,14 @@ func (e *Engine) question(c passkey.Question, of string, err error) (Question, e
 	if err != nil {
 		return Question{}, err
 	}
-	sealed, err := e.sealText("passkey", ceremony{c.Session, time.Now().Add(passkey.CeremonyAge), of})
+	sealed, err := e.sealText("passkey", ceremony{c.Session, e.time().Add(passkey.CeremonyAge), of})
 	return Question{string(c.Options), sealed}, err
 }
 
 // answered reads a sealed question that was asked for a purpose.
 func (e *Engine) answered(sealed, of string) (webauthn.SessionData, bool) {
 	var c ceremony
-	ok := e.openText("passkey", sealed, &c) && c.For == of && time.Now().Before(c.Until)
+	ok := e.openText("passkey", sealed, &c) && c.For == of && e.time().Before(c.Until)
 	return c.Session, ok
 }
 

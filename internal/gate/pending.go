@@ -60,7 +60,7 @@ func (e *Engine) unseal(cookies []Cookie, state string) (w waiting, used string,
 		if err := e.sealer.Ready(); err != nil {
 			return w, "", fmt.Errorf("%w: %v", ErrUnavailable, err)
 		}
-		if e.openText(name, c.Value, &w) && time.Now().Before(w.Until) && credential.SameSecret(w.Pending.State, state) {
+		if e.openText(name, c.Value, &w) && e.time().Before(w.Until) && credential.SameSecret(w.Pending.State, state) {
 			return w, used, nil
 		}
 	}

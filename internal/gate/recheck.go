@@ -40,13 +40,13 @@ type keptGrant struct {
 
 func grantKey(d digest) string { return store.PrefixGateRefresh + d.String() }
 
-// grantEntry returns the grant of a session as the store has it.
-func (s *Session) grantEntry(g keptGrant) store.Entry {
+// grantEntry returns the grant of a session as the store has it; now is the present time.
+func (s *Session) grantEntry(g keptGrant, now time.Time) store.Entry {
 	value, err := json.Marshal(g)
 	if err != nil {
 		panic(err) // there is nothing in it that cannot be written
 	}
-	return store.Entry{Key: grantKey(s.key), Value: value, TTL: max(store.TTL(time.Now(), s.Expires()), time.Second)}
+	return store.Entry{Key: grantKey(s.key), Value: value, TTL: max(store.TTL(now, s.Expires()), time.Second)}
 }
 
 // recheckLoop checks sessions again with their providers.
@@ -168,9 +168,9 @@ func (e *Engine) recheck(ctx context.Context, u *inUse, s *Session) error {
 	}
 	kept := keptGrant{Grant: next, Checked: g.Checked} // without a claim, so that any node can try again
 	if err == nil {
-		kept.Checked = time.Now().UTC()
+		kept.Checked = e.time().UTC()
 	}
-	if _, failed := e.commit(store.Change{If: []store.Condition{{Key: grantKey(s.key), Revision: revision}}, Put: []store.Entry{s.grantEntry(kept)}, Who: "headgate", Why: "session checked"}); failed != nil {
+	if _, failed := e.commit(store.Change{If: []store.Condition{{Key: grantKey(s.key), Revision: revision}}, Put: []store.Entry{s.grantEntry(kept, e.time())}, Who: "headgate", Why: "session checked"}); failed != nil {
 		return errors.Join(err, failed)
 	}
 	if err == nil {
@@ -189,15 +189,16 @@ func (e *Engine) claimGrant(ctx context.Context, s *Session) (g keptGrant, revis
 	if err != nil {
 		return keptGrant{}, 0, err
 	}
-	if json.Unmarshal(entry.Value, &g) != nil || time.Now().Before(g.Claimed) {
+	now := e.time()
+	if json.Unmarshal(entry.Value, &g) != nil || now.Before(g.Claimed) {
 		return keptGrant{}, 0, nil
 	}
-	if at := clock.Now() - int64(time.Since(g.Checked)); !g.Checked.IsZero() && at > s.confirmed.Load() {
+	if at := e.present().momentOf(g.Checked); !g.Checked.IsZero() && at > s.confirmed.Load() {
 		s.confirmed.Store(at) // another node has just done it, and its session entry is on the way
 		return keptGrant{}, 0, nil
 	}
-	claimed := keptGrant{Grant: g.Grant, Checked: g.Checked, Claimed: time.Now().UTC().Add(claimAge)}
-	revision, err = e.commit(store.Change{If: []store.Condition{{Key: entry.Key, Revision: entry.Revision}}, Put: []store.Entry{s.grantEntry(claimed)}, Who: "headgate", Why: "session being checked"})
+	claimed := keptGrant{Grant: g.Grant, Checked: g.Checked, Claimed: now.UTC().Add(claimAge)}
+	revision, err = e.commit(store.Change{If: []store.Condition{{Key: entry.Key, Revision: entry.Revision}}, Put: []store.Entry{s.grantEntry(claimed, now)}, Who: "headgate", Why: "session being checked"})
 	if errors.Is(err, ErrExpired) {
 		return keptGrant{}, 0, nil // another node is faster
 	}
@@ -232,7 +233,7 @@ func (e *Engine) confirm(ctx context.Context, s *Session, p *Person, g provider.
 	const attempts = 3 // other nodes write when the session was used
 	for range attempts {
 		revision, err := e.commit(store.Change{
-			If: []store.Condition{{Key: keyOf(s.key), Revision: store.Revision(s.revision.Load())}}, Put: []store.Entry{s.entry(e.use.Load().idle)}, Who: "headgate", Why: "session confirmed by its provider",
+			If: []store.Condition{{Key: keyOf(s.key), Revision: store.Revision(s.revision.Load())}}, Put: []store.Entry{s.entry(e.use.Load().idle, e.time())}, Who: "headgate", Why: "session confirmed by its provider",
 		})
 		if err == nil {
 			s.revision.Store(uint64(revision))

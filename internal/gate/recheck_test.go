@@ -59,7 +59,7 @@ func startChecked(t *testing.T, o Options) *checked {
 	}}}
 	c.config.Session = Lifetime{IdleTimeout: unit.Duration(time.Hour), MaxAge: unit.Duration(24 * time.Hour), Recheck: 1, RecheckGrace: unit.Duration(time.Hour)}
 	if o.Store == nil {
-		o.Store = memory.New()
+		o.Store = memory.NewAhead(3 * time.Hour)
 	}
 	o.Publish = func(e Event) { c.events <- e }
 	c.Engine = c.node(t, o)
@@ -112,7 +112,7 @@ func annAtProvider() *mockoidc.MockUser {
 
 // A person who has left a group loses it within recheck, on all nodes and in tokens.
 func TestGroupsFollowTheProvider(t *testing.T) {
-	shared := memory.New()
+	shared := memory.NewAhead(3 * time.Hour)
 	c := startChecked(t, Options{Store: shared})
 	other := c.node(t, Options{Store: shared})
 	user := annAtProvider()
@@ -185,7 +185,7 @@ func TestAProviderThatIsAwayIsTolerated(t *testing.T) {
 
 // Providers take a refresh token that comes twice for a stolen one: only one node uses it.
 func TestARefreshTokenIsUsedByOneNode(t *testing.T) {
-	shared := memory.New()
+	shared := memory.NewAhead(3 * time.Hour)
 	c := startChecked(t, Options{Store: shared})
 	nodes := []*Engine{c.Engine, c.node(t, Options{Store: shared}), c.node(t, Options{Store: shared})}
 	s := c.signIn(t, annAtProvider())

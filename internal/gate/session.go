@@ -94,7 +94,7 @@ func (s *Session) ID() string { return s.key.String()[:16] }
 // yet.
 func (s *Session) Ended() bool { return s.ended.Load() }
 
-// Seen returns when the session was used last.
+// Seen returns when the session was used last, by the clock of this machine.
 func (s *Session) Seen() time.Time { return clock.At(s.seen.Load()) }
 
 // Live reports whether the session counts at a moment of the clock of requests.
@@ -157,26 +157,48 @@ func agentOf(text string) string {
 	return string(b)
 }
 
+// time returns the time that all nodes agree on. Every time that is written is of it.
+func (e *Engine) time() time.Time { return store.Time(e.o.Store) }
+
+// present is the present moment of the clock of requests, and the time, read in this order: a
+// moment that is written and read again is never later than it was.
+type present struct {
+	moment int64
+	time   time.Time
+}
+
+func (e *Engine) present() present {
+	moment := clock.Now()
+	return present{moment, e.time()}
+}
+
+// momentOf returns a time as a moment of the clock of requests.
+func (p present) momentOf(t time.Time) int64 { return p.moment - int64(p.time.Sub(t)) }
+
+// timeOf returns a moment of the clock of requests as a time; now is the present time.
+func timeOf(moment int64, now time.Time) time.Time {
+	return now.Add(time.Duration(moment - clock.Now()))
+}
+
 // clocks sets what the clock of requests has to know.
-func (s *Session) clocks(seen, confirmed time.Time) {
-	now, wall := clock.Now(), time.Now()
-	s.until = now + int64(s.Expires().Sub(wall))
-	at := now - int64(wall.Sub(seen))
+func (s *Session) clocks(seen, confirmed time.Time, p present) {
+	s.until = p.momentOf(s.Expires())
+	at := p.momentOf(seen)
 	s.seen.Store(at)
 	s.kept.Store(at)
-	s.confirmed.Store(now - int64(wall.Sub(confirmed)))
+	s.confirmed.Store(p.momentOf(confirmed))
 }
 
 // entry returns the session as the store has it. The store forgets it when it has not been
-// used for the idle time, with what may not have been written.
-func (s *Session) entry(idle time.Duration) store.Entry {
-	value, err := json.Marshal(keptSession{Person: s.Person(), Issuer: s.Issuer(), Address: s.Address(), Agent: s.Agent(), Created: s.Created(), Seen: s.Seen().UTC(), Expires: s.Expires(),
-		Confirmed: clock.At(s.confirmed.Load()).UTC(), Refreshes: s.refreshes.Load(), RefreshFor: s.refreshFor.Load()})
+// used for the idle time, with what may not have been written. Now is the present time.
+func (s *Session) entry(idle time.Duration, now time.Time) store.Entry {
+	seen := timeOf(s.seen.Load(), now)
+	value, err := json.Marshal(keptSession{Person: s.Person(), Issuer: s.Issuer(), Address: s.Address(), Agent: s.Agent(), Created: s.Created(), Seen: seen.UTC(), Expires: s.Expires(),
+		Confirmed: timeOf(s.confirmed.Load(), now).UTC(), Refreshes: s.refreshes.Load(), RefreshFor: s.refreshFor.Load()})
 	if err != nil {
 		panic(err) // there is nothing in it that cannot be written
 	}
-	now := time.Now()
-	ttl := min(store.TTL(now, s.Expires()), store.TTL(now, s.Seen().Add(idle+idle/writesOfIdle+time.Minute)))
+	ttl := min(store.TTL(now, s.Expires()), store.TTL(now, seen.Add(idle+idle/writesOfIdle+time.Minute)))
 	return store.Entry{Key: keyOf(s.key), Value: value, TTL: max(ttl, time.Second)}
 }
 

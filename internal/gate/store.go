@@ -41,8 +41,8 @@ func (e *Engine) keep(ctx context.Context) {
 			return
 		case <-tick.C:
 			e.tidy()
-			e.tidyTokens(time.Now())
-			e.tidyLinks(time.Now())
+			e.tidyTokens(e.time())
+			e.tidyLinks(e.time())
 			e.writeSeen(ctx)
 		}
 	}
@@ -63,9 +63,9 @@ func (e *Engine) tidy() {
 
 // writeSeen writes the last uses of sessions and tokens.
 func (e *Engine) writeSeen(ctx context.Context) {
-	idle := e.use.Load().idle
-	writeUses(ctx, e, "sessions", e.sessions.all(), func(s *Session) lastUse { return lastUse{&s.dirty, &s.ended, &s.revision} }, func(s *Session) store.Entry { return s.entry(idle) })
-	writeUses(ctx, e, "tokens", e.tokens.all(), func(t *Token) lastUse { return lastUse{&t.dirty, &t.ended, &t.revision} }, (*Token).entry)
+	idle, now := e.use.Load().idle, e.time()
+	writeUses(ctx, e, "sessions", e.sessions.all(), func(s *Session) lastUse { return lastUse{&s.dirty, &s.ended, &s.revision} }, func(s *Session) store.Entry { return s.entry(idle, now) })
+	writeUses(ctx, e, "tokens", e.tokens.all(), func(t *Token) lastUse { return lastUse{&t.dirty, &t.ended, &t.revision} }, func(t *Token) store.Entry { return t.entry(now) })
 }
 
 // lastUse is what a session and a token have about their last use.
@@ -139,7 +139,7 @@ func (e *Engine) restore(ctx context.Context) store.Position {
 	}
 	for _, o := range e.Openings() {
 		if !known[store.PrefixGateOpen+o.Host] {
-			e.openings.set(o.Host, nil)
+			e.openings.set(o.Host, nil, e.time())
 		}
 	}
 	return at
@@ -180,16 +180,16 @@ func (e *Engine) accept(entry *store.Entry, children bool) {
 		return
 	}
 	if c := e.sessions.find(d); c != nil {
-		known := c.session
+		known, p := c.session, e.present()
 		known.revision.Store(uint64(entry.Revision))
 		if k.Person != nil && k.Person.ID == known.Person().ID && k.Person.Provider != people.Provider {
 			known.setPerson(k.Person.ready()) // another node has learned more
 		}
-		if at := clock.Now() - int64(time.Since(k.confirmed())); at > known.confirmed.Load() {
+		if at := p.momentOf(k.confirmed()); at > known.confirmed.Load() {
 			known.confirmed.Store(at) // another node has checked it
 			known.refreshFor.Store(k.RefreshFor)
 		}
-		if at := clock.Now() - int64(time.Since(k.Seen)); at > known.seen.Load() {
+		if at := p.momentOf(k.Seen); at > known.seen.Load() {
 			known.seen.Store(at) // another node has served it
 			known.kept.Store(at)
 		}
@@ -203,7 +203,7 @@ func (e *Engine) accept(entry *store.Entry, children bool) {
 	if l := e.people.Listed(strings.TrimPrefix(k.Person.ID, people.Provider+"/")); l != nil && k.Person.Provider == people.Provider {
 		s.setPerson(localPerson(l)) // what is known now
 	}
-	s.clocks(k.Seen, k.confirmed())
+	s.clocks(k.Seen, k.confirmed(), e.present())
 	s.refreshes.Store(k.Refreshes)
 	s.refreshFor.Store(k.RefreshFor)
 	s.revision.Store(uint64(entry.Revision))
@@ -246,7 +246,7 @@ func (e *Engine) apply(batch *store.Batch) {
 		} else if strings.HasPrefix(key, store.PrefixGateLink) || strings.HasPrefix(key, store.PrefixGateVisit) {
 			e.forgetLink(key)
 		} else if host, ok := strings.CutPrefix(key, store.PrefixGateOpen); ok {
-			e.openings.set(host, nil)
+			e.openings.set(host, nil, e.time())
 		} else if text, ok := strings.CutPrefix(key, store.PrefixGateSession); ok {
 			if d, ok := parseDigest(text); ok {
 				e.forget(d)

@@ -167,7 +167,7 @@ func (e *Engine) Token(d TokenDigest, now int64, from netip.Addr) *Token {
 	t := e.tokens.byKey[d]
 	e.tokens.mu.RUnlock()
 	u := e.use.Load()
-	if t == nil || t.ended.Load() || !t.Expires.IsZero() && !clock.At(now).Before(t.Expires) || t.Person != nil && u.unknown(t.Person, t.Issuer) {
+	if t == nil || t.ended.Load() || !t.Expires.IsZero() && !e.time().Before(t.Expires) || t.Person != nil && u.unknown(t.Person, t.Issuer) {
 		return nil
 	}
 	if last := t.seen.Load(); last == 0 || now > last {
@@ -224,9 +224,12 @@ func (t *Token) ready() *Token {
 	return t
 }
 
-// entry returns the token as the store has it.
-func (t *Token) entry() store.Entry {
+// entry returns the token as the store has it; now is the present time.
+func (t *Token) entry(now time.Time) store.Entry {
 	seen, from := t.Seen()
+	if !seen.IsZero() {
+		seen = timeOf(t.seen.Load(), now)
+	}
 	value, err := json.Marshal(keptToken{
 		Digest: t.key.String(), Description: t.Description, Person: t.Person, Issuer: t.Issuer, Proxies: t.Proxies, Paths: t.Paths,
 		Created: t.Created, CreatedBy: t.CreatedBy, Expires: t.Expires, Seen: seen.UTC(), From: from,
@@ -236,7 +239,7 @@ func (t *Token) entry() store.Entry {
 	}
 	e := store.Entry{Key: store.PrefixGateToken + t.Name, Value: value}
 	if !t.Expires.IsZero() {
-		e.TTL = max(store.TTL(time.Now(), t.Expires), time.Second)
+		e.TTL = max(store.TTL(now, t.Expires), time.Second)
 	}
 	return e
 }
@@ -268,7 +271,7 @@ func (e *Engine) acceptToken(entry *store.Entry) {
 	}
 	seen := int64(0)
 	if !k.Seen.IsZero() {
-		seen = cmp.Or(clock.Now()-int64(time.Since(k.Seen)), -1) // 0 is never
+		seen = cmp.Or(e.present().momentOf(k.Seen), -1) // 0 is never
 	}
 	known := e.tokens.named(name)
 	switch {
@@ -319,7 +322,7 @@ func (e *Engine) updateTokens(p *Person, issuer string) {
 			continue
 		}
 		next := t.of(p, issuer)
-		entry := next.entry()
+		entry := next.entry(e.time())
 		revision, err := e.commit(store.Change{If: []store.Condition{{Key: entry.Key, Revision: store.Revision(t.revision.Load())}}, Put: []store.Entry{entry}, Who: "headgate", Why: "the person of a token has changed"})
 		if errors.Is(err, ErrExpired) {
 			continue // another node has done it, which is followed

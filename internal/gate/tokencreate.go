@@ -54,7 +54,7 @@ type NewToken struct {
 // kept, and the text is "".
 func (e *Engine) CreateToken(n NewToken, dry bool) (*Token, string, error) {
 	t := &Token{
-		Name: n.Name, Description: n.Description, Proxies: n.Proxies, Created: time.Now().UTC().Truncate(time.Second),
+		Name: n.Name, Description: n.Description, Proxies: n.Proxies, Created: e.time().UTC().Truncate(time.Second),
 		CreatedBy: n.By, Expires: n.Expires.UTC(),
 	}
 	if err := e.check(t, &n); err != nil {
@@ -71,7 +71,7 @@ func (e *Engine) CreateToken(n NewToken, dry bool) (*Token, string, error) {
 	case dry:
 		return t, "", nil
 	}
-	entry := t.entry()
+	entry := t.entry(e.time())
 	revision, err := e.commit(store.Change{If: []store.Condition{{Key: entry.Key}}, Put: []store.Entry{entry}, Who: n.By, Why: "made token " + t.Name})
 	if errors.Is(err, ErrExpired) {
 		return nil, "", fmt.Errorf("token %s: %w", t.Name, ErrExists)
@@ -88,7 +88,7 @@ func (e *Engine) check(t *Token, n *NewToken) error {
 	switch {
 	case !ValidName(n.Name):
 		return &Invalid{"name", fmt.Sprintf("invalid name %.70q", n.Name), "write 1 to 64 lower-case letters, digits and . _ @ -"}
-	case !n.Expires.IsZero() && !n.Expires.After(time.Now()):
+	case !n.Expires.IsZero() && !n.Expires.After(e.time()):
 		return &Invalid{"expires", "the time has passed already", "write a later time"}
 	case len(n.Proxies) > maxTokenList:
 		return &Invalid{"proxies", "there are too many proxies", fmt.Sprintf("name at most %d", maxTokenList)}

@@ -35,7 +35,7 @@ type Audited struct {
 // Before and after are written as JSON, nil for nothing; they must not contain
 // secrets.
 func (i Identity) Audit(action, object, why string, before, after any) store.Record {
-	a := Audited{Time: now(), Who: i.Name, Via: i.Via, Action: action, Object: object, Why: why}
+	a := Audited{Time: time.Now().UTC().Truncate(time.Second), Who: i.Name, Via: i.Via, Action: action, Object: object, Why: why}
 	if i.Address.IsValid() {
 		a.Address = i.Address.Unmap().String()
 	}

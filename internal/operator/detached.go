@@ -25,10 +25,11 @@ type detached struct {
 	mu    sync.Mutex
 	all   map[string]session // by key; guarded by mu
 	steps map[string]uint64  // the last code of a user's authenticator; guarded by mu
+	time  func() time.Time   // that all machines agree on
 }
 
-func newDetached() *detached {
-	return &detached{all: map[string]session{}, steps: map[string]uint64{}}
+func newDetached(now func() time.Time) *detached {
+	return &detached{all: map[string]session{}, steps: map[string]uint64{}, time: now}
 }
 
 // isAway reports whether an error of a commit means that the shared store is away: the
@@ -43,7 +44,7 @@ func (d *detached) add(key string, s session) {
 	defer d.mu.Unlock()
 	oldest := ""
 	for k, other := range d.all {
-		if !time.Now().Before(other.Expires) {
+		if !d.time().Before(other.Expires) {
 			delete(d.all, k)
 		} else if oldest == "" || other.Created.Before(d.all[oldest].Created) {
 			oldest = k
@@ -60,7 +61,7 @@ func (d *detached) get(key string) (session, bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	s, ok := d.all[key]
-	return s, ok && time.Now().Before(s.Expires)
+	return s, ok && d.time().Before(s.Expires)
 }
 
 // remove ends a session. It reports whether there was one.
@@ -111,7 +112,7 @@ func (o *Operators) startSession(ctx context.Context, by Identity, s session, ag
 		return Credentials{}, &Error{Code: CodeStore, Field: "code", Detail: "a recovery code is not accepted while the shared store is unavailable, because it could be used again",
 			Remedy: "enter a code of your authenticator, or use the command line on the machine", RetryAfter: storeRetry}
 	}
-	c, key := newSession(&s, by, agent, detachedAge)
+	c, key := o.newSession(&s, by, agent, detachedAge)
 	if err := o.journal.add(also.ID, by.Audit("session.sign_in", "user "+s.User, "the shared store was unavailable: a session of one machine", nil, s.Session)); err != nil {
 		return Credentials{}, fmt.Errorf("sign in while the shared store is unavailable: %w: %w", store.ErrUnavailable, err)
 	}

@@ -38,7 +38,7 @@ func (s *shared) Commit(ctx context.Context, c store.Change) (store.Revision, er
 // openShared returns the operators of one machine of several.
 func openShared(t *testing.T) (*Operators, *shared) {
 	t.Helper()
-	st := &shared{Store: memory.New()}
+	st := &shared{Store: memory.NewAhead(-3 * time.Hour)}
 	return machine(t, st, filepath.Join(t.TempDir(), "waiting")), st
 }
 
@@ -69,7 +69,7 @@ func TestAwayStoreStartsASessionOfThisMachine(t *testing.T) {
 		t.Errorf("a session that is there does not go on: %v", err)
 	}
 	c := signIn(t, o, "ann")
-	if d := time.Until(c.Expires); d > time.Hour || d < 59*time.Minute {
+	if d := c.Expires.Sub(store.Time(o.store)); d > time.Hour || d < 59*time.Minute {
 		t.Errorf("the session ends in %v, want an hour", d)
 	}
 	who, err := o.BySession(t.Context(), c.Cookie, c.Header, home)
@@ -112,7 +112,7 @@ func TestAwayStoreAcceptsNoCodeTwice(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	recovery, err := o.FinishTOTP(t.Context(), root, "ann", testhouse.TOTP(t, e.Secret, time.Now().Add(-30*time.Second)))
+	recovery, err := o.FinishTOTP(t.Context(), root, "ann", testhouse.TOTP(t, e.Secret, store.Time(o.store).Add(-30*time.Second)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -121,7 +121,7 @@ func TestAwayStoreAcceptsNoCodeTwice(t *testing.T) {
 	if _, err := o.SignIn(t.Context(), here, in); code(err) != CodeStore {
 		t.Errorf("a recovery code that cannot be used up: %v", err)
 	}
-	in.Code = testhouse.TOTP(t, e.Secret, time.Now())
+	in.Code = testhouse.TOTP(t, e.Secret, store.Time(o.store))
 	if _, err := o.SignIn(t.Context(), here, in); err != nil {
 		t.Fatal(err)
 	}
@@ -134,7 +134,7 @@ func TestAwayStoreAcceptsNoCodeTwice(t *testing.T) {
 }
 
 func TestSessionsOfThisMachineAreBounded(t *testing.T) {
-	d := newDetached()
+	d := newDetached(time.Now)
 	for i := range 3 * maxDetached {
 		at := time.Now().Add(time.Duration(i) * time.Second)
 		d.add(fmt.Sprintf("session/%05d", i), session{Session: Session{Created: at, Expires: at.Add(time.Hour)}})

@@ -161,8 +161,10 @@ type Operators struct {
 
 // New returns the operators that are kept in a store.
 func New(o Options) *Operators {
-	return &Operators{store: o.Store, events: o.Events, log: o.Log, setup: o.SetupFile, node: o.Node, signedIn: o.SignedIn, throttle: newThrottle(), sealer: seal.New(o.Store),
-		shared: o.Node != "", journal: newJournal(o.Journal, o.Log), detached: newDetached()}
+	of := &Operators{store: o.Store, events: o.Events, log: o.Log, setup: o.SetupFile, node: o.Node, signedIn: o.SignedIn, throttle: newThrottle(), sealer: seal.New(o.Store),
+		shared: o.Node != "", journal: newJournal(o.Journal, o.Log)}
+	of.detached = newDetached(of.time)
+	return of
 }
 
 // Any as the revision that an object must have is any but none.
@@ -224,8 +226,10 @@ func entry(key string, value any) store.Entry {
 	return store.Entry{Key: key, Value: data}
 }
 
-// now returns the time as it is kept.
-func now() time.Time { return time.Now().UTC().Truncate(time.Second) }
+// time returns the time that all machines agree on, and now the same as it is kept.
+func (o *Operators) time() time.Time { return store.Time(o.store) }
+
+func (o *Operators) now() time.Time { return o.time().UTC().Truncate(time.Second) }
 
 // entered sends the event of a sign-in; warning is what an operator should know, or "".
 func (o *Operators) entered(from Identity, role Role, method, warning string) {

@@ -47,7 +47,7 @@ var (
 
 func open(t *testing.T) (*Operators, *memory.Store, *heard) {
 	t.Helper()
-	st, h := memory.New(), &heard{}
+	st, h := memory.NewAhead(3*time.Hour), &heard{}
 	return New(Options{Store: st, Events: h, Log: slog.New(slog.DiscardHandler), SetupFile: filepath.Join(t.TempDir(), "setup")}), st, h
 }
 
@@ -311,7 +311,7 @@ func TestSecondFactor(t *testing.T) {
 		t.Errorf("a wrong code: %v", err)
 	}
 	current := func(shift int) string {
-		return testhouse.TOTP(t, e.Secret, time.Now().Add(time.Duration(shift)*30*time.Second))
+		return testhouse.TOTP(t, e.Secret, store.Time(o.store).Add(time.Duration(shift)*30*time.Second))
 	}
 	codes, err := o.FinishTOTP(t.Context(), by, "ann", current(-1))
 	if err != nil || len(codes) != credential.RecoveryCodes {
@@ -386,7 +386,7 @@ func TestUsersAreChangedByTheirRevision(t *testing.T) {
 func TestTokens(t *testing.T) {
 	o, st, _ := open(t)
 	tk, text, err := o.CreateToken(t.Context(), root, Token{Name: "ci", Role: Editor, Scopes: []string{"config", "logs:read"},
-		Addresses: []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")}, Expires: time.Now().Add(time.Hour)}, false)
+		Addresses: []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")}, Expires: store.Time(o.store).Add(time.Hour)}, false)
 	if err != nil || !strings.HasPrefix(text, "hg_ci_") {
 		t.Fatalf("%+v, %q, %v", tk, text, err)
 	}
@@ -439,7 +439,7 @@ func TestNobodyGivesATokenMoreThanTheyHave(t *testing.T) {
 	if _, _, err := o.CreateToken(t.Context(), editor, Token{Name: "a", Role: Viewer, Scopes: []string{"logs:read", "config:read"}}, false); err != nil {
 		t.Error(err)
 	}
-	if _, _, err := o.CreateToken(t.Context(), root, Token{Name: "b", Role: Viewer, Expires: time.Now().Add(-time.Hour)}, false); code(err) != CodeInvalid {
+	if _, _, err := o.CreateToken(t.Context(), root, Token{Name: "b", Role: Viewer, Expires: store.Time(o.store).Add(-time.Hour)}, false); code(err) != CodeInvalid {
 		t.Errorf("expired: %v", err)
 	}
 }

@@ -61,7 +61,7 @@ func (o *Operators) question(purpose string, q passkey.Question, err error) (Pas
 	if err != nil {
 		return PasskeyQuestion{}, err
 	}
-	sealed, err := o.sealer.Seal(purpose, ceremony{q.Session, time.Now().Add(passkey.CeremonyAge)})
+	sealed, err := o.sealer.Seal(purpose, ceremony{q.Session, o.time().Add(passkey.CeremonyAge)})
 	return PasskeyQuestion{q.Options, sealed}, err
 }
 
@@ -71,7 +71,7 @@ func (o *Operators) answered(purpose, sealed string) (webauthn.SessionData, erro
 		return webauthn.SessionData{}, err
 	}
 	var c ceremony
-	if !o.sealer.Open(purpose, sealed, &c) || time.Now().After(c.Until) {
+	if !o.sealer.Open(purpose, sealed, &c) || o.time().After(c.Until) {
 		return c.Session, &Error{Code: CodeInvalid, Field: "sealed", Detail: "this was not started here, or took longer than ten minutes", Remedy: "start again"}
 	}
 	return c.Session, nil
@@ -131,7 +131,7 @@ func (o *Operators) finishPasskey(ctx context.Context, from Identity, s passkey.
 	if err != nil {
 		return Credentials{}, err
 	}
-	u.Keys[place], u.SignedIn = used, now()
+	u.Keys[place], u.SignedIn = used, o.now()
 	from.Name = u.Name
 	key := store.PrefixUser + u.Name
 	condition, answered := passkey.Answered(store.PrefixPasskey, asked)
@@ -191,7 +191,7 @@ func (u *user) hasPasskey(id string) bool {
 // within the last ten minutes.
 func (o *Operators) SignedInWithPasskey(ctx context.Context, cookie string) bool {
 	s, _, err := o.session(ctx, store.PrefixSession+credential.Digest(cookie))
-	return err == nil && s.Method == methodPasskey && time.Since(s.Created) < recentSignIn
+	return err == nil && s.Method == methodPasskey && o.time().Sub(s.Created) < recentSignIn
 }
 
 // AskNewPasskey returns the question for a new passkey of a user.

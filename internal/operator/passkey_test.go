@@ -52,7 +52,7 @@ func TestAPasskeyReplacesPasswordAndCode(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := o.FinishTOTP(t.Context(), root, "ann", testhouse.TOTP(t, e.Secret, time.Now())); err != nil {
+	if _, err := o.FinishTOTP(t.Context(), root, "ann", testhouse.TOTP(t, e.Secret, store.Time(o.store))); err != nil {
 		t.Fatal(err)
 	}
 	phone, p := addPasskey(t, o, "ann")
@@ -87,7 +87,7 @@ func TestAPasskeyReplacesPasswordAndCode(t *testing.T) {
 
 func signInTOTP(t *testing.T, o *Operators, secret string) string {
 	t.Helper()
-	c, err := o.SignIn(t.Context(), here, SignIn{User: "ann", Password: good, Code: testhouse.TOTP(t, secret, time.Now().Add(30*time.Second))})
+	c, err := o.SignIn(t.Context(), here, SignIn{User: "ann", Password: good, Code: testhouse.TOTP(t, secret, store.Time(o.store).Add(30*time.Second))})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -69,7 +69,7 @@ func sessionID(key string) string { return strings.TrimPrefix(key, store.PrefixS
 // createSession makes a session, and ends the one that the same browser had: whatever cookie
 // it came with is worth nothing afterwards.
 func (o *Operators) createSession(ctx context.Context, by Identity, s session, agent, oldCookie string, also store.Change) (Credentials, error) {
-	c, key := newSession(&s, by, agent, sessionAge)
+	c, key := o.newSession(&s, by, agent, sessionAge)
 	e := entry(key, s)
 	e.TTL = sessionIdle
 	also.Put = append(also.Put, e)
@@ -86,10 +86,10 @@ func (o *Operators) createSession(ctx context.Context, by Identity, s session, a
 }
 
 // newSession completes a session that ends after an age, and returns its secrets and its key.
-func newSession(s *session, by Identity, agent string, age time.Duration) (c Credentials, key string) {
+func (o *Operators) newSession(s *session, by Identity, agent string, age time.Duration) (c Credentials, key string) {
 	c = Credentials{Cookie: credential.NewSecret(), Header: credential.NewSecret()}
 	key = store.PrefixSession + credential.Digest(c.Cookie)
-	at := now()
+	at := o.now()
 	if len(agent) > maxAgent {
 		agent = agent[:maxAgent]
 	}
@@ -132,7 +132,7 @@ func (o *Operators) session(ctx context.Context, key string) (*session, store.Re
 	if err != nil {
 		return nil, 0, err
 	}
-	at := time.Now()
+	at := o.time()
 	if !at.Before(s.Expires) || at.Sub(s.Seen) > sessionIdle {
 		return nil, 0, errCredentials()
 	}
@@ -164,7 +164,7 @@ func (o *Operators) checkUser(ctx context.Context, s *session, r store.Revision)
 
 // noteSeen writes down that a session is used, now and then. It may fail.
 func (o *Operators) noteSeen(ctx context.Context, key string, s *session, r store.Revision) {
-	at := now()
+	at := o.now()
 	if at.Sub(s.Seen) < seenEvery || r == 0 {
 		return // a session of this machine only has no revision
 	}

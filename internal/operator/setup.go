@@ -47,7 +47,7 @@ func (o *Operators) NeedsSetup(ctx context.Context) (bool, error) {
 // set-up file, too, readable by its owner only.
 func (o *Operators) NewSetup(ctx context.Context) (string, error) {
 	text := credential.NewSecret()
-	e := entry(o.setupKey(), setupLink{Digest: credential.Digest(text), Expires: now().Add(setupAge)})
+	e := entry(o.setupKey(), setupLink{Digest: credential.Digest(text), Expires: o.now().Add(setupAge)})
 	e.TTL = setupAge
 	by := Identity{Name: "headgate"}
 	_, err := o.commit(ctx, store.Change{Put: []store.Entry{e}, Append: []store.Record{by.Audit("setup.link", "", "", nil, nil)}}, "set-up link")
@@ -123,7 +123,7 @@ func (o *Operators) findSetupLink(ctx context.Context, text string) (links []sto
 		if e, ok := err.(*Error); err != nil && (!ok || e.Code != CodeNotFound) {
 			return nil, false, err
 		}
-		if subtle.ConstantTimeCompare(digest, []byte(l.Digest)) == 1 && time.Now().Before(l.Expires) {
+		if subtle.ConstantTimeCompare(digest, []byte(l.Digest)) == 1 && o.time().Before(l.Expires) {
 			open = true
 		}
 	}

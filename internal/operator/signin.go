@@ -4,7 +4,6 @@ import (
 	"context"
 	"net/netip"
 	"strings"
-	"time"
 
 	"headgate/internal/credential"
 	"headgate/internal/event"
@@ -73,7 +72,7 @@ func (o *Operators) finish(ctx context.Context, from Identity, u *user, r store.
 			return Credentials{}, err
 		}
 	}
-	u.SignedIn = now()
+	u.SignedIn = o.now()
 	key := store.PrefixUser + u.Name
 	c, err := o.startSession(ctx, from, s, in.Agent, in.OldCookie, store.Change{
 		If: []store.Condition{{Key: key, Revision: r}}, Put: []store.Entry{entry(key, u)},
@@ -112,7 +111,7 @@ func (o *Operators) secondFactor(u *user, code string) (method string, err error
 	if code == "" {
 		return "", &Error{Code: CodeTOTP, Field: "code", Detail: "a code of your authenticator is needed", Remedy: "enter the code that it shows, or a recovery code"}
 	}
-	if step := credential.CheckTOTP(u.Secret, code, u.LastStep, time.Now()); step > 0 {
+	if step := credential.CheckTOTP(u.Secret, code, u.LastStep, o.time()); step > 0 {
 		u.LastStep = step
 		return "totp", nil
 	}

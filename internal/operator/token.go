@@ -122,7 +122,7 @@ func (o *Operators) Tokens(ctx context.Context) ([]Token, error) {
 // expiry in t, and returns its text, which is shown once. It cannot have more
 // permissions than its creator.
 func (o *Operators) CreateToken(ctx context.Context, by Identity, t Token, dry bool) (Token, string, error) {
-	if err := checkToken(by, &t); err != nil {
+	if err := o.checkToken(by, &t); err != nil {
 		return Token{}, "", err
 	}
 	all, err := o.store.List(ctx, store.PrefixToken, "", store.MaxPage)
@@ -136,7 +136,7 @@ func (o *Operators) CreateToken(ctx context.Context, by Identity, t Token, dry b
 	if len(all) >= maxTokens {
 		return Token{}, "", &Error{Code: CodeInvalid, Detail: fmt.Sprintf("there are %d tokens already, which is the most", len(all))}
 	}
-	t.Created, t.CreatedBy, t.Used, t.UsedFrom = now(), by.Name, time.Time{}, ""
+	t.Created, t.CreatedBy, t.Used, t.UsedFrom = o.now(), by.Name, time.Time{}, ""
 	if dry {
 		return t, "", nil
 	}
@@ -145,7 +145,7 @@ func (o *Operators) CreateToken(ctx context.Context, by Identity, t Token, dry b
 	text := TokenPrefix + t.Name + "_" + hex.EncodeToString(random[:])
 	kept := token{Token: t, Digest: credential.Digest(text)}
 	e := entry(key, kept)
-	e.TTL = store.TTL(now(), t.Expires)
+	e.TTL = store.TTL(o.now(), t.Expires)
 	r, err := o.commit(ctx, store.Change{
 		If: []store.Condition{{Key: key}}, Put: []store.Entry{e}, Who: by.Name,
 		Append: []store.Record{by.Audit("token.create", "token "+t.Name, "", nil, t)},
@@ -156,7 +156,7 @@ func (o *Operators) CreateToken(ctx context.Context, by Identity, t Token, dry b
 	return kept.seen(r), text, nil
 }
 
-func checkToken(by Identity, t *Token) error {
+func (o *Operators) checkToken(by Identity, t *Token) error {
 	if err := checkName(t.Name); err != nil {
 		return err
 	}
@@ -169,7 +169,7 @@ func checkToken(by Identity, t *Token) error {
 	switch {
 	case !by.Role.AtLeast(t.Role):
 		return &Error{Code: CodeForbidden, Field: "role", Detail: "a token cannot do more than who makes it", Remedy: "choose a lower role"}
-	case !t.Expires.IsZero() && !t.Expires.After(time.Now()):
+	case !t.Expires.IsZero() && !t.Expires.After(o.time()):
 		return &Error{Code: CodeInvalid, Field: "expires", Detail: "the token would have expired already"}
 	case len(t.Addresses) > maxAddresses || len(t.Scopes) > maxAddresses:
 		return &Error{Code: CodeInvalid, Field: "addresses", Detail: fmt.Sprintf("at most %d addresses and scopes can be given", maxAddresses)}
@@ -230,7 +230,7 @@ func (o *Operators) ByToken(ctx context.Context, text string, from netip.Addr) (
 		return Identity{}, err
 	}
 	right := subtle.ConstantTimeCompare([]byte(credential.Digest(text)), []byte(t.Digest)) == 1
-	if !right || !t.Expires.IsZero() && !time.Now().Before(t.Expires) {
+	if !right || !t.Expires.IsZero() && !o.time().Before(t.Expires) {
 		o.refused(event.Auth{Token: tokenName(t, name), Address: addressText(from), Method: "token", Reason: "credentials"})
 		return Identity{}, errCredentials()
 	}
@@ -255,7 +255,7 @@ func tokenName(t *token, name string) string {
 // noteUse records at times that a token was used. It may fail: another process has
 // written it, or the store cannot be written.
 func (o *Operators) noteUse(ctx context.Context, t *token, r store.Revision, from netip.Addr) {
-	at := now()
+	at := o.now()
 	if at.Sub(t.Used) < usedEvery {
 		return
 	}

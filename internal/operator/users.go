@@ -176,7 +176,7 @@ func (o *Operators) newUser(ctx context.Context, n NewUser) (*user, error) {
 		return nil, failed
 	}
 	// Sessions of an earlier user of this name are of another generation.
-	return &user{User: User{Name: n.Name, Role: n.Role, Description: n.Description, Disabled: n.Disabled, Created: now()}, Hash: hash, Generation: 1 + rand.IntN(1<<30)}, nil
+	return &user{User: User{Name: n.Name, Role: n.Role, Description: n.Description, Disabled: n.Disabled, Created: o.now()}, Hash: hash, Generation: 1 + rand.IntN(1<<30)}, nil
 }
 
 // hashPassword returns what is kept of a new password.
@@ -346,7 +346,7 @@ func (o *Operators) FinishTOTP(ctx context.Context, by Identity, name, code stri
 	if u.Pending == "" {
 		return nil, &Error{Code: CodeInvalid, Detail: "no authenticator is being set up", Remedy: "start the setup first"}
 	}
-	step := credential.CheckTOTP(u.Pending, code, 0, time.Now())
+	step := credential.CheckTOTP(u.Pending, code, 0, o.time())
 	if step == 0 {
 		return nil, &Error{Code: CodeInvalid, Field: "code", Detail: "the code is wrong", Remedy: "check that the clocks of both devices are right, and use the newest code"}
 	}

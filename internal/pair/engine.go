@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"sync"
 	"time"
 
 	"headgate/internal/store"
@@ -187,21 +186,3 @@ func (e *engine) Import(context.Context, iter.Seq2[store.Item, error]) error {
 
 // Freeze is not supported.
 func (e *engine) Freeze(context.Context, string) error { return errors.ErrUnsupported }
-
-// clockOffset is how far the leader's clock is ahead of this machine's.
-type clockOffset struct {
-	mu sync.Mutex
-	by time.Duration
-}
-
-func (c *clockOffset) set(now time.Time) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.by = time.Until(now)
-}
-
-func (c *clockOffset) now() time.Time {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return time.Now().Add(c.by)
-}

@@ -303,5 +303,5 @@ func (o *outgoing) beat(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return o.send(&frame{Beat: &beat{Now: time.Now(), Position: at}})
+	return o.send(&frame{Beat: &beat{Now: o.s.Time(), Position: at}})
 }

@@ -11,7 +11,7 @@ import (
 
 // noteBeat notes a sign of life of the leader.
 func (s *Store) noteBeat(b *beat) {
-	s.offset.set(b.Now)
+	s.o.Files.SetTime(b.Now)
 	s.mu.Lock()
 	s.mu.contact, s.mu.leaderAt = time.Now(), b.Position.Revision
 	s.mu.Unlock()
@@ -31,7 +31,7 @@ func (s *Store) own(ctx context.Context) (*hello, error) {
 		return nil, err
 	}
 	at, err := s.o.Files.Position(ctx)
-	return &hello{Name: s.id.Name, Address: s.o.Settings.Address, Role: s.Role(), Epoch: epoch, Position: at, Now: time.Now()}, err
+	return &hello{Name: s.id.Name, Address: s.o.Settings.Address, Role: s.Role(), Epoch: epoch, Position: at, Now: s.Time()}, err
 }
 
 // greet answers a call of the other machine. A leader of a later epoch ends the one here.
@@ -67,6 +67,9 @@ func (s *Store) greetPeer(ctx context.Context) (*hello, error) {
 	s.mu.problem = err
 	if err == nil {
 		s.mu.known, s.mu.contact = *h, time.Now()
+		if h.Role == Leader {
+			s.o.Files.SetTime(h.Now) // which counts for a copy only
+		}
 	}
 	return h, err
 }

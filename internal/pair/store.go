@@ -52,7 +52,6 @@ type Store struct {
 	kick   chan Epoch // of a leader that this machine has to yield to
 
 	followers followers
-	offset    clockOffset
 	asked     chan struct{} // a place for each request that asks the leader
 
 	// gate is held for reading by commits of this machine, and to change its role.
@@ -184,12 +183,10 @@ func (s *Store) Watch(ctx context.Context, prefix string, after store.Position) 
 
 // Now returns the leader's time, by the clock of this machine and how far the leader's was
 // ahead of it: see store.Store.
-func (s *Store) Now(ctx context.Context) (time.Time, error) {
-	if s.Role() == Follower {
-		return s.offset.now(), ctx.Err()
-	}
-	return s.o.Files.Now(ctx)
-}
+func (s *Store) Now(ctx context.Context) (time.Time, error) { return s.o.Files.Now(ctx) }
+
+// Time is Now without an error: see store.Time.
+func (s *Store) Time() time.Time { return s.o.Files.Time() }
 
 // Page returns records: see store.Store.
 func (s *Store) Page(ctx context.Context, stream string, before store.Sequence, n int) ([]store.Record, error) {

@@ -83,8 +83,8 @@ func (s Site) party() (*webauthn.WebAuthn, error) {
 	return webauthn.New(&webauthn.Config{
 		RPID: s.Host, RPDisplayName: s.Title, RPOrigins: s.Origins, AttestationPreference: protocol.PreferNoAttestation,
 		Timeouts: webauthn.TimeoutsConfig{
-			Login:        webauthn.TimeoutConfig{Enforce: true, Timeout: CeremonyAge, TimeoutUVD: CeremonyAge},
-			Registration: webauthn.TimeoutConfig{Enforce: true, Timeout: CeremonyAge, TimeoutUVD: CeremonyAge},
+			Login:        webauthn.TimeoutConfig{Timeout: CeremonyAge, TimeoutUVD: CeremonyAge},
+			Registration: webauthn.TimeoutConfig{Timeout: CeremonyAge, TimeoutUVD: CeremonyAge},
 		},
 	})
 }

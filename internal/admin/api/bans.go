@@ -148,7 +148,7 @@ func (a *API) addBan(c *call, in *banInput) (any, error) {
 	if len(cfg.Bans) == 0 {
 		return nil, refuse("not_enabled", "", "the configuration has no ban rules, so requests are not compared with bans", "add a rule under bans; one that observes is enough")
 	}
-	b, err := a.Control.Bans().Add(bans.Request{Network: n, Until: time.Now().Add(d), Who: c.who.Name, Why: in.Why, Answer: in.Answer}, c.dryRun)
+	b, err := a.Control.Bans().Add(bans.Request{Network: n, Until: a.Control.Time().Add(d), Who: c.who.Name, Why: in.Why, Answer: in.Answer}, c.dryRun)
 	if errors.Is(err, bans.ErrProtected) {
 		return nil, refuse("protected", "/address", err.Error(), "")
 	}

@@ -97,7 +97,7 @@ func (a *API) hold(c *call, in *holdInput, hold exchange.Hold, verb string) (any
 		case hold == exchange.NotHeld:
 			return nil, refuse("invalid", "/for", "a server is enabled until something else is decided", "leave it out")
 		}
-		s.Until = time.Now().Add(d).UTC()
+		s.Until = a.Control.Time().Add(d).UTC()
 	}
 	if c.dryRun {
 		s, err = a.Control.TryHold(s, hold)

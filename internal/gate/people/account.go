@@ -204,7 +204,7 @@ func (p *People) Create(ctx context.Context, by By, name string, d Details, dry 
 		return Person{}, err
 	}
 	// Sessions of an earlier person of this name are of another generation.
-	a := &account{Name: name, Created: now(), Generation: 1 + rand.IntN(1<<30), Handle: passkey.NewHandle()}
+	a := &account{Name: name, Created: p.now(), Generation: 1 + rand.IntN(1<<30), Handle: passkey.NewHandle()}
 	a.set(d)
 	c := store.Change{
 		If: []store.Condition{{Key: keyAccount + name}}, Put: []store.Entry{entry(keyHandle+a.Handle, name)},

@@ -52,7 +52,7 @@ func (p *People) invite(ctx context.Context, by By, name string, age time.Durati
 		action = "person.reset"
 	}
 	link, old := credential.NewSecret(), a.Invitation
-	a.Invitation, a.Invited = credential.Digest(link), now().Add(age)
+	a.Invitation, a.Invited = credential.Digest(link), p.now().Add(age)
 	if dry {
 		return "", a.Invited, nil
 	}
@@ -113,7 +113,7 @@ func (p *People) invited(ctx context.Context, link string) (*account, store.Revi
 	if err != nil {
 		return nil, 0, 0, err
 	}
-	if a.Invitation != credential.Digest(link) || a.Generation != in.Generation || a.Disabled || !time.Now().Before(in.Expires) {
+	if a.Invitation != credential.Digest(link) || a.Generation != in.Generation || a.Disabled || !p.now().Before(in.Expires) {
 		return nil, 0, 0, ErrLink
 	}
 	return a, r, at, nil
@@ -134,7 +134,7 @@ func (p *People) Accept(ctx context.Context, link, password, totp, code string, 
 	if err := credential.CheckPassword(a.Name, password); err != nil {
 		return nil, nil, &Error{Code: CodeInvalid, Field: "password", Detail: err.Error()}
 	}
-	step := credential.CheckTOTP(totp, code, 0, time.Now())
+	step := credential.CheckTOTP(totp, code, 0, store.Time(p.o.Store))
 	if step == 0 {
 		return nil, nil, &Error{Code: CodeInvalid, Field: "code", Detail: "the code is wrong"}
 	}
@@ -157,7 +157,7 @@ func (p *People) Accept(ctx context.Context, link, password, totp, code string, 
 // accepted writes an account that was set up with a link, which is used up in the same commit.
 func (p *People) accepted(ctx context.Context, a *account, r, at store.Revision, link, action string, before Person, from netip.Addr) (*SignedIn, error) {
 	a.Generation++
-	a.SignedIn, a.Invitation, a.Invited = now(), "", time.Time{}
+	a.SignedIn, a.Invitation, a.Invited = p.now(), "", time.Time{}
 	key := keyInvitation + credential.Digest(link)
 	_, err := p.put(ctx, a, store.Change{
 		If: []store.Condition{{Key: keyAccount + a.Name, Revision: r}, {Key: key, Revision: at}}, Delete: []string{key},

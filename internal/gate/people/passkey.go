@@ -58,7 +58,7 @@ func (p *People) Passkey(ctx context.Context, s passkey.Site, session webauthn.S
 
 // usedPasskey writes that a passkey was used.
 func (p *People) usedPasskey(ctx context.Context, a *account, r store.Revision, session webauthn.SessionData) (*SignedIn, error) {
-	a.SignedIn = now()
+	a.SignedIn = p.now()
 	condition, answered := passkey.Answered(keyUsed, session)
 	_, err := p.put(ctx, a, store.Change{
 		If:  []store.Condition{{Key: keyAccount + a.Name, Revision: r}, condition},

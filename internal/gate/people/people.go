@@ -196,8 +196,8 @@ func entry(key string, value any) store.Entry {
 	return store.Entry{Key: key, Value: data}
 }
 
-// now returns the time as it is kept.
-func now() time.Time { return time.Now().UTC().Truncate(time.Second) }
+// now returns the time that all nodes agree on, as it is kept.
+func (p *People) now() time.Time { return store.Time(p.o.Store).UTC().Truncate(time.Second) }
 
 // cleanEmail returns an address in the one form that is compared, and whether it is one.
 func cleanEmail(text string) (string, bool) {

@@ -38,7 +38,7 @@ type house struct {
 
 func open(t *testing.T) *house {
 	t.Helper()
-	h := &house{t: t, store: memory.New(), moment: 1}
+	h := &house{t: t, store: memory.NewAhead(-3 * time.Hour), moment: 1}
 	h.People = New(Options{Store: h.store})
 	h.limits.now = func() int64 { return h.moment }
 	matches := h.matches
@@ -62,13 +62,14 @@ type member struct {
 	name, secret string
 	recovery     []string
 	shift        int // which code is shown next
+	store        store.Store
 }
 
 // next returns a code that was not used yet. Two are of the authenticator: they stay valid
 // when its next step begins meanwhile.
 func (m *member) next(t *testing.T) string {
 	if m.shift++; m.shift <= 2 {
-		return testhouse.TOTP(t, m.secret, time.Now().Add(time.Duration(m.shift-1)*30*time.Second))
+		return testhouse.TOTP(t, m.secret, store.Time(m.store).Add(time.Duration(m.shift-1)*30*time.Second))
 	}
 	code := m.recovery[len(m.recovery)-1]
 	m.recovery = m.recovery[:len(m.recovery)-1]
@@ -90,7 +91,7 @@ func (h *house) add(name string, d Details) *member {
 
 func (h *house) accept(name, link string) *member {
 	h.t.Helper()
-	m := &member{name: name, secret: NewAuthenticator()}
+	m := &member{name: name, secret: NewAuthenticator(), store: h.store}
 	in, codes, err := h.Accept(h.t.Context(), link, good, m.secret, m.next(h.t), netip.Addr{})
 	if err != nil || in.Person.Name != name || len(codes) != 10 {
 		h.t.Fatalf("%+v, %d codes, %v", in, len(codes), err)
@@ -304,7 +305,7 @@ func TestInvitationsWorkOnce(t *testing.T) {
 		}
 	}
 	secret := NewAuthenticator()
-	for field, c := range map[string][2]string{"password": {"short", testhouse.TOTP(t, secret, time.Now())}, "code": {good, "000000x"}} {
+	for field, c := range map[string][2]string{"password": {"short", testhouse.TOTP(t, secret, store.Time(h.store))}, "code": {good, "000000x"}} {
 		_, _, err := h.Accept(ctx, second, c[0], secret, c[1], netip.Addr{})
 		if e := (*Error)(nil); !errors.As(err, &e) || e.Field != field {
 			t.Errorf("%s: %v", field, err)
@@ -316,7 +317,7 @@ func TestInvitationsWorkOnce(t *testing.T) {
 	accepted := 0
 	for range 4 {
 		all.Go(func() {
-			_, _, err := h.Accept(ctx, second, good, secret, testhouse.TOTP(t, secret, time.Now()), netip.Addr{})
+			_, _, err := h.Accept(ctx, second, good, secret, testhouse.TOTP(t, secret, store.Time(h.store)), netip.Addr{})
 			mu.Lock()
 			defer mu.Unlock()
 			if err == nil {
@@ -365,7 +366,7 @@ func TestInvitationsExpire(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	in := invitation{"ann", a.Generation, now().Add(-time.Second)}
+	in := invitation{"ann", a.Generation, h.now().Add(-time.Second)}
 	if _, err := h.commit(ctx, store.Change{If: []store.Condition{{Key: keyAccount + "ann", Revision: r}}, Put: []store.Entry{entry(keyInvitation+credential.Digest(link), in)}}); err != nil {
 		t.Fatal(err)
 	}

@@ -59,12 +59,12 @@ func (p *People) SignIn(ctx context.Context, in Attempt) (*SignedIn, error) {
 	}
 	right := p.matches(a.Hash, in.Password)
 	for range 5 {
-		method, coded := a.code(in.Code, time.Now())
+		method, coded := a.code(in.Code, store.Time(p.o.Store))
 		if !right || !coded || a.Disabled {
 			p.limits.failed(counts)
 			return nil, ErrCredentials
 		}
-		a.SignedIn = now()
+		a.SignedIn = p.now()
 		_, err := p.put(ctx, a, store.Change{If: []store.Condition{{Key: keyAccount + a.Name, Revision: r}}, Who: "headgate", Why: "signed in"})
 		if err == nil {
 			return &SignedIn{Person: p.Listed(a.Name), Method: method}, nil

@@ -83,7 +83,7 @@ func (s *Store) careForCopy() {
 func (s *Store) sweep(ctx context.Context) error {
 	for {
 		var keys []string
-		now := s.clock()
+		now := s.Time()
 		err := s.view(ctx, func(tx *bbolt.Tx) error {
 			keys = nil
 			cursor := tx.Bucket([]byte(bucketExpires)).Cursor()

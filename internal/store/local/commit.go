@@ -31,7 +31,7 @@ func (s *Store) Commit(ctx context.Context, c store.Change) (store.Revision, err
 	if err := s.changeable(ctx); err != nil {
 		return 0, err
 	}
-	m := &making{s: s, change: c, now: s.clock()}
+	m := &making{s: s, change: c, now: s.Time()}
 	if err := s.make(m); err != nil {
 		return 0, err
 	}
@@ -45,7 +45,7 @@ func (s *Store) Now(ctx context.Context) (time.Time, error) {
 	if s.mu.closed {
 		return time.Time{}, store.ErrClosed
 	}
-	return s.clock(), ctx.Err()
+	return s.Time(), ctx.Err()
 }
 
 // writable returns why a commit cannot be tried. Where nothing could be written it

@@ -41,7 +41,7 @@ func (s *Store) Acquire(ctx context.Context, name string, ttl time.Duration) (*s
 	if err := s.changeable(ctx); err != nil {
 		return nil, err
 	}
-	now := s.clock()
+	now := s.Time()
 	if err := s.leases.free(name, s.node, now); err != nil {
 		return nil, err
 	}
@@ -105,7 +105,7 @@ func (s *Store) RenewLease(ctx context.Context, name string, token uint64, ttl t
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	now := s.clock()
+	now := s.Time()
 	s.leases.mu.Lock()
 	defer s.leases.mu.Unlock()
 	h := s.leases.held[name]

@@ -112,6 +112,8 @@ type Store struct {
 
 	// mirrors is whether the store is the copy of another: see Mirror.
 	mirrors atomic.Bool
+	// ahead is how far the clock of that is ahead of this machine's: see SetTime.
+	ahead atomic.Int64
 
 	// archive is held while an archive is unpacked and open. No client is waited for
 	// meanwhile: see spool.

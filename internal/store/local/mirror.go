@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"go.etcd.io/bbolt"
 
@@ -70,9 +71,22 @@ func (s *Store) AdoptAnew(ctx context.Context, of string) error {
 	}
 	s.writer.Lock()
 	defer s.writer.Unlock()
-	return s.make(&making{s: s, now: s.clock(), byEngine: true, exact: true, also: func(tx *bbolt.Tx) error {
+	return s.make(&making{s: s, now: s.Time(), byEngine: true, exact: true, also: func(tx *bbolt.Tx) error {
 		return setPosition(tx.Bucket([]byte(bucketMeta)), store.Position{})
 	}})
+}
+
+// SetTime notes the present time of the store that this one mirrors.
+func (s *Store) SetTime(now time.Time) { s.ahead.Store(int64(now.Sub(s.clock()))) }
+
+// Time returns the time of the engine's clock: that of this machine, or of the store that this
+// one mirrors as far as it is known. See store.Time.
+func (s *Store) Time() time.Time {
+	now := s.clock()
+	if s.mirrors.Load() {
+		now = now.Add(time.Duration(s.ahead.Load()))
+	}
+	return now
 }
 
 // Mirrors reports whether the store is the copy of another.
@@ -95,7 +109,7 @@ func (s *Store) Own(ctx context.Context) error {
 	if err := s.writable(ctx); err != nil {
 		return err
 	}
-	err := s.make(&making{s: s, now: s.clock(), byEngine: true, exact: true, also: func(tx *bbolt.Tx) error {
+	err := s.make(&making{s: s, now: s.Time(), byEngine: true, exact: true, also: func(tx *bbolt.Tx) error {
 		return tx.Bucket([]byte(bucketMeta)).Delete([]byte(metaMirror))
 	}})
 	if err == nil {
@@ -129,7 +143,7 @@ func (s *Store) FollowRecords(ctx context.Context, records []store.Record) error
 	if err := s.writable(ctx); err != nil {
 		return err
 	}
-	return s.make(&making{s: s, now: s.clock(), byEngine: true, exact: true, also: func(tx *bbolt.Tx) error {
+	return s.make(&making{s: s, now: s.Time(), byEngine: true, exact: true, also: func(tx *bbolt.Tx) error {
 		for _, r := range records {
 			if err := putRecord(tx, r); err != nil {
 				return err
@@ -140,7 +154,7 @@ func (s *Store) FollowRecords(ctx context.Context, records []store.Record) error
 					return err
 				}
 			}
-			if err := trim(stream, r.Stream, stream.Sequence(), s.clock()); err != nil {
+			if err := trim(stream, r.Stream, stream.Sequence(), s.Time()); err != nil {
 				return err
 			}
 		}
@@ -155,7 +169,7 @@ func (s *Store) RestartStreams(ctx context.Context) error {
 	if err := s.writable(ctx); err != nil {
 		return err
 	}
-	return s.make(&making{s: s, now: s.clock(), byEngine: true, exact: true, also: func(tx *bbolt.Tx) error {
+	return s.make(&making{s: s, now: s.Time(), byEngine: true, exact: true, also: func(tx *bbolt.Tx) error {
 		if err := tx.DeleteBucket([]byte(bucketStreams)); err != nil {
 			return err
 		}
@@ -170,7 +184,7 @@ func (s *Store) mirrorLocked(ctx context.Context, of string) error {
 		s.mirrors.Store(true) // a directory that cannot be written to is a copy, too
 		return err
 	}
-	err := s.make(&making{s: s, now: s.clock(), byEngine: true, exact: true, also: func(tx *bbolt.Tx) error {
+	err := s.make(&making{s: s, now: s.Time(), byEngine: true, exact: true, also: func(tx *bbolt.Tx) error {
 		meta := tx.Bucket([]byte(bucketMeta))
 		return errors.Join(meta.Put([]byte(metaMirror), []byte(of)), meta.Delete([]byte(metaMoved)), meta.Delete([]byte(metaHalf)))
 	}})
@@ -245,7 +259,7 @@ func (s *Store) Follow(ctx context.Context, b store.Batch) error {
 			c.Delete = append(c.Delete, key)
 		}
 	}
-	m := &making{s: s, change: c, now: s.clock(), byEngine: true, exact: true, also: func(tx *bbolt.Tx) error { return appendLog(tx, &b) }}
+	m := &making{s: s, change: c, now: s.Time(), byEngine: true, exact: true, also: func(tx *bbolt.Tx) error { return appendLog(tx, &b) }}
 	if err := s.make(m); err != nil {
 		return err
 	}
@@ -262,7 +276,7 @@ func (s *Store) Reset(ctx context.Context, put []store.Entry, gone []string, at 
 	if err := s.writable(ctx); err != nil {
 		return err
 	}
-	m := &making{s: s, change: store.Change{Put: put, Delete: slices.Clone(gone)}, now: s.clock(), byEngine: true, exact: true}
+	m := &making{s: s, change: store.Change{Put: put, Delete: slices.Clone(gone)}, now: s.Time(), byEngine: true, exact: true}
 	if at != nil {
 		m.also = func(tx *bbolt.Tx) error {
 			for _, name := range []string{bucketLog, bucketIDs} {

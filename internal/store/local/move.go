@@ -19,7 +19,7 @@ import (
 func (s *Store) Export(ctx context.Context) iter.Seq2[store.Item, error] {
 	return func(yield func(store.Item, error) bool) {
 		entries, at, err := s.Snapshot(ctx, "")
-		mark := store.Mark{Position: at, Time: s.clock(), Last: map[string]store.Sequence{}}
+		mark := store.Mark{Position: at, Time: s.Time(), Last: map[string]store.Sequence{}}
 		if err == nil {
 			err = s.view(ctx, func(tx *bbolt.Tx) error { return fillMark(tx, &mark) })
 		}
@@ -166,7 +166,7 @@ func (s *Store) beginImport(ctx context.Context) error {
 		_, err := tx.CreateBucket([]byte(bucketStreams))
 		return errors.Join(err, tx.Bucket([]byte(bucketMeta)).Put([]byte(metaHalf), []byte{1}))
 	}
-	return s.make(&making{s: s, change: store.Change{Delete: old}, now: s.clock(), byEngine: true, exact: true, also: mark})
+	return s.make(&making{s: s, change: store.Change{Delete: old}, now: s.Time(), byEngine: true, exact: true, also: mark})
 }
 
 func (i *importer) add(item store.Item) error {
@@ -195,7 +195,7 @@ func (i *importer) add(item store.Item) error {
 // write writes a portion.
 func (i *importer) write(also func(*bbolt.Tx) error) error {
 	records := i.records
-	m := &making{s: i.s, change: store.Change{Put: i.entries}, now: i.s.clock(), byEngine: true, exact: true}
+	m := &making{s: i.s, change: store.Change{Put: i.entries}, now: i.s.Time(), byEngine: true, exact: true}
 	m.also = func(tx *bbolt.Tx) error {
 		for _, r := range records {
 			if err := putRecord(tx, r); err != nil {
@@ -258,7 +258,7 @@ func (s *Store) Freeze(ctx context.Context, place string) error {
 		s.movedTo = was
 		return err
 	}
-	err := s.make(&making{s: s, now: s.clock(), byEngine: true, exact: true, also: func(tx *bbolt.Tx) error {
+	err := s.make(&making{s: s, now: s.Time(), byEngine: true, exact: true, also: func(tx *bbolt.Tx) error {
 		return tx.Bucket([]byte(bucketMeta)).Put([]byte(metaMoved), bytes.Clone([]byte(place)))
 	}})
 	if err != nil {

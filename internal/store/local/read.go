@@ -66,7 +66,7 @@ func (s *Store) Get(ctx context.Context, key string) (e store.Entry, err error) 
 		if err != nil {
 			return err
 		}
-		if !ok || r.expired(s.clock()) {
+		if !ok || r.expired(s.Time()) {
 			if !ok && s.appeared(key) {
 				return errMoved
 			}
@@ -156,7 +156,7 @@ func (s *Store) List(ctx context.Context, prefix, after string, n int) (list []s
 // each calls do for the entries with a prefix that come after a key, in order, until
 // it wants no more. Values in files are not read.
 func (s *Store) each(tx *bbolt.Tx, prefix, after string, do func(key string, r row) (more bool, err error)) error {
-	now := s.clock()
+	now := s.Time()
 	cursor := tx.Bucket([]byte(bucketEntries)).Cursor()
 	k, v := cursor.Seek([]byte(max(prefix, after)))
 	if k != nil && string(k) == after {

@@ -255,7 +255,7 @@ func (s *Store) addEdit(edits []edit, key string, r *row) []edit {
 // takeEdits writes what was found as a commit.
 func (s *Store) takeEdits(tx *bbolt.Tx, edits []edit) (batch store.Batch, err error) {
 	entries := tx.Bucket([]byte(bucketEntries))
-	batch = store.Batch{Time: s.clock(), Who: "file", Why: "files in the state directory were changed"}
+	batch = store.Batch{Time: s.Time(), Who: "file", Why: "files in the state directory were changed"}
 	batch.Revision = revisionOf(tx.Bucket([]byte(bucketMeta))) + 1
 	changed := false
 	for _, e := range edits {

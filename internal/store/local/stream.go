@@ -75,7 +75,7 @@ func (s *Store) Append(ctx context.Context, stream string, records [][]byte) (st
 	if err := s.changeable(ctx); err != nil {
 		return 0, err
 	}
-	if err := s.make(&making{s: s, change: c, now: s.clock()}); err != nil {
+	if err := s.make(&making{s: s, change: c, now: s.Time()}); err != nil {
 		return 0, err
 	}
 	var last store.Sequence
@@ -130,7 +130,7 @@ func (s *Store) tellRestored(tx *bbolt.Tx, damage error, aside, from string) err
 	if err := raise(tx, 0); err != nil {
 		return err
 	}
-	now := s.clock()
+	now := s.Time()
 	if from == "none" {
 		from = ""
 	}

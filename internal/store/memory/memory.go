@@ -59,6 +59,11 @@ type lease struct {
 // New returns an empty store.
 func New() *Store { return NewAt(time.Now) }
 
+// NewAhead returns an empty store whose engine's clock differs from that of this machine.
+func NewAhead(by time.Duration) *Store {
+	return NewAt(func() time.Time { return time.Now().Add(by) })
+}
+
 // NewAt returns an empty store whose engine has this clock.
 func NewAt(clock func() time.Time) *Store {
 	s := &Store{clock: clock}
@@ -388,6 +393,9 @@ func (s *Store) followsLocked(after store.Position) error {
 	}
 	return nil
 }
+
+// Time returns the time of the engine's clock: see store.Time.
+func (s *Store) Time() time.Time { return s.clock() }
 
 // Now returns the time of the engine's clock.
 func (s *Store) Now(ctx context.Context) (time.Time, error) {
