@@ -41,6 +41,7 @@ type machines struct {
 	admin  bool            // each has a management listener
 	binary string          // of the machines; "" is headgate
 	ahead  []time.Duration // of the clock of each, by binary; nil is not
+	equip  func(*machine)  // gives each what it needs besides; nil gives nothing
 
 	changes, refused, unknown int // that were requested, and how they ended
 	acked                     int // the number in the last change that was acknowledged
@@ -118,6 +119,9 @@ func (m *machines) open() {
 		one.inside = []string{"env", "WEB=" + one.web, "SECURE=" + one.secure}
 		if one.binary = m.binary; m.ahead != nil {
 			one.inside = append(one.inside, fmt.Sprintf("%s=%d", movedClock, int(m.ahead[i].Seconds())))
+		}
+		if m.equip != nil {
+			m.equip(one)
 		}
 		if m.admin {
 			at := free(t)
