@@ -55,7 +55,10 @@ func newCable(t *testing.T, to string) *cable {
 
 func (c *cable) carry(client net.Conn) {
 	defer client.Close()
-	server, err := net.Dial("tcp", c.to)
+	c.mu.Lock()
+	to := c.to
+	c.mu.Unlock()
+	server, err := net.Dial("tcp", to)
 	if err != nil {
 		return
 	}
@@ -75,6 +78,15 @@ func (c *cable) carry(client net.Conn) {
 	delete(c.open, client)
 	delete(c.open, server)
 	c.mu.Unlock()
+}
+
+// lead cuts what is open, and leads to another address from now on.
+func (c *cable) lead(to string) {
+	c.set(true)
+	c.mu.Lock()
+	c.to = to
+	c.mu.Unlock()
+	c.set(false)
 }
 
 // set cuts the cable or joins it again.

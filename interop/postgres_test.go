@@ -21,6 +21,8 @@ type database struct {
 	as      *syscall.SysProcAttr
 	server  *exec.Cmd // nil while it does not run
 	out     *record
+	options []string // of the server
+	standby bool     // it follows another one
 }
 
 // postgres starts a PostgreSQL with a folder of its own. It does not run as root, so
@@ -69,11 +71,16 @@ func (d *database) start() {
 	host, port, _ := net.SplitHostPort(d.at)
 	d.out = &record{}
 	d.server = exec.Command(filepath.Join(d.bin, "postgres"), "-D", d.data(), "-h", host, "-p", port, "-k", d.dir, "-c", "fsync=off")
+	d.server.Args = append(d.server.Args, d.options...)
 	d.server.Dir, d.server.SysProcAttr, d.server.Stdout, d.server.Stderr = d.dir, d.as, d.out, d.out
 	if err := d.server.Start(); err != nil {
 		d.t.Fatal(err)
 	}
-	eventually(d.t, "postgres is ready", func() bool { return strings.Contains(d.out.String(), "ready to accept connections") })
+	ready := "ready to accept connections"
+	if d.standby {
+		ready = "ready to accept read-only connections"
+	}
+	eventually(d.t, "postgres is ready", func() bool { return strings.Contains(d.out.String(), ready) })
 }
 
 // stop ends the server at once.
