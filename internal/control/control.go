@@ -30,7 +30,6 @@ import (
 	"headgate/internal/config/disk"
 	"headgate/internal/discovery"
 	"headgate/internal/exchange"
-	"headgate/internal/feature/clientip"
 	"headgate/internal/gate"
 	"headgate/internal/geo"
 	"headgate/internal/lists"
@@ -192,84 +191,6 @@ func (r *Refused) Error() string {
 
 // Unwrap returns what went wrong.
 func (r *Refused) Unwrap() error { return r.Err }
-
-// New opens the state directory and returns a control that serves nothing yet.
-// Run closes it.
-func New(o Options) (*Control, error) {
-	files, err := local.Open(local.Options{Dir: o.StateDir, Log: o.Log, Key: o.StateKey, Lock: o.Inherited.TakeFile(lockFile), Hold: o.TakeOver != nil})
-	if err != nil {
-		return nil, err
-	}
-	state, shared := store.Store(files), o.Share != nil
-	if !shared && files.Mirrors() {
-		defer files.Close()
-		of, err := files.MirrorOf(context.Background())
-		return nil, errors.Join(err, &Copied{Dir: o.StateDir, Of: of})
-	}
-	if !shared && store.CheckName(store.PrefixNode+o.Node) != nil {
-		o.Node = soleNode // a host name that is no name of a node, where no other machine sees it
-	}
-	if shared {
-		if state, err = o.Share(files); err != nil {
-			files.Close()
-			return nil, err
-		}
-	}
-	source, past := disk.Open(o.ConfigFile, o.Log), history.Options{Store: state, Dir: o.StateDir, Config: o.ConfigFile, Log: o.Log}
-	if shared {
-		past.Shared, past.Node, past.Folder = true, o.Node, source.Folder
-	}
-	revisions, err := history.Open(context.Background(), past)
-	if err != nil {
-		state.Close()
-		return nil, err
-	}
-	uploads := certs.NewUploads(store.ValuesOf(state))
-	c := &Control{
-		log: o.Log, uploads: uploads, options: o, state: state, files: files, shared: shared, history: revisions, source: source, metrics: metrics.New(o.Build), tunnels: exchange.NewTunnels(),
-		records: &records{log: o.Log},
-	}
-	c.handover, c.notReplaceable = handoverOf(state, shared)
-	if c.watcher = o.Watcher; c.watcher == nil {
-		c.watcher = unwatched{}
-	}
-	c.alone.process = string(store.NewID())
-	agent := "headgate/" + o.Build.Version
-	c.bans = bans.New(bans.Options{Log: o.Log, Store: state, Clock: c.Time, CDN: clientip.CDNWith, Told: c.watcher.Ban, Cut: c.cutFrom})
-	c.lists = lists.New(lists.Options{Log: o.Log, Dir: lists.DirOf(o.StateDir), Version: o.Build.Version, Agent: agent, Roots: o.Roots, Protected: c.bans.Protected, Notify: c.watcher.List})
-	c.gate = gate.New(gate.Options{Log: o.Log, Store: state, Roots: o.Roots, Publish: c.watcher.Person, Cut: c.endSession, Detached: c.detached})
-	c.geo = geo.New(geo.Options{Log: o.Log, Dir: geo.DirOf(o.StateDir), Agent: agent, Roots: o.Roots})
-	c.inputs = inputs.NewLoader(inputs.Options{Log: o.Log, Values: store.ValuesOf(state), Uploads: uploads, Lists: c.lists, Geo: c.geo})
-	c.changes.remember(revisions)
-	c.holds = newHolds(state, o.Log, c.watcher.Held)
-	c.holds.node = past.Node
-	c.holds.remember(context.Background())
-	c.series = metrics.NewSeries(c.metrics, 0)
-	c.quic, c.keys = quicKeys(o.Inherited), &sharedKeys{}
-	if shared {
-		c.keys = newSharedKeys(state, o.Log, c.quic)
-		c.startPurges(context.Background())
-	}
-	c.ports = ports.New(ports.Options{
-		Log: o.Log, Metrics: c.metrics, Current: &c.current, Changed: c.watcher.Ports, QUIC: c.quic, Inheritance: o.Inherited, Activated: o.Activated, Hold: o.TakeOver != nil,
-	})
-	c.issuer = newIssuer(o.Log, state, c.ports, past.Node, "headgate/"+o.Build.Version, c.watcher.Order)
-	c.providers = newProviders(o.Log, o.Docker)
-	c.holds.unknown = c.providers.unknown
-	c.participants = []Participant{background{}, c.records, &c.rings, sockets{c.ports}, c.issuer, c.providers, c.holds, &defence{engine: c.bans, lists: c.lists}, signIn{c.gate}}
-	c.observers = []func(*Event){c.logChange, c.count}
-	c.metrics.AccessLog(c.records.dropped)
-	c.metrics.Spans(func() (sent, dropped, lost uint64) {
-		return c.spans.Sent.Load(), c.spans.Dropped.Load(), c.spans.Lost.Load()
-	})
-	c.metrics.Certificates(c.certificates)
-	c.metrics.Providers(c.providerMetrics)
-	c.metrics.Defence(c.defenceMetrics)
-	c.metrics.Gate(c.gate.Counts)
-	c.metrics.Store(c.storeMetrics)
-	c.metrics.Pair(c.pairMetrics)
-	return c, nil
-}
 
 // Metrics is the page of metrics.
 func (c *Control) Metrics() http.Handler { return c.metrics.Handler() }
