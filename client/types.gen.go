@@ -690,6 +690,8 @@ type Candidate struct {
 	Weight int `json:"weight"`
 	// URL is the server's address, Weight its share of Total.
 	Total int `json:"total"`
+	// Group is the group of the server on a route with a split, or "".
+	Group string `json:"group,omitempty"`
 	// Pinned is whether the sticky cookie of the request names the server.
 	Pinned bool `json:"pinned,omitempty"`
 	// Head is the request head that the server gets, byte for byte.
@@ -1777,6 +1779,8 @@ type Explanation struct {
 	Cache *CacheCache `json:"cache,omitempty"`
 	// Retry is what happens when a server fails.
 	Retry string `json:"retry,omitempty"`
+	// Split is the group of servers that gets the request; nil without a split.
+	Split *UpstreamSplit `json:"split,omitempty"`
 	// LoadBalancing is the route's load_balancing.
 	LoadBalancing string `json:"load_balancing,omitempty"`
 	// Servers are the candidates, each with the head that it would get.
@@ -4405,6 +4409,28 @@ type Rewrite struct {
 	RewriteResponse *bool `json:"rewrite_response,omitzero"`
 }
 
+// Rollback compares the candidate with the stable servers, in the same time window, once a
+// second. If the candidate is worse, it gets no requests until an operator promotes or restarts
+// the split. It is worse only if that is no coincidence: by an exact test with an error
+// probability of 0.0001 for errors, and by the 99% confidence bounds of both 95th percentiles
+// for times.
+type Rollback struct {
+	// Enabled is whether the groups are compared.
+	Enabled *bool `json:"enabled,omitzero"`
+	// ErrorsAbove is how many times the stable servers' error ratio the candidate may have: `1x` to
+	// `100x`, or `off`. Errors are responses with status 500 to 599, and requests that no server has
+	// answered. Fewer than 5 errors never count.
+	ErrorsAbove string `json:"errors_above,omitzero"`
+	// SlowerThan is how many times the stable servers' 95th percentile of the time to the response
+	// head the candidate may have: `1x` to `100x`, or `off`. Less than 5ms never counts.
+	SlowerThan string `json:"slower_than,omitzero"`
+	// Within is the time window that is compared.
+	Within string `json:"within,omitzero"`
+	// MinRequests is how many requests both groups must have had in the window; with fewer, nothing
+	// is decided.
+	MinRequests *int `json:"min_requests,omitzero"`
+}
+
 // Route is a path prefix and what answers there: exactly one of servers, fixed_response, files
 // and sign_in. Every feature set on a route replaces the proxy's.
 type Route struct {
@@ -4451,6 +4477,9 @@ type Route struct {
 	Queue *Queue `json:"queue,omitzero"`
 	// StickyCookie keeps a client at the server that answered it first.
 	StickyCookie *StickyCookie `json:"sticky_cookie,omitzero"`
+	// Split sends a share of the clients to the servers with `group: candidate`, and takes it back
+	// if those respond worse than the others.
+	Split *Split `json:"split,omitzero"`
 	// Mirror sends copies of the requests to servers that are tried out.
 	Mirror *Mirror `json:"mirror,omitzero"`
 	// Retry configures when a request is sent again, to another server.
@@ -4695,6 +4724,9 @@ type Server struct {
 	MaxRequests *int `json:"max_requests,omitzero"`
 	// Backup is whether the server is used only when no other server of the route is available.
 	Backup *bool `json:"backup,omitzero"`
+	// Group is the group of the server on a route with `split`: `stable`, or `candidate` for a new
+	// version.
+	Group string `json:"group,omitzero"`
 }
 
 // ServerCount counts servers.
@@ -4717,6 +4749,8 @@ type ServerState struct {
 	Address string `json:"address,omitempty"`
 	// Backup is whether it is used only if no other server is available.
 	Backup bool `json:"backup,omitempty"`
+	// Group is stable or candidate on a route with a split, or "".
+	Group string `json:"group,omitempty"`
 	// State is the current state, Since its start, and Reason a short explanation.
 	State string `json:"state"`
 	// State is the current state, Since its start, and Reason a short explanation.
@@ -4986,6 +5020,33 @@ type SourceState struct {
 	Since time.Time `json:"since,omitzero"`
 	// Issues are its problems.
 	Issues []string `json:"issues,omitempty"`
+}
+
+// Split sends a share of a route's clients to its candidate servers, which are those with
+// `group: candidate`. The share can be raised on schedule or by command, and goes back to 0 if
+// the candidate's responses are worse than those of the stable servers. The current share is
+// state: the configuration does not change.
+type Split struct {
+	// Candidate is the percentage of clients that the candidate servers get at the start. With
+	// schedule, it is the first step.
+	Candidate *int `json:"candidate,omitzero"`
+	// Stable is the percentage that the other servers get. 0 or absent is what candidate leaves.
+	Stable *int `json:"stable,omitzero"`
+	// Schedule lists the steps in which the candidate's percentage grows, and how long each of them
+	// lasts, from 10s to 30d. Without "every", each step waits for `headgate split NAME promote`. A
+	// step is not made while the candidate has had fewer than min_requests requests, or is worse.
+	Schedule string `json:"schedule,omitzero"`
+	// Sticky is whether a client stays in its group while the shares stay, and in the candidate
+	// while they grow. Without `key`, an unforgeable cookie `headgate_split` with a number says
+	// which share of the clients a browser belongs to. Without sticky, each request is decided by
+	// chance.
+	Sticky *bool `json:"sticky,omitzero"`
+	// Key is what clients are told apart by instead of the cookie: `client_ip`, `header:NAME` or
+	// `cookie:NAME`. Requests without the field or cookie go by the client's address. All machines
+	// decide alike.
+	Key string `json:"key,omitzero"`
+	// Rollback says when the candidate gets no more requests.
+	Rollback *Rollback `json:"rollback,omitzero"`
 }
 
 // State is the state of a port.
@@ -5860,6 +5921,18 @@ type UploadInput struct {
 	Certificate string `json:"certificate"`
 	// Key is the PEM text of its private key. It may be part of the certificate's text.
 	Key string `json:"key,omitempty"`
+}
+
+// UpstreamSplit is the group of a request, for people.
+type UpstreamSplit struct {
+	// Group is stable or candidate, Share the candidate's percentage.
+	Group string `json:"group"`
+	// Group is stable or candidate, Share the candidate's percentage.
+	Share int `json:"share"`
+	// Why is what decides.
+	Why string `json:"why"`
+	// Certain is false if another request like this one may go to the other group.
+	Certain bool `json:"certain"`
 }
 
 // Upstreams holds what is common to the connections to all servers.

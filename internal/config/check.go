@@ -343,10 +343,13 @@ func (ch *checker) route(r *Route, at schema.Place) {
 		r.SignIn.Check(at.Field("sign_in"))
 	case len(r.Servers) > 0 && r.FixedResponse != nil:
 		fixed.Problem("fixed_response cannot be combined with servers", "keep one of servers and fixed_response")
+	case r.Split != nil && len(r.Servers) == 0:
+		at.Field("split").Problem("split needs servers", "remove split, or add servers")
 	case r.FixedResponse != nil:
 		r.FixedResponse.Check(fixed)
 	case len(r.Servers) > 0:
 		checkServers(r.Servers, servers)
+		checkSplit(r, at)
 		if _, what, remedy := balance.Parse(r.LoadBalancing); what != "" {
 			at.Field("load_balancing").Problem(what, remedy)
 		}

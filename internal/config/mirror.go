@@ -28,6 +28,11 @@ type Mirror struct {
 
 // Check reports problems of the settings, which are at at.
 func (m *Mirror) Check(at schema.Place) {
+	for i, s := range m.Servers {
+		if s.IsCandidate() {
+			at.Field("servers").Index(i).Called("server", s.URL).Field("group").Problem("servers of a mirror have no group", "remove group")
+		}
+	}
 	if len(m.Servers) > 0 {
 		checkServers(m.Servers, at.Field("servers"))
 	}

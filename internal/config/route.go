@@ -7,6 +7,7 @@ import (
 	"headgate/internal/feature/signin"
 	"headgate/internal/plan/matchers"
 	"headgate/internal/server/health"
+	"headgate/internal/server/split"
 	"headgate/internal/setting/unit"
 	"headgate/internal/upstream"
 )
@@ -68,6 +69,9 @@ type Route struct {
 	Queue Queue `json:"queue" label:"true"`
 	// StickyCookie keeps a client at the server that answered it first.
 	StickyCookie *upstream.Sticky `json:"sticky_cookie,omitempty" label:"true"`
+	// Split sends a share of the clients to the servers with `group: candidate`, and takes it
+	// back if those respond worse than the others.
+	Split *split.Config `json:"split,omitempty"`
 	// Mirror sends copies of the requests to servers that are tried out.
 	Mirror *Mirror `json:"mirror,omitempty"`
 	// Retry configures when a request is sent again, to another server.
@@ -144,4 +148,19 @@ type Server struct {
 	// Backup is whether the server is used only when no other server of the route is
 	// available.
 	Backup bool `json:"backup" label:"true" default:"false"`
+	// Group is the group of the server on a route with `split`: `stable`, or `candidate` for
+	// a new version.
+	Group Group `json:"group" default:"stable" enum:"stable,candidate"`
 }
+
+// IsCandidate reports whether the server is in the candidate group.
+func (s *Server) IsCandidate() bool { return s.Group == GroupCandidate }
+
+// Group is a group of servers.
+type Group string
+
+// The groups.
+const (
+	GroupStable    Group = "stable"
+	GroupCandidate Group = "candidate"
+)

@@ -99,6 +99,7 @@ func (c *Control) followShared(ctx context.Context) {
 func (c *Control) followAll(ctx context.Context) {
 	c.changed()
 	c.holds.refresh(ctx)
+	c.splits.refresh(ctx)
 	c.keys.follow(ctx)
 	c.followPurge(ctx, nil)
 	c.followDrain(ctx)
@@ -121,6 +122,8 @@ func (c *Control) followBatch(ctx context.Context, b store.Batch) {
 			c.followPurge(ctx, e.Value)
 		case strings.HasPrefix(e.Key, store.PrefixHeld):
 			c.holds.follow(ctx, e.Key)
+		case strings.HasPrefix(e.Key, store.PrefixSplit):
+			c.splits.follow(ctx, e.Key)
 		}
 	}
 	for _, key := range b.Delete {

@@ -122,6 +122,7 @@ type Control struct {
 	geo            *geo.Manager
 	changes        changes
 	holds          *holds
+	splits         *splits
 	quic           *listen.QUICKeys
 	late           late // of an upgrade
 	alone          alone
@@ -269,6 +270,7 @@ func (c *Control) Run(ctx context.Context) error {
 		return err
 	}
 	c.followDrain(context.Background())
+	c.splits.refresh(context.Background()) // what another process has kept until now
 	c.ready.Store(true)
 	if c.options.Ready != nil {
 		c.options.Ready()
@@ -279,6 +281,7 @@ func (c *Control) Run(ctx context.Context) error {
 	beside.Go(func() { c.discover(ctx) })
 	beside.Go(func() { followUploads(ctx, c.state, c.uploads) })
 	beside.Go(func() { c.shedDrained(ctx) })
+	beside.Go(func() { c.splits.run(ctx) })
 	if c.shared {
 		beside.Go(func() { c.followShared(ctx) })
 		beside.Go(func() { c.publishNode(ctx) })

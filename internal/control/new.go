@@ -43,7 +43,7 @@ func New(o Options) (*Control, error) {
 	c.issuer = newIssuer(o.Log, st.all, c.ports, st.node, agentOf(&o), c.watcher.Order)
 	c.providers = newProviders(o.Log, o.Docker)
 	c.holds.unknown = c.providers.unknown
-	c.participants = []Participant{background{}, c.records, &c.rings, sockets{c.ports}, c.issuer, c.providers, c.holds, &defence{engine: c.bans, lists: c.lists}, signIn{c.gate}}
+	c.participants = []Participant{background{}, c.records, &c.rings, sockets{c.ports}, c.issuer, c.providers, c.holds, c.splits, &defence{engine: c.bans, lists: c.lists}, signIn{c.gate}}
 	c.observers = []func(*Event){c.logChange, c.count}
 	c.connectMetrics()
 	return c, nil
@@ -113,6 +113,8 @@ func (c *Control) newHolds(node string) {
 	c.holds = newHolds(c.state, c.log, c.watcher.Held)
 	c.holds.node = node
 	c.holds.remember(context.Background())
+	c.splits = newSplits(c)
+	c.splits.refresh(context.Background())
 }
 
 // newPorts makes the set of ports, and the keys that they share with other machines.
@@ -137,6 +139,7 @@ func (c *Control) connectMetrics() {
 	c.metrics.Certificates(c.certificates)
 	c.metrics.Providers(c.providerMetrics)
 	c.metrics.Defence(c.defenceMetrics)
+	c.metrics.Splits(c.splits.metrics)
 	c.metrics.Gate(c.gate.Counts)
 	c.metrics.Store(c.storeMetrics)
 	c.metrics.Pair(c.pairMetrics)

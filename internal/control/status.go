@@ -221,6 +221,13 @@ func (c *Control) Issues(kind string) map[string][]string {
 	if proxy, issue := c.signInIssue(); issue != "" && kind == "proxies" {
 		out[proxy] = append(out[proxy], issue)
 	}
+	if kind == "proxies" {
+		for _, split := range c.splits.list() {
+			if issue := split.issue(); issue != "" {
+				out[split.Proxy] = append(out[split.Proxy], issue)
+			}
+		}
+	}
 	return out
 }
 

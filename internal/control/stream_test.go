@@ -233,10 +233,10 @@ func TestAnAddressChangesBetweenHTTPAndTCP(t *testing.T) {
 	}
 }
 
-// split is a connection that sends each byte in a packet of its own.
-type split struct{ net.Conn }
+// pieces is a connection that sends each byte in a packet of its own.
+type pieces struct{ net.Conn }
 
-func (s split) Write(p []byte) (int, error) {
+func (s pieces) Write(p []byte) (int, error) {
 	for i := range p {
 		if _, err := s.Conn.Write(p[i : i+1]); err != nil {
 			return i, err
@@ -256,7 +256,7 @@ func subject(t *testing.T, address, name string, small bool, protocols ...string
 	defer nc.Close()
 	nc.SetDeadline(time.Now().Add(patience))
 	if small {
-		nc = split{nc}
+		nc = pieces{nc}
 	}
 	c := tls.Client(nc, &tls.Config{InsecureSkipVerify: true, ServerName: name, NextProtos: protocols})
 	if err := c.Handshake(); err != nil {

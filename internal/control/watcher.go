@@ -19,6 +19,8 @@ type Watcher interface {
 	Ports()
 	// Held reports that an operator has drained, disabled or enabled a server.
 	Held(HeldServer)
+	// Split reports that the share of a candidate has changed, or who decides about it.
+	Split(SplitState)
 	// Order reports a change of an ACME certificate. The record is immutable.
 	Order(*acme.Record)
 	// Ban reports that a client was banned, or is no longer.
@@ -39,6 +41,7 @@ type unwatched struct{}
 func (unwatched) Servers(string)     {}
 func (unwatched) Ports()             {}
 func (unwatched) Held(HeldServer)    {}
+func (unwatched) Split(SplitState)   {}
 func (unwatched) Order(*acme.Record) {}
 func (unwatched) Ban(bans.Event)     {}
 func (unwatched) List(lists.Event)   {}

@@ -123,6 +123,48 @@ type ServerDrained struct {
 	Until time.Time `json:"until,omitzero"`
 }
 
+// Split is what events of splits have in common.
+type Split struct {
+	// Proxy is the name of the proxy.
+	Proxy string `json:"proxy"`
+	// Route is the route, with its matchers.
+	Route string `json:"route"`
+	// Share is the candidate's percentage of clients from now on.
+	Share int `json:"share"`
+	// Who decided it: an operator, schedule or headgate.
+	Who string `json:"who,omitempty"`
+	// Cause is the reason, in one line.
+	Cause string `json:"cause,omitempty"`
+}
+
+// SplitCounts is what was counted of a group of servers in the window.
+type SplitCounts struct {
+	// Requests is how many requests there were.
+	Requests int `json:"requests"`
+	// Errors is how many of them failed.
+	Errors int `json:"errors"`
+	// P95 is the 95th percentile of the time to the response head, in milliseconds.
+	P95 float64 `json:"p95_ms"`
+}
+
+// SplitChanged is sent when the candidate of a split gets another share of the clients, or
+// an operator holds the share.
+type SplitChanged struct {
+	Split
+	// Phase is running, held or complete.
+	Phase string `json:"phase"`
+}
+
+// SplitReturned is sent when the candidate of a split gets no more requests: because it
+// responds worse than the stable servers, or because an operator has returned it.
+type SplitReturned struct {
+	Split
+	// Stable are the counts of the stable servers.
+	Stable SplitCounts `json:"stable"`
+	// Candidate are those of the candidate.
+	Candidate SplitCounts `json:"candidate"`
+}
+
 // Proxy is what events of whole proxies have in common.
 type Proxy struct {
 	// Proxy is the name of the proxy.

@@ -80,6 +80,22 @@ func (p ServerDrained) about() (string, string) {
 	return p.sentence("is " + p.State + Config{Who: p.Who}.by() + because(p.Cause))
 }
 
+func (p SplitChanged) about() (string, string) {
+	what := fmt.Sprintf("gives the candidate %d%%", p.Share)
+	if p.Phase == "held" {
+		what = fmt.Sprintf("is held at %d%%", p.Share)
+	}
+	return p.sentence(what + Config{Who: p.Who}.by() + because(p.Cause))
+}
+func (p SplitReturned) about() (string, string) {
+	return p.sentence("gives the candidate no more requests" + Config{Who: p.Who}.by() + because(p.Cause))
+}
+
+func (p Split) sentence(what string) (string, string) {
+	object := "proxy " + p.Proxy + ", route " + p.Route + ", split"
+	return object, object + " " + what
+}
+
 func (p Server) sentence(what string) (string, string) {
 	object := "proxy " + p.Proxy
 	if p.Route != "" {

@@ -46,6 +46,8 @@ var table = [...]struct {
 	{"server.unhealthy", Warning, ServerUnhealthy{}},
 	{"server.ejected", Warning, ServerEjected{}},
 	{"server.drained", Info, ServerDrained{}},
+	{"split.changed", Info, SplitChanged{}},
+	{"split.returned", Warning, SplitReturned{}},
 	{"proxy.down", Error, ProxyDown{}},
 	{"proxy.degraded", Warning, ProxyDegraded{}},
 	{"proxy.recovered", Info, ProxyRecovered{}},

@@ -44,6 +44,7 @@ func (r *Registry) Collect(out chan<- prometheus.Metric) {
 	r.collectSpans(out, &f)
 	r.collectCertificates(out, &f)
 	r.collectProviders(out, &f)
+	r.collectSplits(out, &f)
 	r.collectDefence(out, &f)
 	r.collectGate(out, &f)
 	r.collectStore(out, &f)
@@ -80,6 +81,22 @@ func (r *Registry) collectProviders(out chan<- prometheus.Metric, f *families) {
 		}
 		out <- prometheus.MustNewConstMetric(f.providerUp.desc(), prometheus.GaugeValue, up, labels(p.Name)...)
 		out <- prometheus.MustNewConstMetric(f.providerIssues.desc(), prometheus.GaugeValue, float64(p.Issues), labels(p.Name)...)
+	}
+}
+
+func (r *Registry) collectSplits(out chan<- prometheus.Metric, f *families) {
+	r.mu.Lock()
+	now := r.mu.splits
+	r.mu.Unlock()
+	if now == nil {
+		return
+	}
+	for _, s := range now() {
+		out <- prometheus.MustNewConstMetric(f.splitShare.desc(), prometheus.GaugeValue, float64(s.Share), labels(s.Proxy, s.Route)...)
+		for word, n := range map[string]SplitCounts{"stable": s.Stable, "candidate": s.Candidate} {
+			out <- prometheus.MustNewConstMetric(f.splitRequests.desc(), prometheus.CounterValue, float64(n.Requests), labels(s.Proxy, s.Route, word)...)
+			out <- prometheus.MustNewConstMetric(f.splitErrors.desc(), prometheus.CounterValue, float64(n.Errors), labels(s.Proxy, s.Route, word)...)
+		}
 	}
 }
 

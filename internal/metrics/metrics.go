@@ -72,6 +72,7 @@ type Registry struct {
 		certificates func() []Certificate
 		providers    func() []Provider
 		defence      func() Defence
+		splits       func() []Split
 		gate         func() (sessions int, signIns, failed uint64)
 		store        func() (Store, bool)
 		pair         func() (Pair, bool)
@@ -190,6 +191,26 @@ func (r *Registry) Providers(stand func() []Provider) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.mu.providers = stand
+}
+
+// Split contains the numbers of a split of a route.
+type Split struct {
+	// Proxy and Route are the names of the proxy, and of the route with its matchers.
+	Proxy, Route string
+	// Share is the candidate's percentage.
+	Share int
+	// Stable and Candidate are the counts of the groups.
+	Stable, Candidate SplitCounts
+}
+
+// SplitCounts are the requests of a group, and those that failed.
+type SplitCounts struct{ Requests, Errors uint64 }
+
+// Splits sets the source of the numbers of splits.
+func (r *Registry) Splits(now func() []Split) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.mu.splits = now
 }
 
 // Defence contains the numbers of lists and bans.

@@ -36,6 +36,7 @@ type families struct {
 	certificate, notAfter                                   family
 	providerUp, providerIssues                              family
 	listEntries, listUp                                     family
+	splitShare, splitRequests, splitErrors                  family
 	gateSessions, gateSignIns                               family
 	storeDetached, storeLag, storeReconnects                family
 	storeOperations, storeSeconds                           family
@@ -136,6 +137,12 @@ func table() families {
 			"1 while a provider of discovery answers, 0 while it does not."},
 		providerIssues: family{"headgate_discovery_issues", gauge, []string{"provider"},
 			"What cannot be used of what a provider of discovery found."},
+		splitShare: family{"headgate_split_share", gauge, []string{"proxy", "route"},
+			"Percentage of clients that the candidate of a split gets."},
+		splitRequests: family{"headgate_split_requests_total", counter, []string{"proxy", "route", "group"},
+			"Requests to a group of a split, as far as they say something about its servers."},
+		splitErrors: family{"headgate_split_errors_total", counter, []string{"proxy", "route", "group"},
+			"Those that failed: responses with status 500 to 599, and requests that no server has answered."},
 		listEntries: family{"headgate_list_entries", gauge, []string{"list"},
 			"Addresses and networks in a list."},
 		listUp: family{"headgate_list_up", gauge, []string{"list"},
@@ -194,7 +201,7 @@ func (f *families) all() []*family {
 		&f.retries, &f.retriesRefused, &f.mirrored,
 		&f.state, &f.active, &f.ejections, &f.checks, &f.open, &f.opened, &f.waiting,
 		&f.certificate, &f.notAfter, &f.providerUp, &f.providerIssues,
-		&f.listEntries, &f.listUp, &f.gateSessions, &f.gateSignIns, &f.bansActive, &f.bansMade, &f.bansRefused,
+		&f.splitShare, &f.splitRequests, &f.splitErrors, &f.listEntries, &f.listUp, &f.gateSessions, &f.gateSignIns, &f.bansActive, &f.bansMade, &f.bansRefused,
 		&f.storeDetached, &f.storeLag, &f.storeReconnects, &f.storeOperations, &f.storeSeconds,
 		&f.pairLeads, &f.pairConnected, &f.pairLag, &f.pairReconnects, &f.pairContact,
 		&f.applies, &f.appliedTime, &f.applied, &f.dropped, &f.spans, &f.me,

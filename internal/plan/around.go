@@ -12,6 +12,9 @@ func (c *compiler) cache(b *body, f *config.Features) error {
 		return nil
 	}
 	b.cache = cache.New(f.Cache, c.store(b, f.Cache), b.source)
+	if b.split != nil {
+		b.cache.Partition(b.split.Partition)
+	}
 	b.source = b.cache
 	// it sees a response as the client gets it
 	c.shared.lists.add(b.cache.Filter())

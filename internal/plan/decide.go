@@ -71,6 +71,9 @@ func (p *Port) Decide(q Question) Decision {
 		return d
 	}
 	list := r.servers.List()
+	if r.split != nil {
+		list = r.split.List()
+	}
 	d.Servers = make([]string, len(list))
 	for i, s := range list {
 		d.Servers[i] = s.URL

@@ -15,6 +15,7 @@ import (
 	"headgate/internal/proto/header"
 	"headgate/internal/proto/http1"
 	"headgate/internal/server/health"
+	"headgate/internal/server/split"
 	"headgate/internal/upstream"
 )
 
@@ -76,6 +77,8 @@ type Explanation struct {
 	Cache *cache.Outcome `json:"cache,omitempty"`
 	// Retry is what happens when a server fails.
 	Retry string `json:"retry,omitempty"`
+	// Split is the group of servers that gets the request; nil without a split.
+	Split *SplitDecision `json:"split,omitempty"`
 	// Balance is the route's load_balancing.
 	Balance string `json:"load_balancing,omitempty"`
 	// Servers are the candidates, each with the head that it would get.
@@ -109,6 +112,8 @@ type Candidate struct {
 	URL    string `json:"url" required:"true"`
 	Weight int    `json:"weight" required:"true"`
 	Total  int    `json:"total" required:"true"`
+	// Group is the group of the server on a route with a split, or "".
+	Group string `json:"group,omitempty"`
 	// Pinned is whether the sticky cookie of the request names the server.
 	Pinned bool `json:"pinned,omitempty"`
 	// Head is the request head that the server gets, byte for byte.
@@ -121,6 +126,9 @@ type Candidate struct {
 	// load_balancing always sends such requests to the same one.
 	Chosen bool `json:"chosen,omitempty"`
 }
+
+// SplitDecision is the group of a request.
+type SplitDecision = upstream.SplitDecision
 
 // Answered is a response that is made without a server.
 type Answered struct {
@@ -432,15 +440,31 @@ func (r *Route) explain(ex *exchange.Exchange, e *Explanation) {
 	}
 	e.Retry = r.servers.Retries(ex)
 	e.Balance = r.settings.LoadBalancing
-	chosen := r.servers.Likely(ex)
+	if r.split == nil {
+		e.addServers(ex, r.servers, "")
+		return
+	}
+	decided := r.split.Decided(ex)
+	e.Split = &decided
+	for _, g := range []split.Group{split.Stable, split.Candidate} {
+		if decided.Certain && g.String() != decided.Group {
+			continue
+		}
+		e.addServers(ex, r.split.Servers(g), g.String())
+	}
+}
+
+// addServers adds the servers of a group, each with the head that it would get.
+func (e *Explanation) addServers(ex *exchange.Exchange, of *upstream.Servers, group string) {
+	chosen := of.Likely(ex)
 	total := map[bool]int{} // of the backup servers, and of the others
-	for _, s := range r.servers.List() {
+	for _, s := range of.List() {
 		total[s.Backup] += s.Weight
 	}
-	for i, s := range r.servers.List() {
-		head := upstream.AppendHead(nil, ex, s, r.servers.Host())
-		c := Candidate{URL: s.URL, Weight: s.Weight, Total: total[s.Backup], Pinned: r.servers.Pinned(ex) == i, Head: string(head)}
-		c.Backup, c.Chosen = s.Backup, i == chosen && len(r.servers.List()) > 1
+	for i, s := range of.List() {
+		head := upstream.AppendHead(nil, ex, s, of.Host())
+		c := Candidate{URL: s.URL, Weight: s.Weight, Total: total[s.Backup], Pinned: of.Pinned(ex) == i, Group: group, Head: string(head)}
+		c.Backup, c.Chosen = s.Backup, i == chosen && len(of.List()) > 1
 		stands := s.Standing()
 		if word := stands.Word(); word != health.Unknown.String() && word != health.Healthy.String() {
 			c.State = word

@@ -98,6 +98,7 @@ func (c *compiler) filters() []room {
 		feature("basic_auth", memoized, func(f *config.Features) *basicauth.Config { return f.BasicAuth }, basicauth.Compile, exchange.AuthRequired, exchange.BadRequest),
 		feature("forward_auth", memoized, func(f *config.Features) *forwardauth.Config { return f.ForwardAuth }, forwardauth.Compile, exchange.AuthRequired, exchange.Loop),
 		feature("rate_limit", memoized, rateLimit(true), ratelimit.Compile, exchange.RateLimited),
+		{name: "split", of: served, add: (*compiler).splitFilter},
 		{name: "sticky_cookie", of: served, add: (*compiler).sticky},
 		whereAlike(sameMapping, "rewrite", served|always, func(f *config.Features) *rewrite.Config { return f.Rewrite }, rewrite.Compile, exchange.BadRequest),
 		{name: "forwarded", of: served | always, add: (*compiler).forwarded},
@@ -220,7 +221,7 @@ func (c *compiler) addRoom(r *room, b *body, own bool, settings any, compile fun
 
 // sameMapping is what the mapping of a route's paths depends on.
 func sameMapping(b *body, settings any) any {
-	list := b.servers.List()
+	list := b.list()
 	if len(list) != 1 {
 		return nil
 	}
@@ -267,7 +268,7 @@ func routeOf(b *body) exchange.Route {
 		return out // a fixed response or files
 	}
 	host := b.servers.Host()
-	for _, s := range b.servers.List() {
+	for _, s := range b.list() {
 		side := exchange.RouteServer{URL: s.URL, Base: s.Base, Authority: host.Fixed}
 		if host.Upstream {
 			side.Authority = s.Authority

@@ -43,7 +43,8 @@ type body struct {
 	matchers *matchers.Matchers
 	filters  []exchange.Filter
 	source   exchange.Source
-	servers  *upstream.Servers // nil for a fixed response
+	servers  *upstream.Servers // nil for a fixed response; with a split, the stable ones
+	split    *upstream.Split   // nil without one
 	cache    *cache.Cache      // nil without one
 	closed   bool              // for maintenance
 	gate     *gate             // nil lets everyone in
@@ -258,6 +259,8 @@ func (c *compiler) body(b *body) error {
 		b.source, err = fixed.Compile(b.settings.FixedResponse)
 	} else if b.settings.Files != nil {
 		b.source, err = files.Compile(b.settings.Files, c.config.Dir, exchange.Route{Prefix: b.prefix, Strip: b.settings.StripPrefix}, c.envFor(b, true))
+	} else if b.settings.Split != nil {
+		err = c.splitServers(b)
 	} else {
 		err = c.servers(b)
 	}

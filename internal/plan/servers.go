@@ -183,6 +183,9 @@ func (c *compiler) serversKey(b *body, secure []*upstream.Secure) []byte {
 		if s.Backup {
 			key = append(key, " backup"...)
 		}
+		if s.Group != config.GroupStable {
+			key = append(append(key, ' '), s.Group...)
+		}
 		key = append(key, '\n')
 		if secure != nil && secure[i] != nil {
 			key = append(append(key, secure[i].Key...), '\n')

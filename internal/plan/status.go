@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"headgate/internal/server/health"
+	"headgate/internal/server/split"
 	"headgate/internal/upstream"
 )
 
@@ -117,6 +118,9 @@ func (c *proxy) state(results bool) ProxyState {
 		}
 		r := RouteState{Path: b.label, Waiting: b.servers.Waiting(), Servers: b.servers.Standing(results)}
 		s.count(&r, !b.settings.FailOpen)
+		if b.split != nil {
+			s.addCandidate(&r, b, results)
+		}
 		s.Routes = append(s.Routes, r)
 	}
 	if c.settings.Active {
@@ -163,6 +167,25 @@ func (s *ProxyState) count(r *RouteState, failClosed bool) {
 	case ProxyDown:
 		s.Down++
 	}
+}
+
+// addCandidate adds the candidate servers of a split. If none of them is healthy, the stable
+// ones get their requests.
+func (s *ProxyState) addCandidate(r *RouteState, b *body, results bool) {
+	candidate := RouteState{Servers: b.split.Servers(split.Candidate).Standing(results)}
+	stands := *s
+	stands.count(&candidate, true)
+	s.Total, s.Healthy, s.Unknown = stands.Total, stands.Healthy, stands.Unknown
+	if candidate.State == ProxyDown && r.State == ProxyActive && b.split.Live().Share() > 0 {
+		r.Verdict = Verdict{State: ProxyDegraded, Since: candidate.Since, Reason: "the candidate is down: the stable servers get its requests"}
+	}
+	for i := range r.Servers {
+		r.Servers[i].Group = split.Stable.String()
+	}
+	for i := range candidate.Servers {
+		candidate.Servers[i].Group = split.Candidate.String()
+	}
+	r.Servers = append(r.Servers, candidate.Servers...)
 }
 
 // sum makes the state of the whole out of those of the routes: it is that of the worst,

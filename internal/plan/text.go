@@ -61,6 +61,13 @@ func (e *Explanation) Text() string {
 	if e.Retry != "" {
 		line("failure", e.Retry)
 	}
+	if s := e.Split; s != nil {
+		verb := "likely "
+		if s.Certain {
+			verb = ""
+		}
+		line("split", fmt.Sprintf("%s%s, by %s; the candidate has %d%%", verb, s.Group, s.Why, s.Share))
+	}
 	for _, note := range e.Notes {
 		line("note", note)
 	}
@@ -117,6 +124,9 @@ func (e *Explanation) writeServers(b *strings.Builder) {
 	before := ""
 	for _, s := range e.Servers {
 		fmt.Fprintf(b, "\nserver %s, weight %d of %d", s.URL, s.Weight, s.Total)
+		if s.Group != "" {
+			b.WriteString(", " + s.Group)
+		}
 		if s.Pinned {
 			b.WriteString(", to whom the cookie belongs")
 		}

@@ -84,6 +84,8 @@ const (
 	// PrefixHeld is followed by a digest of the name of a server that an operator drains or
 	// has disabled.
 	PrefixHeld = "held/"
+	// PrefixSplit is followed by a digest of the name of a route with a split.
+	PrefixSplit = "split/"
 	// PrefixBan is followed by what package bans keeps: who is banned, who never is, and
 	// where operators signed in from.
 	PrefixBan = "ban/"

@@ -67,21 +67,36 @@ func (s *Server) took(ex *exchange.Exchange, now int64) {
 	ex.Times.Tried = now
 }
 
+// hashed is what requests are hashed by.
+type hashed struct {
+	by    balance.By
+	field header.ID // of a well-known field
+	name  string    // of the field or cookie
+}
+
+func hashedBy(c balance.Choice) hashed {
+	h := hashed{by: c.By, name: c.Name}
+	if h.by == balance.ByHeader {
+		h.field = header.Lookup(h.name)
+	}
+	return h
+}
+
 // key returns what a request is hashed by. One without the field or cookie goes
 // by its client's address.
-func (s *Servers) key(ex *exchange.Exchange) uint64 {
+func (h *hashed) key(ex *exchange.Exchange) uint64 {
 	text := ""
-	switch s.by {
+	switch h.by {
 	case balance.ByPath:
 		return balance.HashText(ex.Request.Path)
 	case balance.ByHeader:
-		if s.field != header.Other {
-			text = ex.Request.Header.Get(s.field)
+		if h.field != header.Other {
+			text = ex.Request.Header.Get(h.field)
 		} else {
-			text, _ = ex.Request.Header.Lookup(s.byName)
+			text, _ = ex.Request.Header.Lookup(h.name)
 		}
 	case balance.ByCookie:
-		text = ex.Request.Header.CookieValue(s.byName)
+		text = ex.Request.Header.CookieValue(h.name)
 	}
 	if text == "" {
 		return balance.HashAddr(ex.ClientIP)

@@ -16,7 +16,6 @@ import (
 	"time"
 
 	"headgate/internal/exchange"
-	"headgate/internal/proto/header"
 	"headgate/internal/server/balance"
 	"headgate/internal/server/health"
 )
@@ -31,11 +30,9 @@ type Servers struct {
 	pins      *pins      // nil without sticky cookies
 	list      []*Server
 	group     balance.Group
-	by        balance.By // what requests are hashed by
-	host      HostField
+	hashed
+	host HostField
 
-	field  header.ID // for a hash by a well-known field
-	byName string    // of the field or cookie that they are hashed by
 	// queueTimeout is how long a request may wait for a server.
 	queueTimeout time.Duration
 	// allOpen is the answer when the circuits of all servers are open.
@@ -179,10 +176,7 @@ func New(targets []Target, settings Settings, policy Policy, env exchange.Env) *
 	r := newRoom(len(targets))
 	s := r.servers
 	s.host, s.retry, s.queueTimeout = policy.Host, newRetry(policy.Retry, policy.Retried), policy.QueueTimeout
-	s.by, s.byName = policy.Balance.By, policy.Balance.Name
-	if s.by == balance.ByHeader {
-		s.field = header.Lookup(s.byName)
-	}
+	s.hashed = hashedBy(policy.Balance)
 	for i := range targets {
 		r.list[i].init(&targets[i], settings, env)
 		s.list = append(s.list, &r.list[i])
@@ -265,6 +259,13 @@ func (s *Servers) Describe() string { return "upstream(" + strconv.Itoa(len(s.li
 // turns out to be closed is replaced by a new one. What else is sent again is in
 // retry.go.
 func (s *Servers) Respond(ex *exchange.Exchange) *exchange.Answer {
+	answer, _ := s.respond(ex)
+	return answer
+}
+
+// respond is Respond. It also reports whether the request may have reached a server; if not,
+// it can be sent to other ones.
+func (s *Servers) respond(ex *exchange.Exchange) (answer *exchange.Answer, reached bool) {
 	if s.expansion != nil {
 		s = s.current(ex.Times.Start)
 	}
@@ -280,7 +281,7 @@ func (s *Servers) Respond(ex *exchange.Exchange) *exchange.Answer {
 	var tried tried
 	srv, at, none := s.first(ex)
 	if srv == nil {
-		return none
+		return none, false
 	}
 	held = srv
 	for sent := 0; ; {
@@ -297,10 +298,10 @@ func (s *Servers) Respond(ex *exchange.Exchange) *exchange.Answer {
 			s.pins.served(ex, at)
 		}
 		if failure == nil && !s.retry.answers(ex.Response.Status) {
-			return nil
+			return nil, true
 		}
 		if srv, at = s.next(ex, failure, tried, &sent); srv == nil {
-			return answer(failure)
+			return answerOf(failure), sent > 0
 		}
 		held = srv
 		if !connectFailed(failure) {
@@ -352,8 +353,8 @@ func (s *Servers) again(ex *exchange.Exchange) {
 	afresh(ex) // the body is no longer read
 }
 
-// answer returns the answer for the last attempt, nil if that has a response.
-func answer(failure *exchange.Error) *exchange.Answer {
+// answerOf returns the answer for the last attempt, nil if that has a response.
+func answerOf(failure *exchange.Error) *exchange.Answer {
 	if failure == nil {
 		return nil
 	}

@@ -249,6 +249,8 @@ type Standing struct {
 	Address string `json:"address,omitempty"`
 	// Backup is whether it is used only if no other server is available.
 	Backup bool `json:"backup,omitempty"`
+	// Group is stable or candidate on a route with a split, or "".
+	Group string `json:"group,omitempty"`
 	health.Status
 }
 

@@ -69,7 +69,7 @@ type Affinity struct {
 // responses. It is in front of the filter that maps the paths of cookies, as
 // this one must not be mapped.
 func (a *Affinity) Filter() exchange.Filter {
-	k := &sticky{name: a.Name}
+	k := &sticky{name: a.Name, slot: affinities}
 	return exchange.Filter{Name: "sticky_cookie", Request: k.request, Response: k.response}
 }
 
@@ -84,13 +84,31 @@ func newPins(a *Affinity, list []*Server) *pins {
 	if a == nil {
 		return nil
 	}
-	k := &pins{values: make([]pin, len(list)), plain: make([]string, len(list)), secure: make([]string, len(list))}
+	names := make([]string, len(list))
 	for i, srv := range list {
-		text := a.Key.value(a.Proxy, a.Route, srv.known())
+		names[i] = srv.known()
+	}
+	return a.pins(names, a.Route)
+}
+
+// pins returns the cookies for names, which browsers send for a path.
+func (a *Affinity) pins(names []string, path string) *pins {
+	n := len(names)
+	k := &pins{values: make([]pin, n), plain: make([]string, n), secure: make([]string, n)}
+	for i, name := range names {
+		text := a.Key.value(a.Proxy, a.Route, name)
 		k.values[i], _ = parsePin(text)
-		k.plain[i], k.secure[i] = a.cookie(text, a.Route, a.SameSite == SameSiteNone), a.cookie(text, a.Route, true)
+		k.plain[i], k.secure[i] = a.cookie(text, path, a.SameSite == SameSiteNone), a.cookie(text, path, true)
 	}
 	return k
+}
+
+// of returns the Set-Cookie for the name at an index.
+func (k *pins) of(ex *exchange.Exchange, at int) string {
+	if ex.Request.Scheme == "https" {
+		return k.secure[at]
+	}
+	return k.plain[at]
 }
 
 // affinity is the server of a client, from its cookie.
@@ -123,10 +141,7 @@ func (k *pins) served(ex *exchange.Exchange, at int) {
 	if a.cookie = ""; a.token == k.values[at] {
 		return
 	}
-	a.cookie = k.plain[at]
-	if ex.Request.Scheme == "https" {
-		a.cookie = k.secure[at]
-	}
+	a.cookie = k.of(ex, at)
 }
 
 // Pinned returns the place in List of the server that the client's cookie names,
@@ -167,7 +182,10 @@ func cookiePath(path string) string {
 }
 
 // sticky is the compiled filter.
-type sticky struct{ name string }
+type sticky struct {
+	name string
+	slot *exchange.Slot[affinity]
+}
 
 // pin is the value of a cookie.
 type pin = [3]uint64
@@ -231,8 +249,8 @@ func (k *sticky) strip(ex *exchange.Exchange, value string) string {
 		name, text, _ := header.CutPair(part)
 		if name == k.name {
 			found = true
-			if p, ok := parsePin(text); ok && affinities.Get(ex) == nil {
-				affinities.Put(ex, affinity{token: p})
+			if p, ok := parsePin(text); ok && k.slot.Get(ex) == nil {
+				k.slot.Put(ex, affinity{token: p})
 			}
 			continue
 		}
@@ -254,7 +272,7 @@ func (k *sticky) strip(ex *exchange.Exchange, value string) string {
 // cookie. A response that shared caches may store has none: clients that get it from a
 // cache would be assigned to that server, too.
 func (k *sticky) response(ex *exchange.Exchange) {
-	if a := affinities.Get(ex); a != nil && a.cookie != "" && !ex.Response.Ours && !shared(&ex.Response.Header) {
+	if a := k.slot.Get(ex); a != nil && a.cookie != "" && !ex.Response.Ours && !shared(&ex.Response.Header) {
 		ex.Response.Header.Add(header.SetCookie, a.cookie)
 	}
 }

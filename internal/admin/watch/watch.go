@@ -26,6 +26,7 @@ import (
 	"headgate/internal/lists"
 	"headgate/internal/plan"
 	"headgate/internal/ports"
+	"headgate/internal/server/split"
 )
 
 // lookInterval is how often certificates are checked.
@@ -64,6 +65,7 @@ type Watch struct {
 		sources bool
 		orders  []*acme.Record
 		held    []control.HeldServer
+		splits  []control.SplitState
 		bans    []bans.Event
 		lists   []lists.Event
 		people  []gate.Event
@@ -274,6 +276,36 @@ func (w *Watch) Held(s control.HeldServer) {
 	w.rouse()
 }
 
+// maxSplits limits the changes of splits that wait to be reported.
+const maxSplits = 1024
+
+// Split notes a change of a split. If there are too many, the oldest are dropped.
+func (w *Watch) Split(s control.SplitState) {
+	w.notes.Lock()
+	defer w.notes.Unlock()
+	if len(w.notes.splits) == maxSplits {
+		w.notes.splits = w.notes.splits[1:]
+	}
+	w.notes.splits = append(w.notes.splits, s)
+	w.rouse()
+}
+
+// reportSplits sends the events for splits.
+func (w *Watch) reportSplits(all []control.SplitState) {
+	for _, s := range all {
+		of := event.Split{Proxy: s.Proxy, Route: s.Route, Share: s.Share, Who: s.Who, Cause: s.Why}
+		if s.Phase == split.Returned {
+			w.events.Send(event.SplitReturned{Split: of, Stable: counts(s.Stable), Candidate: counts(s.Candidate)})
+			continue
+		}
+		w.events.Send(event.SplitChanged{Split: of, Phase: string(s.Phase)})
+	}
+}
+
+func counts(s split.Stats) event.SplitCounts {
+	return event.SplitCounts{Requests: s.Requests, Errors: s.Errors, P95: s.P95}
+}
+
 // Order notes the state of an ACME certificate. If there are too many, the oldest are
 // dropped.
 func (w *Watch) Order(r *acme.Record) {
@@ -333,6 +365,8 @@ func (w *Watch) run() {
 // publishChanges publishes what was noted.
 func (w *Watch) publishChanges() {
 	w.notes.Lock()
+	splits := w.notes.splits
+	w.notes.splits = nil
 	banned, listed, people, nodes := w.notes.bans, w.notes.lists, w.notes.people, w.notes.nodes
 	w.notes.bans, w.notes.lists, w.notes.people, w.notes.nodes = nil, nil, nil, nil
 	proxies, orders, held, seePorts, config, sources := w.notes.proxies, w.notes.orders, w.notes.held, w.notes.ports, w.notes.config, w.notes.sources
@@ -350,6 +384,7 @@ func (w *Watch) publishChanges() {
 	}
 	w.checkServers(proxies)
 	w.reportHeld(held)
+	w.reportSplits(splits)
 	w.publishBans(banned)
 	w.publishLists(listed)
 	w.publishPeople(people)

@@ -32,6 +32,9 @@ type Cache struct {
 	heuristic                            unit.Percent // of a response's age
 	languages                            []string
 	maxEntry                             int64
+	// partition returns what keeps the responses for some requests from others; nil for one
+	// part.
+	partition func(*exchange.Exchange) uint32
 }
 
 // Store is the memory of a cache: a proxy's, for all routes that have none of
@@ -66,6 +69,10 @@ func New(c *Config, s Store, inner exchange.Source) *Cache {
 		ifError:   toSeconds(c.StaleIfError.D()), maxEntry: min(c.MaxEntry.Int64(), c.MemoryLimit.Int64()),
 	}
 }
+
+// Partition divides what is stored: a request gets only responses to requests with the same
+// number. It is called before the first request.
+func (c *Cache) Partition(of func(*exchange.Exchange) uint32) { c.partition = of }
 
 func toSeconds(d time.Duration) int64 { return int64((d + time.Second - 1) / time.Second) }
 

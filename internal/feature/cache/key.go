@@ -1,6 +1,7 @@
 package cache
 
 import (
+	"encoding/binary"
 	"strings"
 
 	"headgate/internal/exchange"
@@ -17,6 +18,8 @@ import (
 // so that a purge finds what is stored of a URL however the Host was written.
 //
 //	https \0 shop.example.com \0 /a?b=c \0 /route \0 Shop.example.com:443
+//
+// A route with two groups of servers adds the group.
 
 // keyOf makes the key of a request in h.
 func (c *Cache) keyOf(h *hit, ex *exchange.Exchange) {
@@ -32,6 +35,9 @@ func (c *Cache) keyOf(h *hit, ex *exchange.Exchange) {
 	b = append(b, ex.Place.Route...)
 	b = append(b, 0)
 	b = append(b, rq.Host...)
+	if c.partition != nil {
+		b = binary.LittleEndian.AppendUint32(append(b, 0), c.partition(ex))
+	}
 	h.key = b
 	h.hash = c.store.hash(b[:h.url])
 }

@@ -91,7 +91,7 @@ func (n *needs) proxy(p *config.Proxy) {
 		if r.SignIn != nil {
 			n.files = append(n.files, r.SignIn.Files()...)
 		}
-		n.affinity = n.affinity || r.StickyCookie != nil && r.StickyCookie.Enabled
+		n.affinity = n.affinity || r.StickyCookie != nil && r.StickyCookie.Enabled || r.Split != nil
 	}
 }
 

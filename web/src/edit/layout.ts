@@ -23,14 +23,14 @@ export const layouts: Record<string, Layout> = {
     groups: [
       ['failing', ['load_balancing', 'sticky_cookie', 'retry', 'timeouts', 'ejection', 'circuit_breaker', 'slow_start', 'queue', 'fail_open']],
       ...features.map(([g, list]): [Group, string[]] => (g === 'answers' ? [g, ['files', 'fixed_response', 'sign_in', ...list]] : g === 'access' ? [g, ['use', ...list]] : [g, list])),
-      ['sending', ['matchers', 'mirror', 'allow_trace', 'ambiguous_paths']],
+      ['sending', ['matchers', 'split', 'mirror', 'allow_trace', 'ambiguous_paths']],
     ],
   },
   Policy: { usual: ['description', 'tags'], groups: features },
   Defaults: { usual: ['redirect_http_to_https', 'security_headers', 'compression'], groups: features },
   List: { usual: ['entries', 'url', 'file', 'crowdsec', 'description', 'tags'] },
   Ban: { usual: ['when', 'within', 'ban', 'mode', 'answer', 'exempt', 'description', 'tags'] },
-  Server: { usual: ['url', 'weight', 'backup'] },
+  Server: { usual: ['url', 'weight', 'backup', 'group'] },
   HealthCheck: { usual: ['path', 'interval', 'status', 'timeout'] },
   Port: {
     usual: ['address', 'protocol', 'description', 'tags', 'active'],

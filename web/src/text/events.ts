@@ -49,6 +49,8 @@ export const events = {
     'server.unhealthy': 'server unhealthy',
     'server.ejected': 'server ejected',
     'server.drained': 'server drained, disabled or enabled',
+    'split.changed': 'split: other share of clients',
+    'split.returned': 'candidate of a split returned',
     'proxy.down': 'proxy down',
     'proxy.degraded': 'proxy degraded',
     'proxy.recovered': 'proxy healthy again',

@@ -86,6 +86,7 @@ export const proxy = {
     redirect_http_to_https: 'Send HTTP visitors to HTTPS.',
     redirects: 'Redirect paths to other addresses.',
     rewrite: 'Change the path that servers receive.',
+    split: 'Send a share of the visitors to a new version.',
     sticky_cookie: 'Keep each visitor on one server.',
     mirror: 'Send copies of requests to other servers.',
     headers: 'Change request and response headers.',

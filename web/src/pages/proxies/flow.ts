@@ -20,6 +20,7 @@ export const onRequest = [
   'gate',
   'basic_auth',
   'forward_auth',
+  'split',
   'sticky_cookie',
   'rewrite',
   'headers',
@@ -27,9 +28,9 @@ export const onRequest = [
 export const aroundServer = ['cache', 'compression', 'mirror'] as const
 export const onResponse = ['error_pages', 'security_headers'] as const
 
-/** Where a feature can be set: sticky_cookie and mirror on routes only. */
+/** Where a feature can be set: split, sticky_cookie and mirror on routes only. */
 export const all = [...onRequest, ...aroundServer, ...onResponse]
-const onRoutesOnly = ['sticky_cookie', 'mirror']
+const onRoutesOnly = ['split', 'sticky_cookie', 'mirror']
 
 /** A feature of a route: where it is set, and the path of the setting. */
 export type Filter = { name: string; level: 'route' | 'proxy' | 'policy' | 'defaults'; at: string; policy?: string }
@@ -85,7 +86,7 @@ export function accessOf(proxy: Proxy, policies: Policies = {}, defaults?: objec
 /** The features in the groups of the menu; a test holds that each is in one. */
 export const groups: Record<'access' | 'traffic' | 'content', readonly string[]> = {
   access: ['gate', 'basic_auth', 'forward_auth', 'ip_filter', 'client_ip', 'cors', 'maintenance'],
-  traffic: ['redirect_http_to_https', 'redirects', 'rewrite', 'rate_limit', 'request_body_limit', 'request_timeout', 'sticky_cookie', 'mirror'],
+  traffic: ['redirect_http_to_https', 'redirects', 'rewrite', 'rate_limit', 'request_body_limit', 'request_timeout', 'split', 'sticky_cookie', 'mirror'],
   content: ['headers', 'security_headers', 'cache', 'compression', 'error_pages'],
 }
 

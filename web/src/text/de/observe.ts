@@ -294,6 +294,8 @@ export const observe: Pick<Text, 'explain' | 'history' | 'log' | 'charts' | 'eve
       'server.unhealthy': 'Server nicht gesund',
       'server.ejected': 'Server ausgeschlossen',
       'server.drained': 'Server läuft aus, deaktiviert oder aktiviert',
+      'split.changed': 'Aufteilung: anderer Anteil der Clients',
+      'split.returned': 'Kandidat einer Aufteilung zurückgenommen',
       'proxy.down': 'Proxy ausgefallen',
       'proxy.degraded': 'Proxy eingeschränkt',
       'proxy.recovered': 'Proxy wieder gesund',

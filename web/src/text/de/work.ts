@@ -90,6 +90,7 @@ export const work: Pick<Text, 'proxies' | 'proxy' | 'newProxy' | 'edit' | 'confl
       redirect_http_to_https: 'HTTP-Besucher zu HTTPS leiten.',
       redirects: 'Pfade auf andere Adressen umleiten.',
       rewrite: 'Den Pfad ändern, den Server erhalten.',
+      split: 'Einen Anteil der Besucher an eine neue Version senden.',
       sticky_cookie: 'Jeden Besucher auf einem Server halten.',
       mirror: 'Kopien von Anfragen an andere Server senden.',
       headers: 'Header von Anfragen und Antworten ändern.',

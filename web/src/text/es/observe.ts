@@ -294,6 +294,8 @@ export const observe: Pick<Text, 'explain' | 'history' | 'log' | 'charts' | 'eve
       'server.unhealthy': 'servidor no sano',
       'server.ejected': 'servidor excluido',
       'server.drained': 'servidor drenado, desactivado o activado',
+      'split.changed': 'reparto: otra proporción de clientes',
+      'split.returned': 'candidato de un reparto retirado',
       'proxy.down': 'proxy caído',
       'proxy.degraded': 'proxy degradado',
       'proxy.recovered': 'proxy sano de nuevo',

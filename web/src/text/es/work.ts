@@ -90,6 +90,7 @@ export const work: Pick<Text, 'proxies' | 'proxy' | 'newProxy' | 'edit' | 'confl
       redirect_http_to_https: 'Enviar a los visitantes HTTP a HTTPS.',
       redirects: 'Redirigir rutas a otras direcciones.',
       rewrite: 'Cambiar la ruta que reciben los servidores.',
+      split: 'Enviar una parte de los visitantes a una versión nueva.',
       sticky_cookie: 'Mantener a cada visitante en un servidor.',
       mirror: 'Enviar copias a otros servidores.',
       headers: 'Cambiar cabeceras de peticiones y respuestas.',

@@ -294,6 +294,8 @@ export const observe: Pick<Text, 'explain' | 'history' | 'log' | 'charts' | 'eve
       'server.unhealthy': 'serveur non sain',
       'server.ejected': 'serveur exclu',
       'server.drained': 'serveur drainé, désactivé ou activé',
+      'split.changed': 'répartition : autre part des clients',
+      'split.returned': 'candidat d’une répartition retiré',
       'proxy.down': 'proxy hors service',
       'proxy.degraded': 'proxy dégradé',
       'proxy.recovered': 'proxy de nouveau sain',

@@ -92,6 +92,7 @@ export const work: Pick<Text, 'proxies' | 'proxy' | 'newProxy' | 'edit' | 'confl
       redirect_http_to_https: 'Envoyer les visiteurs HTTP vers HTTPS.',
       redirects: 'Rediriger des chemins vers d’autres adresses.',
       rewrite: 'Modifier le chemin que reçoivent les serveurs.',
+      split: 'Envoyer une partie des visiteurs vers une nouvelle version.',
       sticky_cookie: 'Garder chaque visiteur sur un serveur.',
       mirror: 'Envoyer des copies à d’autres serveurs.',
       headers: 'Modifier les en-têtes des requêtes et des réponses.',
