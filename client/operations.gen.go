@@ -830,7 +830,7 @@ func (c *Client) ListNotices(ctx context.Context, options ...Option) iter.Seq2[N
 }
 
 // ListOrders: GET /orders. Lists the certificates issued by ACME, with their states and the
-// reason if one is missing. Query parameters: limit, cursor, q, sort, state.
+// reason if one is missing. Query parameters: limit, cursor, q, sort, state, on_demand.
 func (c *Client) ListOrders(ctx context.Context, options ...Option) iter.Seq2[Order, error] {
 	return ListAll[Order](ctx, c, "/orders", options...)
 }

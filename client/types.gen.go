@@ -774,6 +774,8 @@ type CertificateState struct {
 	Name string `json:"name"`
 	// Source is configured or acme.
 	Source string `json:"source"`
+	// OnDemand is the proxy of a certificate that was ordered when a client connected.
+	OnDemand string `json:"on_demand,omitempty"`
 	// State is valid; expiring in its last 14 days, or in the last third of a shorter life; expired;
 	// missing when its files cannot be used; and of a certificate by ACME also waiting before the
 	// first order, ordering, blocked when an order would fail and is not placed, or failed. One that
@@ -3087,6 +3089,26 @@ type OidcStart struct {
 	Browser string `json:"browser"`
 }
 
+// OnDemand are the settings for certificates that are ordered when a client first connects with
+// a host name, for applications that serve the domains of their customers. They apply to the
+// hosts that match a wildcard or an expression of the proxy, or that no other proxy has. A host
+// is allowed if `list` has it, or else if the application at `ask` allows it.
+type OnDemand struct {
+	// Ask is the URL that is requested, with the query parameter `domain`, before a certificate is
+	// ordered or renewed. Status 2xx allows the host. Every other response, a redirect, and no
+	// response within 5 seconds refuse it: a refused host is not asked for again for a minute, after
+	// a failure for 5 seconds. Link-local addresses and those of cloud metadata are rejected.
+	Ask string `json:"ask,omitzero"`
+	// List has hosts that are allowed without a request: names, and wildcards for one label.
+	List []string `json:"list,omitzero"`
+	// MaxPerHour is how many orders that were caused by clients are placed within an hour, by all
+	// machines that share a store. Renewals do not count.
+	MaxPerHour int `json:"max_per_hour,omitzero"`
+	// MaxCertificates is how many certificates of the proxy are kept. At the limit no new host gets
+	// one; existing ones are renewed.
+	MaxCertificates *int `json:"max_certificates,omitzero"`
+}
+
 // Opening is a gate that is open for everyone for a while, because an operator said so.
 type Opening struct {
 	// Host is the host of the application.
@@ -3119,6 +3141,8 @@ type Order struct {
 	Has []string `json:"has"`
 	// Entry is the acme entry that it is ordered under.
 	Entry string `json:"entry"`
+	// OnDemand is the proxy of a certificate that was ordered when a client connected.
+	OnDemand string `json:"on_demand,omitempty"`
 	// State is idle, preflight, blocked, pending, ready, processing, valid or failed.
 	State string `json:"state"`
 	// Since is when that began.
@@ -3772,6 +3796,11 @@ type Proxy struct {
 	// ACME is the entry by which the virtual hosts get certificates, or `none`. Absent means the
 	// entry that is the default, if one is. Hosts that another certificate covers already get none.
 	ACME string `json:"acme,omitzero"`
+	// OnDemand orders certificates when a client first connects with a host that matches a wildcard
+	// or an expression, or that no other proxy has. It needs an ACME entry. The handshake waits for
+	// at most 9 seconds; a host that is refused gets the TLS alert unrecognized_name. Absent means
+	// that such hosts get no certificates of their own.
+	OnDemand *OnDemand `json:"on_demand,omitzero"`
 	// AccessLog changes the access log for this proxy. Absent means as configured for all.
 	AccessLog *ProxyLog `json:"access_log,omitzero"`
 	// Use names policies, whose features apply as if they were set here. If two set the same
@@ -3897,6 +3926,11 @@ type ProxyObject struct {
 	// ACME is the entry by which the virtual hosts get certificates, or `none`. Absent means the
 	// entry that is the default, if one is. Hosts that another certificate covers already get none.
 	ACME string `json:"acme,omitzero"`
+	// OnDemand orders certificates when a client first connects with a host that matches a wildcard
+	// or an expression, or that no other proxy has. It needs an ACME entry. The handshake waits for
+	// at most 9 seconds; a host that is refused gets the TLS alert unrecognized_name. Absent means
+	// that such hosts get no certificates of their own.
+	OnDemand *OnDemand `json:"on_demand,omitzero"`
 	// AccessLog changes the access log for this proxy. Absent means as configured for all.
 	AccessLog *ProxyLog `json:"access_log,omitzero"`
 	// Use names policies, whose features apply as if they were set here. If two set the same

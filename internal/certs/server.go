@@ -25,6 +25,10 @@ type Policy struct {
 	// Challenge returns the certificate for a tls-alpn-01 handshake with a name (RFC 8737),
 	// nil if there is no such challenge. It may be nil.
 	Challenge func(name string) *tls.Certificate
+	// Demand is called for a handshake with a name that no valid certificate has, before one
+	// is selected. It may wait until there is one. An error ends the handshake: with the alert
+	// unrecognized_name if it wraps ErrNoCertificate. It may be nil.
+	Demand func(hello *tls.ClientHelloInfo) error
 }
 
 // ChallengeProtocol is the ALPN protocol of tls-alpn-01. No other data is exchanged on that
@@ -50,8 +54,8 @@ var suites = [...]uint16{
 	tls.TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256, tls.TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256,
 }
 
-// errNoName is the error of a handshake with an invalid name.
-var errNoName = errors.New("no certificate")
+// ErrNoCertificate is the error of a handshake with a name that gets no certificate.
+var ErrNoCertificate = errors.New("no certificate")
 
 // NewConfig returns the TLS settings of a port that chooses from set. tickets
 // are the session tickets of all ports with the same client authentication.
@@ -64,6 +68,13 @@ func NewConfig(p Policy, set *Set, tickets *Tickets) *tls.Config {
 		ClientCAs:    p.ClientCAs,
 		NextProtos:   p.NextProtos,
 		GetCertificate: func(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
+			if p.Demand != nil && hello.ServerName != "" && !set.HasValid(hello.ServerName) {
+				if err := p.Demand(hello); errors.Is(err, ErrNoCertificate) {
+					return nil, nil // crypto/tls sends unrecognized_name (RFC 6066, section 3)
+				} else if err != nil {
+					return nil, err
+				}
+			}
 			local := ""
 			switch addr := hello.Conn.LocalAddr().(type) {
 			case *net.TCPAddr:
@@ -73,7 +84,7 @@ func NewConfig(p Policy, set *Set, tickets *Tickets) *tls.Config {
 			}
 			cert := set.Choose(hello.ServerName, local)
 			if cert == nil {
-				return nil, errNoName
+				return nil, ErrNoCertificate
 			}
 			return cert, nil
 		},
@@ -94,7 +105,7 @@ func NewConfig(p Policy, set *Set, tickets *Tickets) *tls.Config {
 // itself, whatever clients have to.
 func challengeConfig(cert *tls.Certificate) (*tls.Config, error) {
 	if cert == nil {
-		return nil, errNoName
+		return nil, ErrNoCertificate
 	}
 	return &tls.Config{MinVersion: tls.VersionTLS12, NextProtos: []string{ChallengeProtocol}, Certificates: []tls.Certificate{*cert}, SessionTicketsDisabled: true}, nil
 }

@@ -115,10 +115,19 @@ func (s *Set) Choose(name, local string) *tls.Certificate {
 func (s *Set) Empty() bool { return len(s.pairs) == 0 }
 
 // holder holds a certificate: a *Certificate or a *Stored.
-type holder interface{ TLS() *tls.Certificate }
+type holder interface {
+	TLS() *tls.Certificate
+	ended() bool
+}
 
 // Has reports whether a certificate has the name.
 func (s *Set) Has(name string) bool { return s.find(name) != nil }
+
+// HasValid reports whether a certificate has the name and has not expired.
+func (s *Set) HasValid(name string) bool {
+	h := s.find(name)
+	return h != nil && !h.ended()
+}
 
 // find returns what has the name, nil if nothing does: a configured certificate
 // before a managed one, and one with just that name before a wildcard. One that has ended

@@ -40,10 +40,47 @@ func checkACME(c *Config, p *Proxy, at schema.Place) {
 		return // without a list of its hosts
 	}
 	hosts := ACMEHosts(p)
-	if c.ACME[p.ACME] != nil && len(hosts) == 0 {
+	if p.OnDemand != nil {
+		hosts = withoutWildcards(hosts)
+	} else if c.ACME[p.ACME] != nil && len(hosts) == 0 {
 		at.Problem("the proxy has no virtual host that a certificate can be for", "name its hosts under virtual_hosts; expressions get no certificates")
 	}
 	checkIssued(c, p.ACME, hosts, at)
+}
+
+// checkOnDemand reports a proxy whose hosts cannot get certificates on demand.
+func checkOnDemand(c *Config, p *Proxy, at schema.Place) {
+	if p.OnDemand == nil {
+		return
+	}
+	p.OnDemand.Check(at)
+	if c.acmeEntry(p.ACME) == nil && (p.ACME == "" || p.ACME == acme.None) {
+		at.Problem("no acme entry applies to the proxy", "name one with acme, or set default: true on an entry")
+	}
+	if len(p.VirtualHosts) > 0 && !slices.ContainsFunc(p.VirtualHosts, func(text string) bool {
+		h, problem := parseVirtualHost(text)
+		return problem != nil || h.Class != HostExact
+	}) {
+		at.Problem("every virtual host of the proxy is a name, and gets its certificate without it", "remove it, or use a wildcard or an expression under virtual_hosts, or none for all hosts that no other proxy has")
+	}
+}
+
+// withoutWildcards returns the hosts that are names.
+func withoutWildcards(hosts []string) []string {
+	return slices.DeleteFunc(slices.Clone(hosts), func(h string) bool { return strings.HasPrefix(h, "*.") })
+}
+
+// OnDemand returns the rule by which hosts of a proxy get certificates on demand, nil if it
+// has none or is inactive.
+func (c *Config) OnDemand(p *Proxy) *acme.Demand {
+	if p.OnDemand == nil || !p.Active {
+		return nil
+	}
+	e := c.acmeEntry(p.ACME)
+	if e == nil {
+		return nil
+	}
+	return &acme.Demand{Proxy: p.Name, Entry: e.Name, Settings: p.OnDemand}
 }
 
 // checkIssued reports a reference to an ACME entry that does not exist, or that cannot issue
@@ -136,12 +173,26 @@ func (p *TCPProxy) acmeHosts() []string {
 // ACMEHolders yields the ACME entry and the hosts of each active proxy, and of each active
 // TCP proxy that terminates TLS, that gets certificates from an entry.
 func (c *Config) ACMEHolders() iter.Seq2[*ACME, []string] {
+	return c.acmeHolders(false)
+}
+
+// acmeHolders is ACMEHolders, with or without the wildcards whose hosts get certificates on
+// demand.
+func (c *Config) acmeHolders(listed bool) iter.Seq2[*ACME, []string] {
 	return func(yield func(*ACME, []string) bool) {
 		if len(c.ACME) == 0 {
 			return // without a look at each proxy
 		}
 		for _, p := range c.Proxies {
-			if e := c.ACMEEntry(p); e != nil && p.Active && !yield(e, ACMEHosts(p)) {
+			e := c.ACMEEntry(p)
+			if e == nil || !p.Active {
+				continue
+			}
+			hosts := ACMEHosts(p)
+			if listed && p.OnDemand != nil {
+				hosts = withoutWildcards(hosts)
+			}
+			if !yield(e, hosts) {
 				return
 			}
 		}
@@ -166,7 +217,7 @@ func (c *Config) ACMEWants(covered func(name string) bool) (entries map[string]*
 	for _, e := range c.ACME {
 		names[e] = slices.Clone(e.Domains)
 	}
-	for e, hosts := range c.ACMEHolders() {
+	for e, hosts := range c.acmeHolders(true) {
 		for _, host := range hosts {
 			if what, _ := acme.CheckName(host); what == "" {
 				names[e] = append(names[e], host)

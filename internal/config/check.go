@@ -150,6 +150,7 @@ func (ch *checker) proxy(p *Proxy, at schema.Place) {
 	checkHosts(p, at.Field("virtual_hosts"))
 	checkNames(p.Ports, c.Ports, "port", "ports", at.Field("ports"))
 	checkACME(c, p, at.Field("acme"))
+	checkOnDemand(c, p, at.Field("on_demand"))
 	if what, remedy := checkHostHeader(p.HostHeader); what != "" {
 		at.Field("host_header").Problem(what, remedy)
 	}

@@ -1,5 +1,7 @@
 package config
 
+import "headgate/internal/certs/acme"
+
 // HostHeader values that have a meaning; every other value is sent as it is.
 const (
 	HostPreserve = "preserve"
@@ -59,6 +61,11 @@ type Proxy struct {
 	// Absent means the entry that is the default, if one is. Hosts that another
 	// certificate covers already get none.
 	ACME string `json:"acme,omitempty" label:"true" max:"256" example:"main"`
+	// OnDemand orders certificates when a client first connects with a host that matches a
+	// wildcard or an expression, or that no other proxy has. It needs an ACME entry. The
+	// handshake waits for at most 9 seconds; a host that is refused gets the TLS alert
+	// unrecognized_name. Absent means that such hosts get no certificates of their own.
+	OnDemand *acme.OnDemand `json:"on_demand,omitempty"`
 	// AccessLog changes the access log for this proxy. Absent means as
 	// configured for all.
 	AccessLog *ProxyLog `json:"access_log,omitempty"`

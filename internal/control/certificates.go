@@ -17,6 +17,8 @@ type CertificateState struct {
 	Name string `json:"name" required:"true"`
 	// Source is configured or acme.
 	Source string `json:"source" required:"true"`
+	// OnDemand is the proxy of a certificate that was ordered when a client connected.
+	OnDemand string `json:"on_demand,omitempty"`
 	// State is valid; expiring in its last 14 days, or in the last third of a shorter
 	// life; expired; missing when its files cannot be used; and of a certificate by ACME
 	// also waiting before the first order, ordering, blocked when an order would fail and
@@ -95,7 +97,7 @@ func certificateStates(own []certs.Status, issued []*acme.Record, now time.Time)
 		})
 	}
 	for _, r := range issued {
-		if r.State == acme.Idle && r.NotAfter.IsZero() {
+		if r.State == acme.Idle && r.NotAfter.IsZero() || r.Refused() && now.After(r.NotAfter) {
 			continue // no host uses it
 		}
 		out = append(out, issuedState(r, now))
@@ -109,6 +111,9 @@ func issuedState(r *acme.Record, now time.Time) CertificateState {
 		Name: r.Name, Source: CertificateACME, State: orderWord(r.State), Since: r.Since, NextTry: r.NextTry,
 		Names: r.Names, NotBefore: r.NotBefore, NotAfter: r.NotAfter,
 	}
+	if r.Demand != nil {
+		s.OnDemand = r.Demand.Proxy
+	}
 	if r.Trouble != nil {
 		s.Problem, s.Hint = r.Trouble.Message, r.Trouble.Hint
 	}
@@ -117,6 +122,10 @@ func issuedState(r *acme.Record, now time.Time) CertificateState {
 	}
 	days := certs.DaysLeft(r.NotAfter, now)
 	s.DaysLeft = &days
+	if r.Refused() {
+		s.State, s.Problem = certs.Valid, "it is not renewed: its host is no longer allowed"
+		return s
+	}
 	at := certs.StateAt(r.NotBefore, r.NotAfter, now)
 	failing := s.State == CertificateFailed || s.State == CertificateBlocked
 	switch {

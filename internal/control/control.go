@@ -362,6 +362,7 @@ func (c *Control) close() {
 		return
 	}
 	c.providers.close()
+	c.issuer.gate.Close()
 	c.issuer.manager.Close()
 	c.holds.close()
 	c.ports.Wait()

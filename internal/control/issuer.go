@@ -11,7 +11,10 @@ import (
 
 	"headgate/internal/certs"
 	"headgate/internal/certs/acme"
+	"headgate/internal/certs/demand"
+	"headgate/internal/clock"
 	"headgate/internal/config"
+	"headgate/internal/plan"
 	"headgate/internal/ports"
 	"headgate/internal/store"
 )
@@ -21,20 +24,24 @@ import (
 type issuer struct {
 	manager *acme.Manager
 	managed *certs.Managed
+	gate    *demand.Gate // gets certificates on demand
 	log     *slog.Logger
 }
 
 // newIssuer returns an issuer that knows the certificates which are kept, and orders
 // none before the first change.
-func newIssuer(log *slog.Logger, kept store.Store, open *ports.Set, node, agent string, tell func(*acme.Record)) *issuer {
+func newIssuer(log *slog.Logger, kept store.Store, open *ports.Set, node, agent string, tell func(*acme.Record), limited func(proxy string, l *acme.Limited)) *issuer {
 	i := &issuer{log: log}
 	i.managed = certs.NewManaged(func(name string) (*tls.Certificate, error) { return readIssued(kept, name) })
+	i.gate = demand.New(demand.Options{Log: log, Agent: agent, Limited: limited, Now: clock.Now})
 	i.manager = acme.New(acme.Options{
 		Log: log, Store: kept, Ports: openPorts{open}, Node: node, Agent: agent, Tell: tell,
 		Install: func(c *acme.Issued) { i.managed.Put(c.Name, c.Certificate) },
 		Loaded:  i.announce,
 		Forget:  func(name string) { i.managed.Remove(name) },
+		Allowed: i.gate.Allowed,
 	})
+	i.gate.Use(i.manager)
 	if i.manager.Load() {
 		i.announce()
 	}
@@ -87,12 +94,13 @@ func (i *issuer) Prepare(next *Next) (Change, error) {
 		}
 		return false
 	})
-	return &wanted{issuer: i, entries: entries, wants: wants, first: next.Starting()}, nil
+	return &wanted{issuer: i, plan: next.Plan, entries: entries, wants: wants, first: next.Starting()}, nil
 }
 
 // wanted is what a change wants of an issuer.
 type wanted struct {
 	issuer  *issuer
+	plan    *plan.Plan
 	entries map[string]*acme.Config
 	wants   []acme.Want
 	first   bool
@@ -101,6 +109,9 @@ type wanted struct {
 // Commit configures the manager, which starts with the first change. Ports that it waited
 // for may be open now.
 func (w *wanted) Commit() {
+	p := w.plan
+	w.issuer.manager.SetDemands(func(host string) *acme.Demand { return p.OnDemand("", host) })
+	w.issuer.gate.Set(p.OnDemand)
 	w.issuer.manager.Set(w.entries, w.wants)
 	if w.first {
 		w.issuer.manager.Start()

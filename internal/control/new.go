@@ -40,7 +40,7 @@ func New(o Options) (*Control, error) {
 	c.newEngines(&o)
 	c.newHolds(st.node)
 	c.newPorts(&o)
-	c.issuer = newIssuer(o.Log, st.all, c.ports, st.node, agentOf(&o), c.watcher.Order)
+	c.issuer = newIssuer(o.Log, st.all, c.ports, st.node, agentOf(&o), c.watcher.Order, c.watcher.DemandLimited)
 	c.providers = newProviders(o.Log, o.Docker)
 	c.holds.unknown = c.providers.unknown
 	c.participants = []Participant{background{}, c.records, &c.rings, sockets{c.ports}, c.issuer, c.providers, c.holds, c.splits, &defence{engine: c.bans, lists: c.lists}, signIn{c.gate}}
@@ -141,6 +141,7 @@ func (c *Control) connectMetrics() {
 	c.metrics.Defence(c.defenceMetrics)
 	c.metrics.Splits(c.splits.metrics)
 	c.metrics.Gate(c.gate.Counts)
+	c.metrics.OnDemand(c.issuer.gate.Counts)
 	c.metrics.Store(c.storeMetrics)
 	c.metrics.Pair(c.pairMetrics)
 }

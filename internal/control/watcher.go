@@ -23,6 +23,8 @@ type Watcher interface {
 	Split(SplitState)
 	// Order reports a change of an ACME certificate. The record is immutable.
 	Order(*acme.Record)
+	// DemandLimited reports that a limit of certificates on demand was reached.
+	DemandLimited(proxy string, l *acme.Limited)
 	// Ban reports that a client was banned, or is no longer.
 	Ban(bans.Event)
 	// List reports that a list of addresses was loaded, or could not be.
@@ -38,16 +40,17 @@ type Watcher interface {
 // unwatched ignores all notifications.
 type unwatched struct{}
 
-func (unwatched) Servers(string)     {}
-func (unwatched) Ports()             {}
-func (unwatched) Held(HeldServer)    {}
-func (unwatched) Split(SplitState)   {}
-func (unwatched) Order(*acme.Record) {}
-func (unwatched) Ban(bans.Event)     {}
-func (unwatched) List(lists.Event)   {}
-func (unwatched) Person(gate.Event)  {}
-func (unwatched) Node(NodeEvent)     {}
-func (unwatched) Discovery()         {}
+func (unwatched) Servers(string)                      {}
+func (unwatched) Ports()                              {}
+func (unwatched) Held(HeldServer)                     {}
+func (unwatched) Split(SplitState)                    {}
+func (unwatched) Order(*acme.Record)                  {}
+func (unwatched) DemandLimited(string, *acme.Limited) {}
+func (unwatched) Ban(bans.Event)                      {}
+func (unwatched) List(lists.Event)                    {}
+func (unwatched) Person(gate.Event)                   {}
+func (unwatched) Node(NodeEvent)                      {}
+func (unwatched) Discovery()                          {}
 
 // Ports returns the states of the ports that listen, wait or drain, in no order.
 func (c *Control) Ports() []ports.State { return c.ports.States() }

@@ -241,6 +241,10 @@ type ACMEBlocked struct{ ACME }
 // ACMEFailed is sent when an order failed.
 type ACMEFailed struct{ ACME }
 
+// ACMERefused is sent when a certificate on demand is not renewed, because its host is no
+// longer allowed.
+type ACMERefused struct{ ACME }
+
 // Issue is what events of discovery have in common.
 type Issue struct {
 	// Provider is the name of the provider.

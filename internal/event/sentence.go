@@ -133,6 +133,9 @@ func (c Certificate) sentence(what string) (string, string) {
 func (a ACMEIssued) about() (string, string)  { return a.sentence("was issued") }
 func (a ACMEBlocked) about() (string, string) { return a.sentence("is not ordered" + because(a.Cause)) }
 func (a ACMEFailed) about() (string, string)  { return a.sentence("was not issued" + because(a.Cause)) }
+func (a ACMERefused) about() (string, string) {
+	return a.sentence("is not renewed: its host is no longer allowed")
+}
 
 func (a ACME) sentence(what string) (string, string) {
 	object, text := Certificate{Certificate: a.Certificate}.sentence(what)

@@ -58,6 +58,7 @@ var table = [...]struct {
 	{"acme.issued", Info, ACMEIssued{}},
 	{"acme.blocked", Warning, ACMEBlocked{}},
 	{"acme.failed", Error, ACMEFailed{}},
+	{"acme.refused", Info, ACMERefused{}},
 	{"discovery.issue_opened", Warning, DiscoveryIssueOpened{}},
 	{"discovery.issue_closed", Info, DiscoveryIssueClosed{}},
 	{"discovery.lost", Error, DiscoveryLost{}},

@@ -43,6 +43,7 @@ func (r *Registry) Collect(out chan<- prometheus.Metric) {
 	}
 	r.collectSpans(out, &f)
 	r.collectCertificates(out, &f)
+	r.collectOnDemand(out, &f)
 	r.collectProviders(out, &f)
 	r.collectSplits(out, &f)
 	r.collectDefence(out, &f)
@@ -64,6 +65,18 @@ func (r *Registry) collectSpans(out chan<- prometheus.Metric, f *families) {
 	sent, dropped, lost := spans()
 	for word, n := range map[string]uint64{"sent": sent, "dropped": dropped, "lost": lost} {
 		out <- prometheus.MustNewConstMetric(f.spans.desc(), prometheus.CounterValue, float64(n), word)
+	}
+}
+
+func (r *Registry) collectOnDemand(out chan<- prometheus.Metric, f *families) {
+	r.mu.Lock()
+	now := r.mu.onDemand
+	r.mu.Unlock()
+	if now == nil {
+		return
+	}
+	for word, n := range now() {
+		out <- prometheus.MustNewConstMetric(f.onDemand.desc(), prometheus.CounterValue, float64(n), word)
 	}
 }
 

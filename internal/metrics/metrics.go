@@ -73,6 +73,7 @@ type Registry struct {
 		providers    func() []Provider
 		defence      func() Defence
 		splits       func() []Split
+		onDemand     func() map[string]uint64
 		gate         func() (sessions int, signIns, failed uint64)
 		store        func() (Store, bool)
 		pair         func() (Pair, bool)
@@ -243,6 +244,13 @@ func (r *Registry) Gate(now func() (sessions int, signIns, failed uint64)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.mu.gate = now
+}
+
+// OnDemand sets where the outcomes of certificates on demand are found, by their word.
+func (r *Registry) OnDemand(now func() map[string]uint64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.mu.onDemand = now
 }
 
 // Store is the state of a store that several machines share.

@@ -33,7 +33,7 @@ type families struct {
 	retries, retriesRefused, mirrored                       family
 	state, active, ejections, checks                        family
 	open, opened, waiting                                   family
-	certificate, notAfter                                   family
+	certificate, notAfter, onDemand                         family
 	providerUp, providerIssues                              family
 	listEntries, listUp                                     family
 	splitShare, splitRequests, splitErrors                  family
@@ -133,6 +133,8 @@ func table() families {
 			"1, with the state of a certificate in the labels: valid, expiring, expired, or missing when its files cannot be used; of one by ACME also waiting, ordering, blocked or failed."},
 		notAfter: family{"headgate_certificate_not_after_seconds", gauge, []string{"certificate"},
 			"Unix time at which a certificate ends. One that is missing has none."},
+		onDemand: family{"headgate_certificate_on_demand_total", counter, []string{"result"},
+			"Handshakes for hosts without a certificate, by result: issued; refused by the list or the application; ask_failed without its response; limited by max_per_hour or max_certificates; failed, or failed_before and not due yet; too_slow for the handshake; too_many_waiting; too_many_names of one client or proxy; bad_name; http3. asked counts requests to applications."},
 		providerUp: family{"headgate_discovery_up", gauge, []string{"provider"},
 			"1 while a provider of discovery answers, 0 while it does not."},
 		providerIssues: family{"headgate_discovery_issues", gauge, []string{"provider"},
@@ -200,7 +202,7 @@ func (f *families) all() []*family {
 		&f.floods, &f.attempts, &f.errors, &f.firstByte,
 		&f.retries, &f.retriesRefused, &f.mirrored,
 		&f.state, &f.active, &f.ejections, &f.checks, &f.open, &f.opened, &f.waiting,
-		&f.certificate, &f.notAfter, &f.providerUp, &f.providerIssues,
+		&f.certificate, &f.notAfter, &f.onDemand, &f.providerUp, &f.providerIssues,
 		&f.splitShare, &f.splitRequests, &f.splitErrors, &f.listEntries, &f.listUp, &f.gateSessions, &f.gateSignIns, &f.bansActive, &f.bansMade, &f.bansRefused,
 		&f.storeDetached, &f.storeLag, &f.storeReconnects, &f.storeOperations, &f.storeSeconds,
 		&f.pairLeads, &f.pairConnected, &f.pairLag, &f.pairReconnects, &f.pairContact,

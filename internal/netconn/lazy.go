@@ -119,6 +119,18 @@ func (l *Lazy) readable() error {
 // of the Read. Yield(nil, nil) ends that. The reader calls it.
 func (l *Lazy) Yield(leave func(), enter func() error) { l.leave, l.enter = leave, enter }
 
+// Outside calls wait between leave and enter, as Read does. It is for a wait of the reader
+// for something other than its peer. The error is one of enter.
+func (l *Lazy) Outside(wait func()) error {
+	if l.leave == nil {
+		wait()
+		return nil
+	}
+	l.leave()
+	wait()
+	return l.enter()
+}
+
 // Write sends p, or holds it.
 func (l *Lazy) Write(p []byte) (int, error) {
 	if !l.holding || len(l.held)+len(p) > 2*MaxPending {

@@ -302,7 +302,7 @@ func (s *Store) Append(ctx context.Context, stream string, records [][]byte) (st
 // The loss of it is noticed by no one: it is made again.
 var housekeeping = []string{
 	store.PrefixNode, store.PrefixFields, store.PrefixSession, store.PrefixWebhook, store.PrefixNotice, store.PrefixBan,
-	store.PrefixAccount, store.PrefixOrder, store.PrefixChallenge, store.PrefixAcknowledged, store.PrefixCDN,
+	store.PrefixAccount, store.PrefixOrder, store.PrefixChallenge, store.PrefixAcknowledged, store.PrefixDemand, store.PrefixCDN,
 	store.PrefixGateSession, store.PrefixGateRefresh, store.PrefixGateCode, store.PrefixGateVisit, store.KeyTickets, store.KeyQUIC, store.KeyGate, store.KeyPurge,
 	"group/", store.PrefixDiverged, store.PrefixSetup,
 }

@@ -125,5 +125,6 @@ func (c *challenged) has(host string) bool {
 // strange reports whether a request asks for a challenge of ours by a token that is
 // none: answerChallenge has answered the others. The path is in its one form.
 func (p *Port) strange(host, path string) bool {
-	return p.challenged != nil && strings.HasPrefix(path, challengePath) && p.challenged.has(host)
+	return (p.challenged != nil || p.demands != nil) && strings.HasPrefix(path, challengePath) &&
+		(p.challenged != nil && p.challenged.has(host) || p.demand(host) != nil)
 }

@@ -35,7 +35,7 @@ func (p *Plan) Chosen(host string) []Chosen {
 	all := []Chosen{}
 	for _, port := range p.tcpFirst() {
 		if port.tls != nil {
-			all = append(all, p.chosenOn(port.Name(), port.tls, host))
+			all = append(all, p.demanded(p.chosenOn(port.Name(), port.tls, host), port.tls, host))
 		}
 	}
 	for _, t := range p.tcpProxies {
@@ -53,6 +53,26 @@ func (t *TCPProxy) named(host string) bool {
 	return slices.ContainsFunc(names, func(n config.VirtualHost) bool {
 		return n.Name == host && n.Class == config.HostExact || n.Name == parent && n.Class == config.HostWildcard
 	})
+}
+
+// demanded adds to what was chosen on a port that the certificate of the host is ordered when a
+// client connects.
+func (p *Plan) demanded(c Chosen, secure *portTLS, host string) Chosen {
+	host = strings.ToLower(strings.TrimSuffix(host, "."))
+	d := p.OnDemand(c.Port, host)
+	if d == nil || secure.set.HasValid(host) {
+		return c
+	}
+	what := " orders one by the acme entry " + d.Entry + " when a client connects"
+	switch {
+	case d.Settings.Lists(host):
+		what += ": its list has the host"
+	case d.Settings.Ask != "":
+		what += ", if the application at ask allows the host; otherwise the client gets the alert unrecognized_name"
+	default:
+		what = " orders none, as its list does not have the host: the client gets the alert unrecognized_name"
+	}
+	return Chosen{Port: c.Port, From: "acme", State: string(certs.Missing), Why: "no valid certificate has the name; on_demand of the proxy " + d.Proxy + what}
 }
 
 func (p *Plan) chosenOn(name string, secure *portTLS, host string) Chosen {

@@ -51,6 +51,8 @@ type House struct {
 	Managed *certs.Managed
 	// Challenges answer the authorities that those come from; nil answers none.
 	Challenges Challenges
+	// Demands gets certificates when clients connect; nil gets none.
+	Demands Demands
 	// Standing is exchange.Env.Standing: the same for all plans.
 	Standing func(proxy string)
 	// Bans has the active bans; nil means no bans.
@@ -99,6 +101,7 @@ func Compile(cfg *config.Config, prev *Plan, house House, report *schema.Report)
 	c.pairPorts()
 	c.shared.filters = c.filters()
 	c.proxies(prev)
+	c.setDemands()
 	c.secure()
 	c.tcp()
 	c.udp()

@@ -190,7 +190,7 @@ func (p *Plan) explain(q Question) Explanation {
 	e.Port, e.Address = port.Name(), port.Address().String()
 	if port.tls != nil {
 		host := hostName(q.Authority, new(exchange.Text))
-		chosen := p.chosenOn(port.Name(), port.tls, host)
+		chosen := p.demanded(p.chosenOn(port.Name(), port.tls, host), port.tls, host)
 		e.Certificate = &chosen
 	}
 	ex, answer := port.read(q)

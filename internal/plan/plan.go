@@ -69,6 +69,8 @@ type Port struct {
 	settings *config.Port
 	front    exchange.Port
 	hosts    hosts
+	// demands are the rules for certificates on demand; nil without any.
+	demands *demands
 	// minBodyRate is the least rate of request bodies, in bytes a second; 0 is none.
 	minBodyRate int64
 	// outside takes what no route takes.

@@ -143,6 +143,11 @@ func (c *compiler) securePort(port *Port, pairs map[string]*certs.Certificate, s
 		policy.MinVersion = tls.VersionTLS13
 	}
 	identity := []string{port.Name(), string(port.Protocol())}
+	if name := port.Name(); port.demands != nil && c.house.Demands != nil {
+		demands := c.house.Demands
+		policy.Demand = func(hello *tls.ClientHelloInfo) error { return demands.Await(name, hello) }
+		identity = append(identity, "on demand")
+	}
 	port.tls = c.newTLS(settings, policy, authorities, identity, pairs, selfSigned)
 	c.logUncovered(port)
 }

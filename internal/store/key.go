@@ -52,6 +52,9 @@ const (
 	// PrefixAcknowledged is followed by a digest of the answer to a challenge, and a
 	// machine that gives it, too.
 	PrefixAcknowledged = "acme/acknowledged/"
+	// PrefixDemand is followed by the name of a proxy. The value is the orders on demand of
+	// the last hour.
+	PrefixDemand = "acme/demand/"
 	// PrefixCDN is followed by the name of a CDN. The value is its list of networks.
 	PrefixCDN = "cdn/"
 	// PrefixUser is followed by an operator's name.

@@ -21,6 +21,8 @@ type orderBody struct {
 	Has []string `json:"has"`
 	// Entry is the acme entry that it is ordered under.
 	Entry string `json:"entry"`
+	// OnDemand is the proxy of a certificate that was ordered when a client connected.
+	OnDemand string `json:"on_demand,omitempty"`
 	// State is idle, preflight, blocked, pending, ready, processing, valid or failed.
 	State string `json:"state"`
 	// Since is when that began.
@@ -172,7 +174,8 @@ func (a *API) orderRows() []row {
 }
 
 var orderQuery = append(paging("state", "not_after", "entry"),
-	parameter{name: "state", about: "Only certificates in this state.", enum: []string{"idle", "preflight", "blocked", "pending", "ready", "processing", "valid", "failed"}})
+	parameter{name: "state", about: "Only certificates in this state.", enum: []string{"idle", "preflight", "blocked", "pending", "ready", "processing", "valid", "failed"}},
+	parameter{name: "on_demand", about: "Only certificates that were ordered on demand for this proxy."})
 
 func (a *API) orders(c *call) (any, error) {
 	if a.Control == nil {
@@ -181,6 +184,9 @@ func (a *API) orders(c *call) (any, error) {
 	var all []listed
 	for _, r := range a.Control.Orders() {
 		if s := c.text("state"); s != "" && s != string(r.State) {
+			continue
+		}
+		if p := c.text("on_demand"); p != "" && (r.Demand == nil || r.Demand.Proxy != p) {
 			continue
 		}
 		all = append(all, listed{
@@ -291,6 +297,9 @@ func showOrder(r *acme.Record) orderBody {
 		Name: r.Name, Names: notNil(r.Names), Has: notNil(r.Has), Entry: r.Entry, State: string(r.State), Since: r.Since,
 		Trouble: showTrouble(r.Trouble), Warnings: notNil(r.Warnings), NextTry: r.NextTry, Failures: r.Failures,
 		NotBefore: r.NotBefore, NotAfter: r.NotAfter, Directory: r.Directory, Profile: r.Profile,
+	}
+	if r.Demand != nil {
+		b.OnDemand = r.Demand.Proxy
 	}
 	if !r.NotAfter.IsZero() {
 		days := certs.DaysLeft(r.NotAfter, time.Now())

@@ -49,7 +49,7 @@ func (w *Watch) checkCertificates(now time.Time) {
 		w.reportCertificate(s.Name, event.Certificate{Certificate: s.Name, Names: s.Names, NotAfter: s.NotAfter, Cause: s.Problem}, s.NotBefore, now)
 	}
 	for _, r := range issued {
-		if !r.NotAfter.IsZero() {
+		if !r.NotAfter.IsZero() && !r.Refused() {
 			about := event.Certificate{Certificate: r.Name, Names: r.Has, NotAfter: r.NotAfter}
 			w.reportCertificate("acme "+r.Name, about, r.NotBefore, now) // acme.issued reports a new one
 		}
@@ -99,6 +99,10 @@ func (w *Watch) reportOrder(r *acme.Record) {
 	}
 	if r.Trouble != nil {
 		about.Cause, about.Hint = r.Trouble.Message, r.Trouble.Hint
+	}
+	if r.Refused() {
+		w.events.Send(event.ACMERefused{ACME: about})
+		return
 	}
 	switch r.State {
 	case acme.Valid:

@@ -13,6 +13,7 @@ package watch
 
 import (
 	"log/slog"
+	"strconv"
 	"sync"
 	"time"
 
@@ -70,6 +71,7 @@ type Watch struct {
 		lists   []lists.Event
 		people  []gate.Event
 		nodes   []control.NodeEvent
+		limits  []event.LimitReached
 	}
 
 	// The rest belongs to the goroutine.
@@ -318,6 +320,20 @@ func (w *Watch) Order(r *acme.Record) {
 	w.rouse()
 }
 
+// DemandLimited notes that a limit of certificates on demand was reached. If there are too
+// many, the oldest are dropped.
+func (w *Watch) DemandLimited(proxy string, l *acme.Limited) {
+	w.notes.Lock()
+	defer w.notes.Unlock()
+	if len(w.notes.limits) == maxOrders {
+		w.notes.limits = w.notes.limits[1:]
+	}
+	w.notes.limits = append(w.notes.limits, event.LimitReached{
+		Limit: "on_demand." + l.Bound, Object: "proxy " + proxy, Value: strconv.Itoa(l.Max), Effect: "new hosts get no certificate",
+	})
+	w.rouse()
+}
+
 // Changed notes that there is another configuration.
 func (w *Watch) Changed(*control.Event) {
 	w.notes.Lock()
@@ -367,11 +383,14 @@ func (w *Watch) publishChanges() {
 	w.notes.Lock()
 	splits := w.notes.splits
 	w.notes.splits = nil
-	banned, listed, people, nodes := w.notes.bans, w.notes.lists, w.notes.people, w.notes.nodes
-	w.notes.bans, w.notes.lists, w.notes.people, w.notes.nodes = nil, nil, nil, nil
+	banned, listed, people, nodes, limits := w.notes.bans, w.notes.lists, w.notes.people, w.notes.nodes, w.notes.limits
+	w.notes.bans, w.notes.lists, w.notes.people, w.notes.nodes, w.notes.limits = nil, nil, nil, nil, nil
 	proxies, orders, held, seePorts, config, sources := w.notes.proxies, w.notes.orders, w.notes.held, w.notes.ports, w.notes.config, w.notes.sources
 	w.notes.proxies, w.notes.orders, w.notes.held, w.notes.ports, w.notes.config, w.notes.sources = nil, nil, nil, false, false, false
 	w.notes.Unlock()
+	for _, l := range limits {
+		w.events.Send(l)
+	}
 	if seePorts {
 		w.checkPorts(w.house.Ports())
 	}

@@ -53,6 +53,9 @@ type Options struct {
 	Forget func(name string)
 	// Tell is called with every change of a record's state. It may be nil.
 	Tell func(*Record)
+	// Allowed is called before a certificate on demand is renewed: nil allows that, an error
+	// that wraps ErrNotAllowed does not. It may be nil if there are no rules.
+	Allowed func(ctx context.Context, d *Demand, host string) error
 }
 
 // Want is a certificate that is wanted.
@@ -84,6 +87,7 @@ type Manager struct {
 	loaded  func()
 	forget  func(string)
 	tell    func(*Record)
+	allowed func(context.Context, *Demand, string) error
 	answers Answers
 	pace    pace
 	wake    chan struct{}
@@ -108,6 +112,7 @@ type Manager struct {
 		limited map[string]time.Time   // until when directories want no more orders
 		placed  map[string][]time.Time // when orders were placed, by directory
 		closed  bool
+		demands func(host string) *Demand // finds the rule for a host; may be nil
 
 		directories map[string]knownDirectory // by URL
 	}
@@ -139,6 +144,7 @@ type job struct {
 	record    *Record
 	at        time.Time // the next run
 	wanted    bool
+	listed    bool // wanted by the configuration itself, not on demand
 	running   bool
 	again     bool // something has changed while it was running
 	forced    bool // an operator has requested an order
@@ -146,12 +152,14 @@ type job struct {
 	// untilValid is whether it runs again only unless it has become valid.
 	untilValid bool
 
+	changed chan struct{} // is closed after a run, if a handshake waits; see Progress
+
 	shown atomic.Pointer[Record] // a copy for readers
 }
 
 // New returns a manager without certificates. Start starts it, Close stops it.
 func New(o Options) *Manager {
-	m := &Manager{log: o.Log, store: o.Store, ports: o.Ports, node: o.Node, agent: o.Agent, install: o.Install, loaded: o.Loaded, forget: o.Forget, tell: o.Tell, pace: usualPace, wake: make(chan struct{}, 1)}
+	m := &Manager{log: o.Log, store: o.Store, ports: o.Ports, node: o.Node, agent: o.Agent, install: o.Install, loaded: o.Loaded, forget: o.Forget, tell: o.Tell, allowed: o.Allowed, pace: usualPace, wake: make(chan struct{}, 1)}
 	m.mu.jobs, m.mu.entries, m.mu.stale = map[string]*job{}, map[string]*Config{}, map[string]int{}
 	m.mu.directories = map[string]knownDirectory{}
 	m.mu.running, m.mu.limited, m.mu.placed = map[string]int{}, map[string]time.Time{}, map[string][]time.Time{}
@@ -238,6 +246,7 @@ func (m *Manager) Load() bool {
 		if j.wanted { // it was wanted before its record could be read
 			j.at = m.firstLook(j)
 		}
+		m.keepDemandedLocked(j)
 		for _, a := range r.Timeline {
 			m.notePlacedLocked(a.Directory, a.Began)
 		}
@@ -265,23 +274,31 @@ func (m *Manager) Set(entries map[string]*Config, wants []Want) {
 	defer m.mu.Unlock()
 	m.mu.entries = entries
 	for _, j := range m.mu.jobs {
-		j.wanted = false
+		j.wanted, j.listed = false, false
 	}
-	now := m.now()
 	for _, w := range wants {
 		j := m.jobLocked(nameOf(w.Names))
-		if j.entryName != w.Entry || !reflect.DeepEqual(j.entry, w.Settings) || !slices.Equal(j.names, w.Names) {
-			j.at = now
-			j.again, j.untilValid = j.running, false
-			first := j.entry == nil
-			j.entryName, j.entry, j.names = w.Entry, w.Settings, w.Names
-			if first {
-				j.at = m.firstLook(j)
-			}
-		}
-		j.wanted = true
+		m.configureLocked(j, w)
+		j.listed = true
+	}
+	for _, j := range m.mu.jobs {
+		m.keepDemandedLocked(j)
 	}
 	m.wakeUp()
+}
+
+// configureLocked makes a certificate managed.
+func (m *Manager) configureLocked(j *job, w Want) {
+	if j.entryName != w.Entry || !reflect.DeepEqual(j.entry, w.Settings) || !slices.Equal(j.names, w.Names) {
+		j.at = m.now()
+		j.again, j.untilValid = j.running, false
+		first := j.entry == nil
+		j.entryName, j.entry, j.names = w.Entry, w.Settings, w.Names
+		if first {
+			j.at = m.firstLook(j)
+		}
+	}
+	j.wanted = true
 }
 
 // Wake makes the manager look again at once at what is blocked or failed, such as

@@ -99,5 +99,7 @@ func (m *Manager) acceptCertificate(ctx context.Context, name string, text []byt
 	if j.wanted {
 		j.at = m.firstLook(j)
 	}
+	m.keepDemandedLocked(j)
+	j.announceLocked()
 	m.wakeUp()
 }

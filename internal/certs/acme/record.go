@@ -51,6 +51,8 @@ type Record struct {
 	Profile   string    `json:"profile,omitempty"`
 	// Renewal is when the authority suggests to renew.
 	Renewal *Renewal `json:"renewal,omitempty"`
+	// Demand is for a certificate that was ordered when a client connected, nil for others.
+	Demand *Demanded `json:"on_demand,omitempty"`
 	// Timeline are the last orders, the newest last, at most maxOrders.
 	Timeline []*Attempt `json:"timeline,omitempty"`
 
@@ -213,6 +215,10 @@ func (r *Record) public() *Record {
 	}
 	return &out
 }
+
+// Refused reports whether the certificate is on demand and its host is no longer allowed: it
+// is served until it expires.
+func (r *Record) Refused() bool { return r.Demand != nil && !r.Demand.Refused.IsZero() }
 
 // Brief returns the record without the timeline of its orders.
 func (r *Record) Brief() *Record {

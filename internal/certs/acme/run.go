@@ -12,7 +12,11 @@ import (
 // startLocked starts a goroutine for one job.
 func (m *Manager) startLocked(j *job) {
 	j.running, j.again, j.untilValid = true, false, false
-	m.mu.running[j.entryName]++
+	if j.listed {
+		j.record.Demand = nil
+	}
+	slot := j.slot()
+	m.mu.running[slot]++
 	name, entry, names, forced := j.entryName, j.entry, j.names, j.forced
 	j.forced = false
 	m.stopped.Go(func() {
@@ -21,17 +25,28 @@ func (m *Manager) startLocked(j *job) {
 		defer m.mu.Unlock()
 		j.running = false
 		j.at = at
+		j.endDemandedLocked(m.now())
+		j.announceLocked()
 		switch {
 		case j.again && j.untilValid && j.record.State == Valid:
 			j.forced = false // what was to be ordered has come
 		case j.again:
 			j.at = m.now()
 		}
-		if m.mu.running[name]--; m.mu.running[name] == 0 {
-			delete(m.mu.running, name)
+		if m.mu.running[slot]--; m.mu.running[slot] == 0 {
+			delete(m.mu.running, slot)
 		}
 		m.wakeUp()
 	})
+}
+
+// slot returns under what the orders in progress are counted: those on demand do not hold up
+// the others of an entry, of which there may be many at once.
+func (j *job) slot() string {
+	if j.record.Demand != nil {
+		return j.entryName + "\x00on demand"
+	}
+	return j.entryName
 }
 
 // runSafely is run with a recover, because responses of authorities and providers are
@@ -60,6 +75,11 @@ func (m *Manager) run(r *Record, name string, entry *Config, names []string, for
 	}
 	if due := m.dueAt(entry, r, names); !forced && due.After(m.now()) {
 		return m.rest(entry, r, due, before)
+	}
+	if ok, t := m.renewable(r); t != nil {
+		return m.failed(entry, r, names, t)
+	} else if !ok {
+		return r.NotAfter
 	}
 	o := &order{m: m, entry: entry, names: names, record: r, forced: forced}
 	err := o.obtain(m.ctx)

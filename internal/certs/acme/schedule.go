@@ -44,13 +44,13 @@ func (m *Manager) startDue() time.Duration {
 		return next // one that ends wakes us
 	}
 	for _, j := range m.dueLocked(now, maxParallel-all) {
-		if m.mu.running[j.entryName] < maxPerEntry {
+		if m.mu.running[j.slot()] < maxPerEntry {
 			m.startLocked(j)
 		}
 	}
 	for _, j := range m.mu.jobs {
 		switch {
-		case !j.wanted || j.running || m.mu.running[j.entryName] >= maxPerEntry:
+		case !j.wanted || j.running || m.mu.running[j.slot()] >= maxPerEntry:
 		case waitsForPort(j):
 			next = min(next, m.pace.look)
 		default:
@@ -62,6 +62,16 @@ func (m *Manager) startDue() time.Duration {
 
 // keepGone is how long a certificate that is no longer configured is kept after it expired.
 const keepGone = 7 * 24 * time.Hour
+
+// keepNever is how long the record of a certificate on demand that was never issued is kept.
+const keepNever = 24 * time.Hour
+
+func keptGone(r *Record) time.Duration {
+	if r.Demand != nil && r.NotAfter.IsZero() {
+		return keepNever
+	}
+	return keepGone
+}
 
 // sweepLocked removes certificates that are no longer configured and expired long ago, once
 // an hour, so that their number does not grow without limit.
@@ -80,7 +90,10 @@ func (m *Manager) sweepLocked(now time.Time) {
 	var gone []string
 	for name, j := range m.mu.jobs {
 		r := j.shown.Load()
-		if end := latest(r.Since, r.NotAfter); !j.wanted && !j.running && now.Sub(end) > keepGone {
+		if r.Demand != nil && !j.listed && !j.running && !r.NotAfter.IsZero() && now.After(r.NotAfter) {
+			j.wanted = false // the next client orders it again
+		}
+		if end := latest(r.Since, r.NotAfter); !j.wanted && !j.running && now.Sub(end) > keptGone(r) {
 			gone = append(gone, name)
 			delete(m.mu.jobs, name)
 		}
@@ -160,7 +173,7 @@ func (m *Manager) endedLongAgo(name string, kept []byte) bool {
 	if err := json.Unmarshal(kept, r); err != nil || r.Name != name {
 		return true // unreadable; it is replaced if the certificate is configured again
 	}
-	if m.now().Sub(latest(r.Since, r.NotAfter)) > keepGone {
+	if m.now().Sub(latest(r.Since, r.NotAfter)) > keptGone(r) {
 		return true
 	}
 	m.mu.Lock()
@@ -193,7 +206,7 @@ func (m *Manager) dueLocked(now time.Time, limit int) []*job {
 	var due []*job
 	ports := &portsNow{Ports: m.ports}
 	for _, j := range m.mu.jobs {
-		if !j.wanted || j.running || m.mu.running[j.entryName] >= maxPerEntry {
+		if !j.wanted || j.running || m.mu.running[j.slot()] >= maxPerEntry {
 			continue
 		}
 		if j.at.After(now) && !(waitsForPort(j) && portOpen(ports, j)) {
