@@ -24,10 +24,12 @@ func (t *translator) newSite(d *directive) *siteBlock {
 		t.Check("%s:%d: %s: the default of the environment was put in", d.File, d.Line, d.Text())
 	}
 	var hosts []string
+	anyHost := false
 	for _, k := range s.keys {
 		if k.host != "" && t.secured(k) {
 			hosts = append(hosts, k.host)
 		}
+		anyHost = anyHost || k.host == "" && t.secured(k)
 	}
 	for _, c := range d.block {
 		switch c.name() {
@@ -36,6 +38,10 @@ func (t *translator) newSite(d *directive) *siteBlock {
 			t.Became(c, importer.Same, importer.Field{}, "the address of its ports")
 		case "tls":
 			t.tls(c, hosts)
+			if anyHost {
+				hosts = append(hosts, "")
+			}
+			t.demand(c, hosts)
 		}
 	}
 	return s

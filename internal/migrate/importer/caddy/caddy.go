@@ -62,7 +62,7 @@ func importWith(names []string, r *reader) ([]byte, *importer.Report, error) {
 }
 
 func newTranslator(r *reader) *translator {
-	t := &translator{Translation: importer.NewTranslation("Caddy"), reader: r, http: "80", https: "443", bind: []string{""}, pairs: map[[2]string]string{}, issued: map[string]*authority{}, entries: map[authority]string{}, redirected: map[string]string{}}
+	t := &translator{Translation: importer.NewTranslation("Caddy"), reader: r, http: "80", https: "443", bind: []string{""}, pairs: map[[2]string]string{}, issued: map[string]*authority{}, entries: map[authority]string{}, redirected: map[string]string{}, onDemand: map[string][]importer.Part{}}
 	t.adapter = newAdapter(t)
 	return t
 }
@@ -88,6 +88,11 @@ type translator struct {
 	entries map[authority]string // names of ACME entries
 	// authority has the global options about where certificates are ordered.
 	authority []*directive
+	// ask is the URL that allows hosts whose certificates are ordered on demand, "" without
+	// one, and allowing what names it; onDemand has what orders them, by host.
+	ask      string
+	allowing []importer.Part
+	onDemand map[string][]importer.Part
 	// redirected has the servers of the hosts whose clients are sent to HTTPS.
 	redirected map[string]string
 	sites      int
@@ -205,6 +210,8 @@ func (t *translator) global(d *directive) {
 		case "acme_dns":
 			t.dns = o.arg(0)
 			t.Check("certificates came by DNS at %s: set acme.main.dns", o.arg(0))
+		case "on_demand_tls":
+			t.allowedBy(o)
 		case "servers":
 			t.serverOptions(o)
 		}

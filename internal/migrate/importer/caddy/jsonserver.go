@@ -91,6 +91,7 @@ func (s *server) put(hosts []string, proxy importer.Object, redirects bool, plai
 	type kind struct {
 		acme     string
 		redirect bool
+		demanded bool
 	}
 	var kinds []kind
 	of := map[kind][]string{}
@@ -99,7 +100,9 @@ func (s *server) put(hosts []string, proxy importer.Object, redirects bool, plai
 		if k.redirect {
 			s.t.redirected[h] = s.name
 		}
-		if s.secure && h != "" {
+		if k.demanded = s.secure && s.t.demanded(h); k.demanded {
+			k.acme = s.t.demandEntry(h)
+		} else if s.secure && h != "" {
 			k.acme = s.t.acmeOf(h)
 		}
 		if of[k] == nil {
@@ -120,6 +123,9 @@ func (s *server) put(hosts []string, proxy importer.Object, redirects bool, plai
 		}
 		if k.acme != "" {
 			o.Set("acme", k.acme)
+		}
+		if k.demanded {
+			s.t.setDemand(o, of[k])
 		}
 		slices.Sort(ports)
 		o.Set("ports", slices.Compact(ports)).Merge(proxy)

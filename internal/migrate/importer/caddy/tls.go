@@ -147,6 +147,8 @@ func (t *translator) tlsOption(c *directive, own *authority, changed bool) (*aut
 			t.Became(c, importer.Same, importer.NewObject().Set("email", own.email).Field("email"), "email of the acme entry")
 			return own, true
 		}
+	case "on_demand":
+		return own, changed // see demand
 	case "dns":
 		t.sayAll(c, importer.Impossible, "give the acme entry its dns: the provider and its credentials")
 		t.Check("%s:%d: the certificate came by DNS at %s: set dns of the acme entry", c.File, c.Line, c.arg(0))
@@ -164,6 +166,16 @@ func (t *translator) tlsOption(c *directive, own *authority, changed bool) (*aut
 
 // tlsApp translates certificates from files, and the authorities.
 func (t *translator) tlsApp(v *value) {
+	onDemand := v.get("automation", "on_demand")
+	for _, at := range []*value{onDemand.get("ask"), onDemand.get("permission", "endpoint")} {
+		if at.text != "" && (onDemand.get("permission", "module").text == "http" || at == onDemand.get("ask")) {
+			t.ask = at.text
+			t.allowing = append(t.allowing, at)
+			if module := onDemand.get("permission", "module"); module.is() {
+				t.allowing = append(t.allowing, module)
+			}
+		}
+	}
 	for _, one := range v.get("certificates", "load_files").list {
 		name, f := t.certificate(one.get("certificate").text, one.get("key").text)
 		t.Became(one.get("certificate"), importer.Same, f, "certificates.%s", name)
@@ -179,6 +191,7 @@ func (t *translator) tlsApp(v *value) {
 		for _, h := range subjects.texts() {
 			t.issued[folded(h)] = own
 		}
+		t.demandPolicy(p, subjects)
 		if !subjects.is() && own != nil {
 			t.ca, t.email = own.directory, own.email
 		}
