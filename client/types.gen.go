@@ -5086,10 +5086,13 @@ type Split struct {
 // State is the state of a port.
 type State struct {
 	// Name is the port's name, Address where it listens, Protocol http, https, http3, tcp or udp.
+	// The ports of a range in the same state are one: 0.0.0.0:5000-5100.
 	Name string `json:"name"`
 	// Name is the port's name, Address where it listens, Protocol http, https, http3, tcp or udp.
+	// The ports of a range in the same state are one: 0.0.0.0:5000-5100.
 	Address string `json:"address"`
 	// Name is the port's name, Address where it listens, Protocol http, https, http3, tcp or udp.
+	// The ports of a range in the same state are one: 0.0.0.0:5000-5100.
 	Protocol string `json:"protocol"`
 	// Origin is where the port comes from: "shop.yaml:12:3". It is absent for one that drains.
 	Origin string `json:"origin,omitempty"`
@@ -5364,7 +5367,10 @@ type StreamExplanation struct {
 
 // StreamServer is one server of a TCP or UDP proxy.
 type StreamServer struct {
-	// Address is the server's host and port: a name or an IP address, IPv6 in brackets.
+	// Address is the server's host and port: a name or an IP address, IPv6 in brackets. If the proxy
+	// has a range of ports, the server can have one of the same length, whose first port is for the
+	// first port of the proxy and so on; health checks use the first. With one port, the server gets
+	// the clients of all ports there.
 	Address string `json:"address,omitzero"`
 	// Weight is the server's share relative to the weights of the others. With 0 it gets no new
 	// clients.
@@ -5510,8 +5516,9 @@ type TCPProxy struct {
 	Description string `json:"description,omitzero"`
 	// Tags are keywords to find objects with. They have no effect.
 	Tags []string `json:"tags,omitzero"`
-	// Address is the IP address and port number to listen on.
-	Address netip.AddrPort `json:"address,omitzero"`
+	// Address is the IP address and port number to listen on, or a range of up to 1000 ports:
+	// `0.0.0.0:5000-5100`.
+	Address string `json:"address,omitzero"`
 	// Port names the https port whose connections the proxy accepts, together with sni or alpn.
 	Port string `json:"port,omitzero"`
 	// SNI are the server names that TLS clients send: exact ones, or `*.` and a name for any one
@@ -5547,8 +5554,8 @@ type TCPProxy struct {
 	// IPFilter allows clients by address. Connections of others are closed, and their datagrams
 	// dropped.
 	IPFilter *IPFilter `json:"ip_filter,omitzero"`
-	// MaxConnections is the largest number of open connections of the address; more wait in the
-	// system's queue. 0 means as many as file descriptors allow.
+	// MaxConnections is the largest number of open connections of the address, or of each port of a
+	// range; more wait in the system's queue. 0 means as many as file descriptors allow.
 	MaxConnections *int `json:"max_connections,omitzero"`
 	// DrainTimeout is how long connections may go on after the proxy was removed, its address was
 	// changed or headgate was stopped. Then they are cut. Other changes leave open connections
@@ -5594,8 +5601,9 @@ type TCPProxyObject struct {
 	Description string `json:"description,omitzero"`
 	// Tags are keywords to find objects with. They have no effect.
 	Tags []string `json:"tags,omitzero"`
-	// Address is the IP address and port number to listen on.
-	Address netip.AddrPort `json:"address,omitzero"`
+	// Address is the IP address and port number to listen on, or a range of up to 1000 ports:
+	// `0.0.0.0:5000-5100`.
+	Address string `json:"address,omitzero"`
 	// Port names the https port whose connections the proxy accepts, together with sni or alpn.
 	Port string `json:"port,omitzero"`
 	// SNI are the server names that TLS clients send: exact ones, or `*.` and a name for any one
@@ -5631,8 +5639,8 @@ type TCPProxyObject struct {
 	// IPFilter allows clients by address. Connections of others are closed, and their datagrams
 	// dropped.
 	IPFilter *IPFilter `json:"ip_filter,omitzero"`
-	// MaxConnections is the largest number of open connections of the address; more wait in the
-	// system's queue. 0 means as many as file descriptors allow.
+	// MaxConnections is the largest number of open connections of the address, or of each port of a
+	// range; more wait in the system's queue. 0 means as many as file descriptors allow.
 	MaxConnections *int `json:"max_connections,omitzero"`
 	// DrainTimeout is how long connections may go on after the proxy was removed, its address was
 	// changed or headgate was stopped. Then they are cut. Other changes leave open connections
@@ -5806,8 +5814,9 @@ type UDPProxy struct {
 	Description string `json:"description,omitzero"`
 	// Tags are keywords to find objects with. They have no effect.
 	Tags []string `json:"tags,omitzero"`
-	// Address is the IP address and port number to listen on.
-	Address netip.AddrPort `json:"address,omitzero"`
+	// Address is the IP address and port number to listen on, or a range of up to 1000 ports:
+	// `0.0.0.0:10000-10100`.
+	Address string `json:"address,omitzero"`
 	// Servers are the servers that share the sessions.
 	Servers []StreamServer `json:"servers,omitzero"`
 	// LoadBalancing is how sessions are shared among servers: `round_robin` in turn, by weight;
@@ -5817,9 +5826,9 @@ type UDPProxy struct {
 	// IdleTimeout is how long both directions may be silent. Then the session ends, and its client's
 	// next datagram begins another.
 	IdleTimeout string `json:"idle_timeout,omitzero"`
-	// MaxSessions is how many there may be at once. One more ends another: of the clients that have
-	// not yet spoken again after an answer the one that was quiet for longest, since a flood of
-	// forged addresses is of that kind.
+	// MaxSessions is how many there may be at once, on each port of a range. One more ends another:
+	// of the clients that have not yet spoken again after an answer the one that was quiet for
+	// longest, since a flood of forged addresses is of that kind.
 	MaxSessions *int `json:"max_sessions,omitzero"`
 	// ProxyProtocol puts a PROXY protocol header of version 2 before each datagram to a server, with
 	// the client's address: `off` or `v2`. The server must expect it. Its own datagrams have none.
@@ -5868,8 +5877,9 @@ type UDPProxyObject struct {
 	Description string `json:"description,omitzero"`
 	// Tags are keywords to find objects with. They have no effect.
 	Tags []string `json:"tags,omitzero"`
-	// Address is the IP address and port number to listen on.
-	Address netip.AddrPort `json:"address,omitzero"`
+	// Address is the IP address and port number to listen on, or a range of up to 1000 ports:
+	// `0.0.0.0:10000-10100`.
+	Address string `json:"address,omitzero"`
 	// Servers are the servers that share the sessions.
 	Servers []StreamServer `json:"servers,omitzero"`
 	// LoadBalancing is how sessions are shared among servers: `round_robin` in turn, by weight;
@@ -5879,9 +5889,9 @@ type UDPProxyObject struct {
 	// IdleTimeout is how long both directions may be silent. Then the session ends, and its client's
 	// next datagram begins another.
 	IdleTimeout string `json:"idle_timeout,omitzero"`
-	// MaxSessions is how many there may be at once. One more ends another: of the clients that have
-	// not yet spoken again after an answer the one that was quiet for longest, since a flood of
-	// forged addresses is of that kind.
+	// MaxSessions is how many there may be at once, on each port of a range. One more ends another:
+	// of the clients that have not yet spoken again after an answer the one that was quiet for
+	// longest, since a flood of forged addresses is of that kind.
 	MaxSessions *int `json:"max_sessions,omitzero"`
 	// ProxyProtocol puts a PROXY protocol header of version 2 before each datagram to a server, with
 	// the client's address: `off` or `v2`. The server must expect it. Its own datagrams have none.

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"headgate/internal/server/target"
+	"headgate/internal/setting/unit"
 )
 
 // parseAddress reads ip:port, IPv6 in brackets. An empty text is the zero
@@ -57,4 +58,23 @@ func checkAddress(text string, a netip.AddrPort) (netip.AddrPort, *fault) {
 		return netip.AddrPort{}, wrong(fmt.Sprintf("address %q is a multicast address", text), "write an address of this machine")
 	}
 	return a, nil
+}
+
+// parseAddressRange reads ip:port, or ip:first-last. An empty text is the zero range, which is
+// not valid.
+func parseAddressRange(text string) (unit.AddressRange, *fault) {
+	const remedy = "write the first and the last port, like 0.0.0.0:5000-5100"
+	first, last, err := unit.CutRange(text)
+	if err != nil {
+		return unit.AddressRange{}, wrong(err.Error(), remedy)
+	}
+	a, f := parseAddress(first)
+	if f != nil || !a.IsValid() {
+		return unit.AddressRange{}, f
+	}
+	r, err := unit.NewAddressRange(a, last)
+	if err != nil {
+		return unit.AddressRange{}, wrong(err.Error(), remedy)
+	}
+	return r, nil
 }

@@ -14,6 +14,7 @@ import (
 	"headgate/internal/server/health"
 	"headgate/internal/server/target"
 	"headgate/internal/setting/ipset"
+	"headgate/internal/setting/unit"
 	"headgate/internal/upstream"
 )
 
@@ -41,7 +42,7 @@ type checker struct {
 func newChecker(c *Config, report *schema.Report) *checker {
 	ch := &checker{c: c, root: report.Root(), sni: map[string]string{}}
 	if c.Admin.Address.IsValid() {
-		ch.taken = append(ch.taken, taken{c.Admin.Address, false, "admin", nil, nil})
+		ch.taken = append(ch.taken, taken{unit.OneAddress(c.Admin.Address), false, "admin", nil, nil})
 	}
 	return ch
 }
@@ -52,7 +53,7 @@ func (ch *checker) upstreams(at schema.Place) {
 
 // taken is the address of a listener.
 type taken struct {
-	address netip.AddrPort
+	address unit.AddressRange
 	udp     bool
 	by      string
 	stream  *TCPProxy // whose it is; nil if not a TCP proxy's
@@ -70,7 +71,7 @@ func (ch *checker) port(p *Port, at schema.Place) {
 	checkProxyProtocol(p, at.Field("proxy_protocol"))
 	checkNodes(p.Nodes, at.Field("nodes"))
 	if p.Active {
-		ch.claim(taken{p.Address, p.Protocol == HTTP3, "port " + p.Name, nil, p.Nodes}, at.Field("address"))
+		ch.claim(taken{unit.OneAddress(p.Address), p.Protocol == HTTP3, "port " + p.Name, nil, p.Nodes}, at.Field("address"))
 	}
 }
 
@@ -122,7 +123,7 @@ func checkProxyProtocol(p *Port, at schema.Place) {
 // claim adds an address to those in use, or reports which object has it.
 func (ch *checker) claim(want taken, at schema.Place) {
 	for _, t := range ch.taken {
-		if t.udp != want.udp || t.address.Port() != want.address.Port() || apart(t.nodes, want.nodes) {
+		if t.udp != want.udp || t.address.Port() > want.address.Last() || want.address.Port() > t.address.Last() || apart(t.nodes, want.nodes) {
 			continue
 		}
 		switch {
@@ -130,6 +131,9 @@ func (ch *checker) claim(want taken, at schema.Place) {
 			continue // with all others that have it
 		case t.address == want.address:
 			at.Problemf("give one of them another address, or active: false", "%s listens on %v too", t.by, t.address)
+			return
+		case t.address.Addr() == want.address.Addr():
+			at.Problemf("give one of them other port numbers, or active: false", "%v and %v of %s overlap", want.address, t.address, t.by)
 			return
 		case covers(t.address.Addr(), want.address.Addr()) || covers(want.address.Addr(), t.address.Addr()):
 			at.Problemf("give one of them another port number, or active: false", "%v and %v of %s overlap", want.address, t.address, t.by)

@@ -10,6 +10,7 @@ import (
 	"headgate/internal/schema"
 	"headgate/internal/server/target"
 	"headgate/internal/setting/ipset"
+	"headgate/internal/setting/unit"
 )
 
 // tcpProxy reports problems of a TCP proxy.
@@ -41,7 +42,7 @@ func (ch *checker) tcpProxy(p *TCPProxy, at schema.Place) {
 		ipset.Check(p.AcceptProxyProtocol.Trusted, at.Field("accept_proxy_protocol").Field("trusted"))
 	}
 	checkStreamFeatures(&p.StreamFeatures, at)
-	checkStreamServers(p.Servers, at.Field("servers"))
+	checkStreamServers(p.Address, p.Servers, at.Field("servers"))
 	for i, s := range p.Servers {
 		if s.TLS != nil && s.TLS.InsecureSkipVerify {
 			at.Field("servers").Index(i).Called("server", s.Address).Field("tls").Field("insecure_skip_verify").Note(notVerified, notVerifiedRemedy)
@@ -61,7 +62,7 @@ func (ch *checker) udpProxy(p *UDPProxy, at schema.Place) {
 		ch.claim(taken{p.Address, true, "UDP proxy " + p.Name, nil, p.Nodes}, at.Field("address"))
 	}
 	checkStreamFeatures(&p.StreamFeatures, at)
-	checkStreamServers(p.Servers, at.Field("servers"))
+	checkStreamServers(p.Address, p.Servers, at.Field("servers"))
 	for i, s := range p.Servers {
 		if s.TLS != nil {
 			at.Field("servers").Index(i).Called("server", s.Address).Field("tls").Problem("tls is not available for UDP servers", "remove it")
@@ -194,13 +195,15 @@ func checkProtocols(protocols []string, at schema.Place) {
 
 // checkStreamServers reports servers with invalid addresses, and lists without a server
 // that takes clients.
-func checkStreamServers(servers []*StreamServer, at schema.Place) {
+func checkStreamServers(address unit.AddressRange, servers []*StreamServer, at schema.Place) {
 	weighty := len(servers) == 0
 	for i, s := range servers {
 		place := at.Index(i).Called("server", s.Address)
 		if s.Address != "" {
 			if _, f := s.HostPort(); f != nil {
 				place.Field("address").Problem(f.What, f.Remedy)
+			} else if n := s.Ports(); n > 1 && n != address.Ports() {
+				place.Field("address").Problemf("give both the same number of ports, or the server one port", "the server has %d ports, and the proxy %d", n, address.Ports())
 			}
 		}
 		if s.TLS != nil {

@@ -12,6 +12,7 @@ import (
 
 	"headgate/internal/config/document"
 	"headgate/internal/schema"
+	"headgate/internal/setting/unit"
 )
 
 // decoder reads a tree into the objects it describes. It goes on after a
@@ -439,6 +440,11 @@ func setScalar(v reflect.Value, t *schema.Type, text string) *fault {
 	if t.Go == reflect.TypeFor[netip.AddrPort]() {
 		address, f := parseAddress(text)
 		v.Set(reflect.ValueOf(address))
+		return f
+	}
+	if t.Go == reflect.TypeFor[unit.AddressRange]() {
+		addresses, f := parseAddressRange(text)
+		v.Set(reflect.ValueOf(addresses))
 		return f
 	}
 	if err := t.SetText(v, text); err != nil {

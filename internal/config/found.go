@@ -68,6 +68,8 @@ func expected(t *schema.Type) string {
 		return "true or false"
 	case reflect.TypeFor[netip.AddrPort]():
 		return `an address like "0.0.0.0:8080"`
+	case reflect.TypeFor[unit.AddressRange]():
+		return `an address like "0.0.0.0:8080" or "0.0.0.0:5000-5100"`
 	}
 	return "a string"
 }

@@ -26,8 +26,9 @@ const (
 // certificate. Several proxies share an address if they differ in sni or alpn.
 type TCPProxy struct {
 	Object
-	// Address is the IP address and port number to listen on.
-	Address netip.AddrPort `json:"address,omitempty" label:"true" example:"0.0.0.0:5432"`
+	// Address is the IP address and port number to listen on, or a range of up to 1000 ports:
+	// `0.0.0.0:5000-5100`.
+	Address unit.AddressRange `json:"address,omitempty" label:"true" example:"0.0.0.0:5432"`
 	// Port names the https port whose connections the proxy accepts, together with sni or
 	// alpn.
 	Port string `json:"port,omitempty" label:"true" max:"128" example:"websecure"`
@@ -66,8 +67,8 @@ type TCPProxy struct {
 	// settings apply.
 	AcceptProxyProtocol *ProxyProtocol `json:"accept_proxy_protocol,omitempty"`
 	StreamFeatures
-	// MaxConnections is the largest number of open connections of the address; more
-	// wait in the system's queue. 0 means as many as file descriptors allow.
+	// MaxConnections is the largest number of open connections of the address, or of each
+	// port of a range; more wait in the system's queue. 0 means as many as file descriptors allow.
 	MaxConnections int `json:"max_connections" label:"true" was:"connections" min:"0" max:"10000000"`
 	// DrainTimeout is how long connections may go on after the proxy was removed, its
 	// address was changed or headgate was stopped. Then they are cut. Other changes
@@ -197,8 +198,9 @@ func (c *StreamCheck) Health() health.Config {
 // session and go to one server.
 type UDPProxy struct {
 	Object
-	// Address is the IP address and port number to listen on.
-	Address netip.AddrPort `json:"address" label:"true" required:"true" example:"0.0.0.0:53"`
+	// Address is the IP address and port number to listen on, or a range of up to 1000 ports:
+	// `0.0.0.0:10000-10100`.
+	Address unit.AddressRange `json:"address" label:"true" required:"true" example:"0.0.0.0:53"`
 	// Servers are the servers that share the sessions.
 	Servers []*StreamServer `json:"servers" required:"true" min:"1" max:"256" object:"server,address" example:"[{address: \"127.0.0.1:5353\"}]"`
 	// LoadBalancing is how sessions are shared among servers: `round_robin` in turn,
@@ -209,7 +211,7 @@ type UDPProxy struct {
 	// IdleTimeout is how long both directions may be silent. Then the session
 	// ends, and its client's next datagram begins another.
 	IdleTimeout unit.Duration `json:"idle_timeout" label:"true" default:"60s" min:"100ms" max:"24h"`
-	// MaxSessions is how many there may be at once. One more ends another: of the
+	// MaxSessions is how many there may be at once, on each port of a range. One more ends another: of the
 	// clients that have not yet spoken again after an answer the one that was quiet
 	// for longest, since a flood of forged addresses is of that kind.
 	MaxSessions int `json:"max_sessions" was:"sessions" default:"10000" min:"1" max:"1000000"`
@@ -232,8 +234,10 @@ type UDPProxy struct {
 type StreamServer struct {
 	_ struct{} `later:"backup,max_connections"`
 
-	// Address is the server's host and port: a name or an IP address, IPv6 in
-	// brackets.
+	// Address is the server's host and port: a name or an IP address, IPv6 in brackets. If
+	// the proxy has a range of ports, the server can have one of the same length, whose first
+	// port is for the first port of the proxy and so on; health checks use the first. With one
+	// port, the server gets the clients of all ports there.
 	Address string `json:"address" required:"true" max:"512" example:"127.0.0.1:5433"`
 	// Weight is the server's share relative to the weights of the others. With 0 it gets no
 	// new clients.
@@ -243,28 +247,46 @@ type StreamServer struct {
 	TLS *upstream.TLS `json:"tls,omitempty" label:"true"`
 }
 
-// HostPort returns the server's address in the form in which it is dialed. That of
-// a checked configuration gives no fault.
+// HostPort returns the server's address in the form in which it is dialed, with the first port
+// of a range. That of a checked configuration gives no fault.
 func (s *StreamServer) HostPort() (string, *target.Fault) {
+	host, port, _, fault := s.split()
+	return net.JoinHostPort(host, port), fault
+}
+
+// Ports returns how many ports the server has: 1, or those of its range.
+func (s *StreamServer) Ports() int {
+	_, port, last, _ := s.split()
+	first, _ := target.PortNumber(port)
+	return max(1, int(last)-int(first)+1)
+}
+
+// split divides the server's address into its host, its first port, and the last one of a
+// range; 0 for none.
+func (s *StreamServer) split() (host, port string, last uint16, _ *target.Fault) {
 	const form = "write it as <host>:<port>, like 127.0.0.1:5432"
 	if strings.Contains(s.Address, "://") {
-		return "", wrong("the address is a URL", form)
+		return "", "", 0, wrong("the address is a URL", form)
 	}
 	if strings.ContainsAny(s.Address, "/?#@ ") {
-		return "", wrong("the address contains more than a host and a port", form)
+		return "", "", 0, wrong("the address contains more than a host and a port", form)
 	}
-	host, port, err := net.SplitHostPort(s.Address)
+	address, last, err := unit.CutRange(s.Address)
+	if err != nil {
+		return "", "", 0, wrong(err.Error(), "write the first and the last port, like 127.0.0.1:5000-5100")
+	}
+	host, port, err = net.SplitHostPort(address)
 	if err != nil || host == "" || port == "" {
-		return "", wrong("the address has no host, or no port", form)
+		return "", "", 0, wrong("the address has no host, or no port", form)
 	}
-	if strings.Contains(host, ":") && !strings.HasPrefix(s.Address, "[") {
-		return "", wrong("an IPv6 address must be in brackets", "write it as [2001:db8::1]:5432")
+	if strings.Contains(host, ":") && !strings.HasPrefix(address, "[") {
+		return "", "", 0, wrong("an IPv6 address must be in brackets", "write it as [2001:db8::1]:5432")
 	}
-	host, _, fault := target.SplitAuthority(s.Address)
+	host, _, fault := target.SplitAuthority(address)
 	if fault != nil {
-		return "", fault
+		return "", "", 0, fault
 	}
-	return net.JoinHostPort(host, port), nil
+	return host, port, last, nil
 }
 
 // Names returns the names of a TCP proxy in their parsed form. Those of a checked

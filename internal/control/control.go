@@ -212,7 +212,7 @@ func (c *Control) ResetPort(kind, name string) (closed int, stands []ports.State
 func (c *Control) listenerOf(kind, name string) string {
 	if p := c.current.Load(); p != nil && kind == "tcp_proxies" {
 		if s := p.Config().TCPProxies[name]; s != nil && s.Active && s.Address.IsValid() {
-			if port := p.At(s.Address); port != nil {
+			if port := p.At(s.Address.AddrPort); port != nil {
 				return port.Name()
 			}
 		}

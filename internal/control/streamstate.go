@@ -82,7 +82,7 @@ func streamStates(p *plan.Plan, name string) (tcp, udp []StreamState) {
 			continue
 		}
 		s := streamState(u.Settings.Name, "udp", u.Proxy.Tally.Counts(), u.Servers)
-		s.Address, s.MaxConnections = u.Settings.Address.String(), u.Settings.MaxSessions
+		s.Address, s.MaxConnections = u.Settings.Address.String(), u.Settings.MaxSessions*u.Settings.Address.Ports()
 		udp = append(udp, s)
 	}
 	return tcp, udp

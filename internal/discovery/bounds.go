@@ -10,6 +10,7 @@ import (
 	"headgate/internal/config"
 	"headgate/internal/schema"
 	"headgate/internal/server/target"
+	"headgate/internal/setting/unit"
 )
 
 // maxPlaces is how many pairs of a host and a path an object may have.
@@ -149,9 +150,16 @@ func (m *merge) boundPorts(o *object, field string, names ...string) {
 }
 
 // boundListen reports an address on which labels may not listen.
-func (m *merge) boundListen(o *object, a netip.AddrPort) {
+func (m *merge) boundListen(o *object, addresses unit.AddressRange) {
 	allowed := o.provider.Settings.Listen
-	if !a.IsValid() || slices.Contains(allowed, a) {
+	a, refused := netip.AddrPort{}, false
+	for i := range addresses.Ports() {
+		if a = addresses.At(i); addresses.IsValid() && !slices.Contains(allowed, a) {
+			refused = true
+			break
+		}
+	}
+	if !refused {
 		return
 	}
 	hint := "an operator can add it to listen of the provider"
@@ -167,8 +175,12 @@ func (m *merge) boundListen(o *object, a netip.AddrPort) {
 
 func (m *merge) boundStreams(o *object, servers []*config.StreamServer, udp bool) {
 	for _, s := range servers {
-		if a, err := netip.ParseAddrPort(s.Address); err == nil {
-			m.boundServer(o, a.Addr().String(), a.Port(), udp)
+		var a unit.AddressRange
+		if a.UnmarshalText([]byte(s.Address)) != nil {
+			continue
+		}
+		for i := range a.Ports() {
+			m.boundServer(o, a.Addr().String(), a.At(i).Port(), udp)
 		}
 	}
 }
@@ -199,11 +211,15 @@ func socketsOf(c *config.Config) sockets {
 		}
 	}
 	for name, p := range c.UDPProxies {
-		s.udp[p.Address.Port()] = "UDP proxy " + name
+		for i := range p.Address.Ports() {
+			s.udp[p.Address.At(i).Port()] = "UDP proxy " + name
+		}
 	}
 	for name, p := range c.TCPProxies {
-		if p.Address.IsValid() {
-			s.tcp[p.Address.Port()] = "TCP proxy " + name
+		for i := range p.Address.Ports() {
+			if p.Address.IsValid() {
+				s.tcp[p.Address.At(i).Port()] = "TCP proxy " + name
+			}
 		}
 	}
 	for name, p := range c.Ports {

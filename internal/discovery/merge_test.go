@@ -141,6 +141,7 @@ proxies:
 		{"TLS names of a proxy by hand", hand, discoverytest.TCPProxy("s", 1, "172.18.0.5:1", "port=secure", "sni=www.example.com"), discovery.HostTaken, "label headgate.tcp.s.sni"},
 		{"TLS names out of the bounds", bounded, discoverytest.TCPProxy("s", 1, "172.18.0.5:1", "port=secure", "sni=new.example"), discovery.OutOfBounds, ""},
 		{"a stream to ourselves", hand, discoverytest.TCPProxy("s", 1, "127.0.0.1:9080", "port=secure", "sni=new.example"), discovery.OwnSocket, "admin"},
+		{"a range with a port that is ours", hand, discoverytest.TCPProxy("s", 1, "127.0.0.1:9070-9090", "port=secure", "sni=new.example"), discovery.OwnSocket, "127.0.0.1:9080 is the admin listener"},
 		{"no server for a stream", hand, discoverytest.TCPProxy("s", 1, "", "port=secure", "sni=new.example"), discovery.Invalid, "no server"},
 	} {
 		t.Run(test.name, func(t *testing.T) {

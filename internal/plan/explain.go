@@ -279,12 +279,12 @@ func (p *Plan) elsewhere(number int, udp bool) string {
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.TCPProxies)) {
-		if t := c.TCPProxies[name]; !udp && int(t.Address.Port()) == number && c.OnlyOn(t.Nodes) != "" {
+		if t := c.TCPProxies[name]; !udp && t.Address.Has(uint16(number)) && c.OnlyOn(t.Nodes) != "" {
 			return "; TCP proxy " + name + " is " + c.OnlyOn(t.Nodes)
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.UDPProxies)) {
-		if u := c.UDPProxies[name]; udp && int(u.Address.Port()) == number && c.OnlyOn(u.Nodes) != "" {
+		if u := c.UDPProxies[name]; udp && u.Address.Has(uint16(number)) && c.OnlyOn(u.Nodes) != "" {
 			return "; UDP proxy " + name + " is " + c.OnlyOn(u.Nodes)
 		}
 	}

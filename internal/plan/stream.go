@@ -1,7 +1,9 @@
 package plan
 
 import (
+	"crypto/tls"
 	"maps"
+	"net/netip"
 	"slices"
 	"strings"
 
@@ -147,12 +149,20 @@ func (p *Port) IsStream() bool { return p.Protocol() == config.TCP }
 type TCPProxy struct {
 	// Settings are those of the configuration.
 	Settings *config.TCPProxy
-	// Proxy is its compiled form.
+	// Proxy is its compiled form, of the first port of a range.
 	Proxy *tcp.Proxy
 	// Servers are its servers, in the order of the configuration.
 	Servers []*StreamServer
 
 	tls *portTLS // nil if TLS of clients is not terminated
+}
+
+// portIndex returns the place of a port number in the proxy's range; 0 without an address.
+func (t *TCPProxy) portIndex(number uint16) int {
+	if !t.Settings.Address.Has(number) {
+		return 0
+	}
+	return int(number - t.Settings.Address.Port())
 }
 
 // TCPProxies returns the active TCP proxies by name. The slice is the plan's own.
@@ -170,13 +180,16 @@ func (c *compiler) tcp() {
 		if !ok {
 			continue
 		}
-		proxy, servers := c.tcpProxy(settings, secure, at)
-		if proxy == nil {
+		proxies, servers := c.tcpProxy(settings, secure, at)
+		if proxies == nil {
 			continue
 		}
+		proxy := proxies[0]
 		c.plan.tcpProxies = append(c.plan.tcpProxies, TCPProxy{settings, proxy, servers, secure})
 		if settings.Address.IsValid() {
-			c.listenFor(settings, proxy, at)
+			for i, proxy := range proxies {
+				c.listenFor(settings, settings.Address.At(i), proxy, at)
+			}
 		} else if port := c.plan.Port(settings.Port); port != nil {
 			if port.streams == nil {
 				port.streams = newStreamTable()
@@ -186,12 +199,12 @@ func (c *compiler) tcp() {
 	}
 }
 
-// listenFor adds a TCP proxy to the port of its address, which it shares with others.
-func (c *compiler) listenFor(settings *config.TCPProxy, proxy *tcp.Proxy, at schema.Place) {
-	i := slices.IndexFunc(c.plan.streams, func(p *Port) bool { return p.Address() == settings.Address })
+// listenFor adds a TCP proxy to the port of an address, which it shares with others.
+func (c *compiler) listenFor(settings *config.TCPProxy, address netip.AddrPort, proxy *tcp.Proxy, at schema.Place) {
+	i := slices.IndexFunc(c.plan.streams, func(p *Port) bool { return p.Address() == address })
 	if i < 0 {
 		i = len(c.plan.streams)
-		c.plan.streams = append(c.plan.streams, c.newStream(settings, at))
+		c.plan.streams = append(c.plan.streams, c.newStream(settings, address, at))
 	}
 	port := c.plan.streams[i]
 	port.streams.add(settings, proxy, at)
@@ -224,10 +237,10 @@ func (c *compiler) streamRooms(scope string, f *config.StreamFeatures, at schema
 }
 
 // newStream returns the port of the first TCP proxy of an address.
-func (c *compiler) newStream(settings *config.TCPProxy, at schema.Place) *Port {
+func (c *compiler) newStream(settings *config.TCPProxy, address netip.AddrPort, at schema.Place) *Port {
 	return &Port{
 		settings: &config.Port{
-			Object: config.Object{Name: settings.Name}, Address: settings.Address, Protocol: config.TCP, DrainTimeout: settings.DrainTimeout, Active: true,
+			Object: config.Object{Name: settings.Name}, Address: address, Protocol: config.TCP, DrainTimeout: settings.DrainTimeout, Active: true,
 			Limits: config.Limits{MaxConnections: settings.MaxConnections},
 		},
 		front:      exchange.Port{Place: &exchange.Place{Port: settings.Name}},
@@ -236,8 +249,8 @@ func (c *compiler) newStream(settings *config.TCPProxy, at schema.Place) *Port {
 	}
 }
 
-// tcpProxy compiles one TCP proxy; nil after a problem.
-func (c *compiler) tcpProxy(settings *config.TCPProxy, secure *portTLS, at schema.Place) (*tcp.Proxy, []*StreamServer) {
+// tcpProxy compiles one TCP proxy, once for each of its ports; nil after a problem.
+func (c *compiler) tcpProxy(settings *config.TCPProxy, secure *portTLS, at schema.Place) ([]*tcp.Proxy, []*StreamServer) {
 	out := tcp.Settings{
 		Name:           settings.Name,
 		ConnectTimeout: settings.ConnectTimeout.D(),
@@ -257,19 +270,27 @@ func (c *compiler) tcpProxy(settings *config.TCPProxy, secure *portTLS, at schem
 		return nil, nil
 	}
 	out.Group = group
-	for i, s := range list {
-		server := &tcp.Server{Address: s.Address, Dial: s.name.Dial, Gauge: &s.Live.Gauge, Told: s.count, Fault: upstream.Fault}
-		if settings.Servers[i].TLS != nil {
-			if server.TLS = c.secureStream(settings.Name, i, settings.Servers[i], at); server.TLS == nil {
-				return nil, nil
-			}
+	tlsTo := make([]*tls.Config, len(list))
+	for i := range list {
+		if settings.Servers[i].TLS == nil {
+			continue
 		}
-		out.Servers = append(out.Servers, server)
+		if tlsTo[i] = c.secureStream(settings.Name, i, settings.Servers[i], at); tlsTo[i] == nil {
+			return nil, nil
+		}
 	}
 	out.Record = c.recordSession(settings.AccessLog)
 	out.Roster = c.env.Keep("tcp proxy\x00"+settings.Name, func() exchange.Kept { return tcp.NewRoster() }).(*tcp.Roster)
 	if c.house.Metrics != nil {
 		c.count(c.house.Metrics.Stream("tcp", settings.Name, out.Roster.Counts))
 	}
-	return tcp.New(out), list
+	var proxies []*tcp.Proxy
+	for port := range settings.Address.Ports() {
+		out.Servers = nil
+		for i, s := range list {
+			out.Servers = append(out.Servers, &tcp.Server{Address: s.addressAt(port), Dial: s.dialAt(port), TLS: tlsTo[i], Gauge: &s.Live.Gauge, Told: s.count, Fault: upstream.Fault})
+		}
+		proxies = append(proxies, tcp.New(out))
+	}
+	return proxies, list
 }

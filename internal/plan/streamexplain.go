@@ -114,14 +114,14 @@ func (p *Plan) ExplainStream(q StreamQuestion) StreamExplanation {
 
 func (p *Plan) explainUDP(q StreamQuestion, e *StreamExplanation) {
 	for _, u := range p.udpProxies {
-		if u.Settings.Address.Port() != q.Port {
+		if !u.Settings.Address.Has(q.Port) {
 			continue
 		}
 		e.Listener, e.Proxy, e.Address = u.Settings.Name, u.Settings.Name, u.Settings.Address.String()
 		if v := u.Settings.ProxyProtocol; v != config.SendOff {
 			e.Header = string(v)
 		}
-		e.decide(q, u.Proxy.Filters, u.Settings.LoadBalancing, u.Servers, u.Proxy.Group)
+		e.decide(q, u.Proxy.Filters, u.Settings.LoadBalancing, u.Servers, u.Proxy.Group, int(q.Port-u.Settings.Address.Port()))
 		return
 	}
 	e.Notes = append(e.Notes, fmt.Sprintf("no active UDP proxy listens on %d", q.Port)+p.elsewhere(int(q.Port), true))
@@ -156,13 +156,13 @@ func (p *Plan) explainTCP(q StreamQuestion, e *StreamExplanation) {
 		e.Notes = append(e.Notes, "from peers in proxy_protocol.trusted, the client address is taken from the PROXY protocol header")
 	}
 	for _, t := range p.tcpProxies {
-		if t.Proxy == proxy {
+		if t.Settings.Name == proxy.Name {
 			e.Proxy = t.Settings.Name
 			p.explainTLS(&t, port, e)
 			if v := t.Settings.ProxyProtocol; v != config.SendOff {
 				e.Header = string(v)
 			}
-			e.decide(q, proxy.Filters, t.Settings.LoadBalancing, t.Servers, proxy.Group)
+			e.decide(q, proxy.Filters, t.Settings.LoadBalancing, t.Servers, proxy.Group, t.portIndex(q.Port))
 		}
 	}
 }
@@ -182,8 +182,9 @@ func (p *Plan) explainTLS(t *TCPProxy, port *Port, e *StreamExplanation) {
 	}
 }
 
-// decide returns whether the client is let in, and which server would serve it.
-func (e *StreamExplanation) decide(q StreamQuestion, filters exchange.StreamFilters, how string, servers []*StreamServer, group *balance.Group) {
+// decide returns whether the client is let in, and which server would serve it on the i-th port
+// of the proxy.
+func (e *StreamExplanation) decide(q StreamQuestion, filters exchange.StreamFilters, how string, servers []*StreamServer, group *balance.Group, port int) {
 	for i := range filters {
 		e.Filters = append(e.Filters, filters[i].Name)
 	}
@@ -194,7 +195,7 @@ func (e *StreamExplanation) decide(q StreamQuestion, filters exchange.StreamFilt
 	ask := balance.Ask{Now: clock.Now(), Key: balance.HashAddr(q.From)}
 	likely, _ := group.Likely(&ask)
 	for i, s := range servers {
-		c := StreamCandidate{Address: s.Address, Weight: s.Weight, Next: i == likely}
+		c := StreamCandidate{Address: s.addressAt(port), Weight: s.Weight, Next: i == likely}
 		if state := s.Live.Status(false).State; state != health.Unknown && state != health.Healthy {
 			c.State = state.String()
 		}

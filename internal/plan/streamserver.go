@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"net"
+	"strconv"
 	"sync/atomic"
 	"time"
 
@@ -18,9 +19,11 @@ import (
 
 // StreamServer is a server of a TCP or UDP proxy.
 type StreamServer struct {
-	// Address is its host and port, Weight its share.
+	// Address is its host and port, the first of a range; Weight is its share.
 	Address string
 	Weight  int
+	// Ports is how many ports it has: 1, or as many as the proxy.
+	Ports int
 	// Live is what is known of it at run time.
 	Live *health.Server
 
@@ -28,6 +31,33 @@ type StreamServer struct {
 	judge *health.Policy
 	tried func(reason exchange.Reason, firstByte time.Duration)
 	turn  atomic.Uint32 // whose turn it is among the addresses of a name
+}
+
+// shift returns what is added to the server's port number for the i-th port of the proxy.
+func (s *StreamServer) shift(i int) uint16 {
+	if s.Ports == 1 {
+		return 0
+	}
+	return uint16(i)
+}
+
+// addressAt returns the server's host and port for the i-th port of the proxy.
+func (s *StreamServer) addressAt(i int) string {
+	if s.shift(i) == 0 {
+		return s.Address
+	}
+	host, port, _ := net.SplitHostPort(s.Address)
+	first, _ := target.PortNumber(port)
+	return net.JoinHostPort(host, strconv.Itoa(int(first+s.shift(i))))
+}
+
+// dialAt returns what connects to the server for the i-th port of the proxy.
+func (s *StreamServer) dialAt(i int) func(context.Context) (net.Conn, error) {
+	shift := s.shift(i)
+	if shift == 0 {
+		return s.name.Dial
+	}
+	return func(ctx context.Context) (net.Conn, error) { return s.name.DialShifted(ctx, shift) }
 }
 
 // count counts an attempt at the server: over its whole length where the server accepted it.
@@ -71,7 +101,7 @@ func (c *compiler) streamServers(k streamKind) ([]*StreamServer, *balance.Group)
 			return nil, nil
 		}
 		s := c.streamServer(k, address, settings.Weight)
-		s.judge = judge
+		s.judge, s.Ports = judge, settings.Ports()
 		judge.Servers = append(judge.Servers, s.Live)
 		list = append(list, s)
 		members = append(members, balance.Member{ID: address, Weight: settings.Weight, Gauge: &s.Live.Gauge})

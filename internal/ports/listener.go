@@ -70,7 +70,9 @@ func (k key) in(p *plan.Plan) *plan.Port {
 func wanted(p *plan.Plan) []*plan.Port {
 	all := p.Listeners()
 	for _, u := range p.UDPProxies() {
-		all = append(all, u.Port)
+		for i := range u.Ports {
+			all = append(all, u.Ports[i].Port)
+		}
 	}
 	return all
 }

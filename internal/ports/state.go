@@ -15,7 +15,7 @@ import (
 // State is the state of a port.
 type State struct {
 	// Name is the port's name, Address where it listens, Protocol http, https, http3,
-	// tcp or udp.
+	// tcp or udp. The ports of a range in the same state are one: 0.0.0.0:5000-5100.
 	Name     string          `json:"name" required:"true"`
 	Address  string          `json:"address" required:"true"`
 	Protocol config.Protocol `json:"protocol" required:"true"`
@@ -83,7 +83,7 @@ func (s *Set) States() []State {
 			out = append(out, l.state("listening", l.since))
 		}
 	}
-	return out
+	return joinRanges(out)
 }
 
 func (l *listener) state(word string, since time.Time) State {
@@ -116,19 +116,34 @@ func waitingState(port *plan.Port, err error, before *State) *State {
 
 // tellWaiting logs which ports wait that did not wait before.
 func (s *Set) tellWaiting(before map[key]*State) {
+	var told []State
 	for _, k := range slices.SortedFunc(maps.Keys(s.mu.waiting), compareKeys) {
-		if w := s.mu.waiting[k]; before[k] == nil {
-			s.log.Warn("cannot bind port, retrying; other ports are serving", "port", w.Name, "address", k.String(), "reason", w.Reason, "hint", w.Hint)
+		if before[k] == nil {
+			told = append(told, *s.mu.waiting[k])
 		}
+	}
+	for _, w := range joinRanges(told) {
+		s.log.Warn("cannot bind port, retrying; other ports are serving", "port", w.Name, "address", w.place(), "reason", w.Reason, "hint", w.Hint)
 	}
 }
 
 // tellOpened logs which ports were opened at the start, by address.
 func (s *Set) tellOpened(opened map[key]*listener) {
+	var told []State
 	for _, k := range slices.SortedFunc(maps.Keys(opened), compareKeys) {
-		on := opened[k].view.Load().on
-		s.log.Info("port opened", "port", on.Name(), "address", k.address.String(), "protocol", on.Protocol())
+		told = append(told, opened[k].state("", time.Time{}))
 	}
+	for _, o := range joinRanges(told) {
+		s.log.Info("port opened", "port", o.Name, "address", o.Address, "protocol", o.Protocol)
+	}
+}
+
+// place returns the address, with udp/ in front for UDP.
+func (s *State) place() string {
+	if s.Protocol == config.HTTP3 || s.Protocol == config.UDP {
+		return "udp/" + s.Address
+	}
+	return s.Address
 }
 
 func compareKeys(a, b key) int {

@@ -179,6 +179,8 @@ func scalarSchema(t reflect.Type) *jsonType {
 		return &jsonType{Type: "boolean"}
 	case reflect.TypeFor[netip.AddrPort]():
 		return &jsonType{Type: "string", Pattern: `^$|:[0-9]{1,5}$`}
+	case reflect.TypeFor[unit.AddressRange]():
+		return &jsonType{Type: "string", Pattern: `^$|:[0-9]{1,5}(-[0-9]{1,5})?$`}
 	}
 	if f, ok := reflect.New(t).Interface().(Formed); ok {
 		types, pattern := f.JSONForm()
@@ -225,6 +227,8 @@ func typeWord(t *Type) string {
 		return "boolean"
 	case reflect.TypeFor[netip.AddrPort]():
 		return "ip:port"
+	case reflect.TypeFor[unit.AddressRange]():
+		return "ip:port or ip:first-last"
 	}
 	return "string"
 }

@@ -3,6 +3,7 @@ package schema
 import (
 	"bytes"
 	"fmt"
+	"headgate/internal/setting/unit"
 	"net/netip"
 	"reflect"
 	"strings"
@@ -120,7 +121,7 @@ func defaultWord(f *Field) string {
 	case Bool:
 		return "`false`"
 	case Int, Scalar:
-		if f.Type.Go == reflect.TypeFor[netip.AddrPort]() || f.Min != nil && *f.Min > 0 {
+		if f.Type.Go == reflect.TypeFor[netip.AddrPort]() || f.Type.Go == reflect.TypeFor[unit.AddressRange]() || f.Min != nil && *f.Min > 0 {
 			return "unset" // 0 cannot be set
 		}
 		return "`0`"

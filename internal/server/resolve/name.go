@@ -139,6 +139,20 @@ func (n *Name) Dial(ctx context.Context) (net.Conn, error) {
 	return race(ctx, appendOrder(room[:0], set, n.next.Add(1)-1))
 }
 
+// DialShifted is Dial with a number added to the port of each address.
+func (n *Name) DialShifted(ctx context.Context, shift uint16) (net.Conn, error) {
+	set, err := n.endpoints(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var room [maxDials]netip.AddrPort
+	order := appendOrder(room[:0], set, n.next.Add(1)-1)
+	for i, a := range order {
+		order[i] = netip.AddrPortFrom(a.Addr(), a.Port()+shift)
+	}
+	return race(ctx, order)
+}
+
 // Endpoints returns the known servers of the name, without a lookup. The caller must not
 // change them.
 func (n *Name) Endpoints() []Endpoint {

@@ -48,8 +48,9 @@ type Settings struct {
 	Group *balance.Group
 	// IdleTimeout is how long both directions may be silent.
 	IdleTimeout time.Duration
-	// Sessions is how many there may be at once.
-	Sessions int
+	// Sessions is how many there may be at once on each port, Ports how many ports there are;
+	// 0 is 1.
+	Sessions, Ports int
 	// Announce puts a PROXY header before each datagram to a server.
 	Announce bool
 	// Filters say which clients are let in; none lets all.
@@ -70,7 +71,7 @@ func New(s Settings) *Proxy { return &Proxy{s} }
 // start makes the limit that of the tally, counts a table there, and warms the proxy.
 func (p *Proxy) start(t *Table) {
 	p.Tally.join(t)
-	p.Tally.max.Store(int64(p.Sessions))
+	p.Tally.max.Store(int64(p.Sessions) * int64(max(p.Ports, 1)))
 	p.Warm()
 }
 

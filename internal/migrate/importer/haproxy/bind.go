@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"headgate/internal/migrate/importer"
+	"headgate/internal/setting/unit"
 )
 
 // port is a port that requests of a frontend come in by.
@@ -26,6 +27,9 @@ func (t *translator) binds(f *front) {
 		made, became := 0, importer.Field{}
 		for _, text := range strings.Split(d.arg(0), ",") {
 			address, quic, what := bindAddress(text)
+			if what == "" && strings.Contains(address, "-") {
+				what = "a range of ports; write a port for each"
+			}
 			if what != "" {
 				note(text + ": " + what)
 				continue
@@ -56,7 +60,8 @@ func (t *translator) binds(f *front) {
 	}
 }
 
-// bindAddress returns an address as headgate writes it, or what is wrong.
+// bindAddress returns an address as headgate writes it, which can have a range of ports, or what
+// is wrong.
 func bindAddress(text string) (address string, quic bool, what string) {
 	for _, prefix := range []string{"unix@", "abns@", "fd@", "sockpair@", "uxst@", "/"} {
 		if strings.HasPrefix(text, prefix) {
@@ -81,16 +86,23 @@ func bindAddress(text string) (address string, quic bool, what string) {
 		host = "0.0.0.0"
 	}
 	a, err := netip.ParseAddr(host)
+	number, last, several := strings.Cut(number, "-")
 	n, e := strconv.ParseUint(number, 10, 16)
 	switch {
-	case strings.Contains(number, "-"):
-		return "", false, "a range of ports; write a port for each"
 	case err != nil:
 		return "", false, "an address by name or variable; write its IP address"
 	case e != nil || n == 0:
 		return "", false, "not the number of a port"
 	}
-	return netip.AddrPortFrom(a, uint16(n)).String(), quic, ""
+	address = netip.AddrPortFrom(a, uint16(n)).String()
+	if !several {
+		return address, quic, ""
+	}
+	var r unit.AddressRange
+	if err := r.UnmarshalText([]byte(address + "-" + last)); err != nil {
+		return "", false, err.Error()
+	}
+	return r.String(), quic, ""
 }
 
 // port returns the port with an address, which is made if it is new.

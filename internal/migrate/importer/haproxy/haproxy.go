@@ -20,6 +20,7 @@ import (
 	"strings"
 
 	"headgate/internal/migrate/importer"
+	"headgate/internal/setting/unit"
 )
 
 // Import reads configurations, or folders of them, in the order of names. The error has
@@ -56,6 +57,7 @@ type translator struct {
 	all       []*section
 	fronts    []*section          // frontend and listen, in order
 	backends  map[string]*section // backend and listen, by name
+	bound     unit.AddressRange   // the ports of the section in mode tcp that is translated, if it has one address
 	users     map[string]*section
 	portNames map[string]string   // by address and protocol
 	made      map[string]*backend // by name

@@ -1,18 +1,23 @@
 package haproxy
 
 import (
+	"cmp"
+	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
 
 	"headgate/internal/migrate/importer"
 	"headgate/internal/migrate/importer/rules"
+	"headgate/internal/setting/unit"
 )
 
 // stream makes TCP proxies of a frontend in mode tcp: one for its addresses, or those of
 // the names in TLS that its rules match.
 func (t *translator) stream(s *section) {
 	acls := t.acls(s)
+	t.bound = boundPorts(s)
 	var named []importer.Object
 	for _, d := range s.own("use_backend") {
 		words, c := t.splitIf(s, d, acls)
@@ -57,6 +62,35 @@ func (t *translator) stream(s *section) {
 		return
 	}
 	t.Became(s.d, importer.Same, importer.Through(s.own("bind")...), "a TCP proxy")
+}
+
+// boundPorts are the ports of a section if it has one address; the zero range otherwise.
+func boundPorts(s *section) (r unit.AddressRange) {
+	for _, d := range s.own("bind") {
+		address, _, what := bindAddress(d.arg(0))
+		if what != "" || r.IsValid() || r.UnmarshalText([]byte(address)) != nil {
+			return unit.AddressRange{}
+		}
+	}
+	return r
+}
+
+// serverPort returns the address of a server with its port: without one, HAProxy uses the port
+// to which the client connected, and with +N the one N after that.
+func serverPort(text string, bound unit.AddressRange) string {
+	host, port, ok := strings.Cut(text, ":")
+	if strings.Contains(port, ":") || !bound.IsValid() || ok && !strings.HasPrefix(port, "+") && !strings.HasPrefix(port, "-") {
+		return text
+	}
+	shift, err := strconv.Atoi(cmp.Or(port, "0"))
+	first, last := int(bound.Port())+shift, int(bound.Last())+shift
+	if err != nil || first < 1 || last > math.MaxUint16 {
+		return text
+	}
+	if first == last {
+		return fmt.Sprintf("%s:%d", host, first)
+	}
+	return fmt.Sprintf("%s:%d-%d", host, first, last)
 }
 
 // serverNames are the names that a condition matches.
@@ -300,9 +334,14 @@ func (t *translator) withoutBackups(s *section, o importer.Object) (out []*direc
 
 // streamServer adds one server.
 func (t *translator) streamServer(s *section, d *directive, o importer.Object) {
-	url, what := serverURL("http", d.arg(1))
+	text := serverPort(d.arg(1), t.bound)
+	first, last, err := unit.CutRange(text)
+	url, what := serverURL("http", first)
 	address := strings.TrimPrefix(url, "http://")
-	if what != "" || address == url || !strings.Contains(d.arg(1), ":") {
+	if last > 0 {
+		address += fmt.Sprintf("-%d", last)
+	}
+	if err != nil || what != "" || first == url || !strings.HasPrefix(url, "http://") || !strings.Contains(text, ":") {
 		t.AddVerdict(d, importer.Impossible, "a server of a TCP proxy has an address and a port")
 		return
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"headgate/internal/migrate/importer"
+	"headgate/internal/setting/unit"
 )
 
 // streamBlock makes TCP and UDP proxies of a stream block.
@@ -36,12 +37,16 @@ func (t *translator) streamBlock(d *directive) {
 // streamServer makes one proxy.
 func (t *translator) streamServer(d *directive, upstreams map[string]*directive) {
 	listens, passes := d.find("listen"), d.find("proxy_pass")
-	if len(listens) == 0 || len(passes) != 1 || strings.Contains(passes[0].arg(0), "$") {
+	pass, samePort := "", false
+	if len(passes) == 1 {
+		pass, samePort = strings.CutSuffix(passes[0].arg(0), ":$server_port")
+	}
+	if len(listens) == 0 || len(passes) != 1 || strings.Contains(pass, "$") {
 		t.AddVerdict(d, importer.Impossible, "it needs a listen and one proxy_pass without variables; TLS names are passed on by a TCP proxy with port and sni")
 		return
 	}
 	for _, listen := range listens {
-		address, what := listenAddress(listen.arg(0))
+		address, what := streamAddress(listen.arg(0))
 		if what != "" {
 			t.AddVerdict(listen, importer.Impossible, what)
 			continue
@@ -59,7 +64,11 @@ func (t *translator) streamServer(d *directive, upstreams map[string]*directive)
 		if slices.Contains(listen.args, "ssl") {
 			o.Set("tls", t.streamClientTLS(d, name))
 		}
-		t.streamServers(o, passes[0].arg(0), upstreams)
+		to := pass
+		if samePort {
+			to += address[strings.LastIndexByte(address, ':'):]
+		}
+		t.streamServers(o, to, upstreams)
 		if tls := t.streamServerTLS(d); !tls.Empty() && kind == "tcp" {
 			for _, s := range o.Objects("servers") {
 				s.Set("tls", tls)
@@ -72,6 +81,20 @@ func (t *translator) streamServer(d *directive, upstreams map[string]*directive)
 		t.Became(passes[0], importer.Same, o.Field("servers"), "")
 	}
 	t.AddVerdict(d, importer.Impossible, "none of its addresses can be translated")
+}
+
+// streamAddress returns the address of a listen of a stream, which can have a range of ports, or
+// what is wrong.
+func streamAddress(text string) (address, what string) {
+	first, last, several := strings.Cut(text, "-")
+	if address, what = listenAddress(first); what != "" || !several {
+		return address, what
+	}
+	var r unit.AddressRange
+	if err := r.UnmarshalText([]byte(address + "-" + last)); err != nil {
+		return "", err.Error()
+	}
+	return r.String(), ""
 }
 
 func (t *translator) streamServers(o importer.Object, pass string, upstreams map[string]*directive) {
