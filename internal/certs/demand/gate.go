@@ -315,27 +315,31 @@ func (g *Gate) order(ctx context.Context, host string, d *acme.Demand) error {
 		} else if ctx.Err() == nil {
 			g.Log.Warn("no certificate on demand, it is not known whether the host is allowed", "host", host, "proxy", d.Proxy, "error", err)
 		}
-		g.mu.Lock()
-		g.mu.refused.add(host, time.Now(), pause)
-		g.mu.Unlock()
+		g.remember(host, pause)
 		return g.refuse(outcome)
 	}
 	err := g.issuer.OrderOnDemand(ctx, host, d)
 	if l := (*acme.Limited)(nil); errors.As(err, &l) {
 		g.reportLimit(d.Proxy, l)
-		g.mu.Lock()
-		g.mu.refused.add(host, time.Now(), pauseFailed)
-		g.mu.Unlock()
+		g.remember(host, pauseFailed)
 		return g.refuse(limited)
 	}
 	if err != nil && ctx.Err() == nil {
 		g.Log.Warn("no certificate on demand", "host", host, "proxy", d.Proxy, "error", err)
 	}
-	if err != nil {
+	if err != nil { // the store cannot be written, such as on the follower of a pair
+		g.remember(host, pauseFailed)
 		g.counts[failed].Add(1)
 		return errLater
 	}
 	return nil
+}
+
+// remember refuses a host for a while without a request.
+func (g *Gate) remember(host string, pause time.Duration) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.mu.refused.add(host, time.Now(), pause)
 }
 
 // reportEvery is how often a limit that is reached is reported.

@@ -14,6 +14,7 @@ export const certificates = {
   own: 'configured',
   storedAs: (name: string) => `stored as ${name}`,
   acme: (entry: string) => `ACME, ${entry}`,
+  onDemand: 'on demand',
   word: {
     idle: 'waiting',
     waiting: 'waiting',
@@ -78,6 +79,7 @@ export const certificates = {
     between: (a: string, b: string) => `${a} to ${b}`,
     planned: 'Renewal planned',
     since: 'State since',
+    onDemand: 'Ordered on demand for',
     failures: 'Consecutive failures',
     nextTry: 'Next attempt',
     order: 'Order now',

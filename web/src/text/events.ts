@@ -61,6 +61,7 @@ export const events = {
     'acme.issued': 'certificate issued',
     'acme.blocked': 'certificate order blocked',
     'acme.failed': 'certificate order failed',
+    'acme.refused': 'certificate is not renewed',
     'discovery.issue_opened': 'discovery issue opened',
     'discovery.issue_closed': 'discovery issue closed',
     'discovery.lost': 'provider not reachable',

@@ -76,6 +76,7 @@ export default function CertificatePage() {
     [words.from, o.not_before && <When time={o.not_before} />],
     [words.directory, o.directory],
     [words.entry, o.entry],
+    [words.onDemand, o.on_demand],
     [words.profile, o.profile],
     [
       words.renewal,

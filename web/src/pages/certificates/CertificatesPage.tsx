@@ -12,7 +12,10 @@ import { CertificateBadge } from './CertificateBadge'
 import { Stored } from './Stored'
 import { orders, rowsOf, type Row } from './orders'
 
-const searchable = (r: Row) => ({ '': [r.name, ...r.hosts, r.entry].join(' '), state: r.state, host: r.hosts.join(' '), entry: r.entry ?? '' })
+/** Where a certificate comes from, in words. */
+const sourceOf = (r: Row) => [r.entry ? t.certificates.acme(r.entry) : t.certificates.own, r.onDemand && t.certificates.onDemand].filter(Boolean).join(', ')
+
+const searchable = (r: Row) => ({ '': [r.name, ...r.hosts, r.entry, r.onDemand && t.certificates.onDemand].join(' '), state: r.state, host: r.hosts.join(' '), entry: r.entry ?? '' })
 
 /** States in the order of what needs attention first. */
 const urgency = ['expired', 'missing', 'failed', 'blocked', 'expiring', 'ordering', 'waiting', 'valid']
@@ -75,8 +78,8 @@ export default function CertificatesPage() {
         width: '18%',
         phone: false,
         from: 960,
-        sort: (r) => r.entry ?? '',
-        cell: (r) => <span className="clip">{r.entry ? t.certificates.acme(r.entry) : t.certificates.own}</span>,
+        sort: (r) => sourceOf(r),
+        cell: (r) => <span className="clip">{sourceOf(r)}</span>,
       },
       { id: 'next', title: t.certificates.nextTry, width: '120px', phone: false, from: 1100, sort: (r) => r.nextTry ?? '', cell: (r) => (r.nextTry ? <Ago time={r.nextTry} /> : '–') },
     ],

@@ -12,6 +12,9 @@ it('shows the states of the server, and the accounts of certificates by ACME', (
     ['a.example', 'failed', undefined, 'le', 'no such host'],
   ])
 })
+it('shows for which proxy a certificate was ordered on demand', () => {
+  expect(rowsOf([{ name: 'a.example', source: 'acme', state: 'valid', on_demand: 'tenants' }]).map((r) => r.onDemand)).toEqual(['tenants'])
+})
 it('calls a failure without a certificate worse than one with', () => {
   expect(meaningOfCertificate('failed')).toBe('bad')
   expect(meaningOfCertificate('blocked', 12)).toBe('warn')

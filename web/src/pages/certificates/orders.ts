@@ -19,7 +19,19 @@ export const order = (name: string) =>
   })
 
 /** A certificate of the list; one by ACME has its order. */
-export type Row = { name: string; hosts: string[]; state: string; daysLeft?: number; notAfter?: string; nextTry?: string; problem?: string; hint?: string; acme: boolean; entry?: string }
+export type Row = {
+  name: string
+  hosts: string[]
+  state: string
+  daysLeft?: number
+  notAfter?: string
+  nextTry?: string
+  problem?: string
+  hint?: string
+  acme: boolean
+  entry?: string
+  onDemand?: string
+}
 
 /** All certificates with the states that the server gives them, and by ACME with their accounts. */
 export function rowsOf(states: CertificateStatus[], orders: Order[] = []): Row[] {
@@ -35,6 +47,7 @@ export function rowsOf(states: CertificateStatus[], orders: Order[] = []): Row[]
     hint: c.hint,
     acme: c.source === 'acme',
     entry: c.source === 'acme' ? entries.get(c.name) : undefined,
+    onDemand: c.on_demand,
   }))
 }
 

@@ -17,6 +17,7 @@ export const certificates: Pick<Text, 'certificates'> = {
     own: 'konfiguriert',
     storedAs: (name) => `gespeichert als ${name}`,
     acme: (entry) => `ACME, ${entry}`,
+    onDemand: 'bei Bedarf',
     word: {
       idle: 'wartet',
       waiting: 'wartet',
@@ -82,6 +83,7 @@ export const certificates: Pick<Text, 'certificates'> = {
       between: (a, b) => `${a} bis ${b}`,
       planned: 'Erneuerung geplant',
       since: 'Zustand seit',
+      onDemand: 'Bei Bedarf bestellt für',
       failures: 'Fehler in Folge',
       nextTry: 'Nächster Versuch',
       order: 'Jetzt bestellen',

@@ -306,6 +306,7 @@ export const observe: Pick<Text, 'explain' | 'history' | 'log' | 'charts' | 'eve
       'acme.issued': 'Zertifikat ausgestellt',
       'acme.blocked': 'Zertifikatsbestellung blockiert',
       'acme.failed': 'Zertifikatsbestellung fehlgeschlagen',
+      'acme.refused': 'Zertifikat wird nicht erneuert',
       'discovery.issue_opened': 'Discovery-Problem aufgetreten',
       'discovery.issue_closed': 'Discovery-Problem behoben',
       'discovery.lost': 'Anbieter nicht erreichbar',

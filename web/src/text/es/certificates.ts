@@ -17,6 +17,7 @@ export const certificates: Pick<Text, 'certificates'> = {
     own: 'configurado',
     storedAs: (name) => `almacenado como ${name}`,
     acme: (entry) => `ACME, ${entry}`,
+    onDemand: 'bajo demanda',
     word: {
       idle: 'en espera',
       waiting: 'en espera',
@@ -82,6 +83,7 @@ export const certificates: Pick<Text, 'certificates'> = {
       between: (a, b) => `de ${a} a ${b}`,
       planned: 'Renovación prevista',
       since: 'Estado desde',
+      onDemand: 'Pedido bajo demanda para',
       failures: 'Fallos consecutivos',
       nextTry: 'Próximo intento',
       order: 'Pedir ahora',

@@ -306,6 +306,7 @@ export const observe: Pick<Text, 'explain' | 'history' | 'log' | 'charts' | 'eve
       'acme.issued': 'certificado emitido',
       'acme.blocked': 'pedido de certificado bloqueado',
       'acme.failed': 'pedido de certificado fallido',
+      'acme.refused': 'certificado no renovado',
       'discovery.issue_opened': 'problema de descubrimiento abierto',
       'discovery.issue_closed': 'problema de descubrimiento cerrado',
       'discovery.lost': 'proveedor no disponible',

@@ -17,6 +17,7 @@ export const certificates: Pick<Text, 'certificates'> = {
     own: 'configuré',
     storedAs: (name) => `stocké sous ${name}`,
     acme: (entry) => `ACME, ${entry}`,
+    onDemand: 'à la demande',
     word: {
       idle: 'en attente',
       waiting: 'en attente',
@@ -82,6 +83,7 @@ export const certificates: Pick<Text, 'certificates'> = {
       between: (a, b) => `de ${a} à ${b}`,
       planned: 'Renouvellement prévu',
       since: 'État depuis',
+      onDemand: 'Commandé à la demande pour',
       failures: 'Échecs consécutifs',
       nextTry: 'Prochaine tentative',
       order: 'Commander maintenant',

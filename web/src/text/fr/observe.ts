@@ -306,6 +306,7 @@ export const observe: Pick<Text, 'explain' | 'history' | 'log' | 'charts' | 'eve
       'acme.issued': 'certificat émis',
       'acme.blocked': 'commande de certificat bloquée',
       'acme.failed': 'commande de certificat en échec',
+      'acme.refused': 'certificat non renouvelé',
       'discovery.issue_opened': 'problème de découverte ouvert',
       'discovery.issue_closed': 'problème de découverte résolu',
       'discovery.lost': 'fournisseur injoignable',
