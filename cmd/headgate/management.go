@@ -69,6 +69,7 @@ func openManagement(o serverOptions, c *control.Control, w *watch.Watch, shared 
 	c.Observe(settings.changed)
 	c.Observe(func(e *control.Event) { events.Send(changed(e)) })
 	c.Observe(w.Changed)
+	c.CountPasskeys(operators.PasskeysAt)
 	c.Ending(func() {
 		m.api.Close()
 		m.stopSending()

@@ -135,6 +135,7 @@ type Control struct {
 	participants []Participant
 	observers    []func(*Event)
 	endings      []func()
+	passkeys     func(host string) int // nil if there are no users
 
 	// current is what requests are served by. It is swapped whole.
 	current  atomic.Pointer[plan.Plan]

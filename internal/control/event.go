@@ -93,6 +93,10 @@ type Event struct {
 // is called before Run.
 func (c *Control) Observe(observe func(*Event)) { c.observers = append(c.observers, observe) }
 
+// CountPasskeys has a function say how many passkeys users of the console have at a host name. It
+// is called before Run.
+func (c *Control) CountPasskeys(count func(host string) int) { c.passkeys = count }
+
 // count counts changes.
 func (c *Control) count(e *Event) {
 	switch e.Verb {

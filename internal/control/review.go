@@ -12,6 +12,7 @@ func (ch *change) review(d *config.Difference) *review.Review {
 		Connections:      ch.open,
 		SelfSigned:       selfSigned(ch.next.Plan),
 		SelfSignedBefore: selfSigned(ch.next.Previous),
+		Passkeys:         ch.control.passkeys,
 	}
 	if from := ch.cause.From; from.IsValid() && ch.next.Plan != nil {
 		running.Operator, running.Refusing = from, ch.next.Plan.Refusing(from)

@@ -105,6 +105,25 @@ func (o *Operators) Users(ctx context.Context) ([]User, error) {
 	return all, nil
 }
 
+// PasskeysAt returns how many passkeys users have at a host name. It does not wait for a shared
+// store, and is 0 if the users cannot be read.
+func (o *Operators) PasskeysAt(host string) (n int) {
+	ctx, stop := context.WithTimeout(context.Background(), time.Second)
+	defer stop()
+	users, err := o.Users(ctx)
+	if err != nil {
+		return 0
+	}
+	for i := range users {
+		for _, k := range users[i].Passkeys {
+			if k.Host == host {
+				n++
+			}
+		}
+	}
+	return n
+}
+
 // NewUser is what a user is made from.
 type NewUser struct {
 	Name        string

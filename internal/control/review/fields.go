@@ -153,8 +153,10 @@ func (r *reviewer) judgeStream(at Address, before, after *config.TCPProxy) {
 	}
 }
 
-// judgeAdmin reports an admin listener that other machines can reach.
+// judgeAdmin reports an admin listener that other machines can reach, and passkeys that can no
+// longer be used.
 func (r *reviewer) judgeAdmin(at Address) {
+	r.judgePasskeys(at)
 	before, after := r.Before.Admin.Address, r.After.Admin.Address
 	switch {
 	case !after.IsValid() && before.IsValid():
@@ -162,6 +164,22 @@ func (r *reviewer) judgeAdmin(at Address) {
 	case after.IsValid() && !after.Addr().IsLoopback() && (!before.IsValid() || before.Addr().IsLoopback()):
 		// there it requires TLS and a sign-in
 		r.warn(at, Warning, "admin_opened", "address", "restrict access with a firewall", ": other machines can reach it at %v, with TLS and a sign-in", after)
+	}
+}
+
+// judgePasskeys reports the passkeys of users at host names that the console loses.
+func (r *reviewer) judgePasskeys(at Address) {
+	if r.Running == nil || r.Running.Passkeys == nil {
+		return
+	}
+	lost := 0
+	for _, host := range r.Before.Admin.Hosts {
+		if !slices.Contains(r.After.Admin.Hosts, host) {
+			lost += r.Running.Passkeys(host)
+		}
+	}
+	if lost > 0 {
+		r.warn(at, Warning, "passkeys_end", "hosts", "keep the host until their users have added passkeys at another one", ": %s can no longer be used; their users sign in with password and code", counted(lost, "passkey of a user", "passkeys of users"))
 	}
 }
 

@@ -158,6 +158,9 @@ type Running struct {
 	// Refusing are the routes by proxy whose ip_filter will refuse that address, and
 	// RefusingBefore those that refuse it now.
 	Refusing, RefusingBefore map[string][]string
+	// Passkeys returns how many passkeys users of the console have at a host name; nil if that is
+	// not known.
+	Passkeys func(host string) int
 }
 
 // Address is the kind and the name of an object.

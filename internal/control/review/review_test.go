@@ -72,7 +72,8 @@ func load(t *testing.T, data []byte, into *Change) *config.Config {
 	return c
 }
 
-// running reads lines like "ports web 3" and "selfsigned web a.example.com".
+// running reads lines like "ports web 3", "selfsigned web a.example.com" and "passkeys
+// gate.example.com 2".
 func running(t *testing.T, text string) *Running {
 	r := &Running{Connections: map[Address]int{}, SelfSigned: map[string][]string{}}
 	for line := range strings.Lines(text) {
@@ -86,6 +87,15 @@ func running(t *testing.T, text string) *Running {
 		}
 		n := 0
 		fmt.Sscan(value, &n)
+		if what == "passkeys" {
+			r.Passkeys = func(host string) int {
+				if host == name {
+					return n
+				}
+				return 0
+			}
+			continue
+		}
 		r.Connections[Address{what, name}] = n
 	}
 	return r
