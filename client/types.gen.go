@@ -1808,6 +1808,40 @@ type Export struct {
 	Key string `json:"key"`
 }
 
+// FastCGI makes a route run the scripts of a folder on a FastCGI server such as php-fpm, and
+// serve the other files of the folder.
+type FastCGI struct {
+	// Root is the folder of the site. A relative path begins at the configuration file. A script
+	// runs only if it is a regular file below it: headgate must be able to search the folder, even
+	// if the server is in a container.
+	Root string `json:"root,omitzero"`
+	// ServerRoot is the path of the same folder on the FastCGI server, for SCRIPT_FILENAME and
+	// DOCUMENT_ROOT. Absent means root.
+	ServerRoot string `json:"server_root,omitzero"`
+	// Index names the files that are served or run for a folder, in order of preference. Absent
+	// means index.php and index.html.
+	Index []string `json:"index,omitzero"`
+	// SplitPath are the ends of the names of scripts. In a path, what follows the first existing
+	// script is PATH_INFO. Absent means .php.
+	SplitPath []string `json:"split_path,omitzero"`
+	// FrontController is whether paths without a file run the first script of index in the root, as
+	// WordPress, Nextcloud, Laravel and Symfony expect. With `false` the response is 404.
+	FrontController *bool `json:"front_controller,omitzero"`
+	// Static is whether files that are no scripts are served. Files whose name contains .php or ends
+	// with another extension of PHP are never sent. With `false`, paths of files are treated as
+	// paths without a file.
+	Static *bool `json:"static,omitzero"`
+	// Params are parameters for scripts beside those of CGI. They replace those of the same name.
+	Params []Param `json:"params,omitzero"`
+	// RequestBuffer is how much of a request body is buffered in memory if its length is not known
+	// (`Transfer-Encoding: chunked`), because FastCGI needs the length first. Larger ones get 411.
+	RequestBuffer string `json:"request_buffer,omitzero"`
+	// KeepConnections is whether a connection is used for more than one request. A php-fpm process
+	// serves one connection until it is closed: set max_requests of each server to at most the
+	// process limit (pm.max_children), or requests wait for processes that idle connections hold.
+	KeepConnections *bool `json:"keep_connections,omitzero"`
+}
+
 // FeatureOrigin is who gives a route one of its features.
 type FeatureOrigin struct {
 	// Feature is its name: "rate_limit".
@@ -3289,6 +3323,15 @@ type PairState struct {
 	Members []Member `json:"members"`
 }
 
+// Param is a parameter for scripts, which PHP has in $_SERVER.
+type Param struct {
+	// Name is the name of the parameter: letters, digits and underscores.
+	Name string `json:"name,omitzero"`
+	// Value is its value. It is shown to operators; write ${VARIABLE} or ${file:…} to keep a
+	// secret out of the configuration.
+	Value string `json:"value,omitzero"`
+}
+
 // Pardon is a network that is never banned, because an operator said so.
 type Pardon struct {
 	// Network is the network, as address/length.
@@ -4483,6 +4526,8 @@ type Route struct {
 	SignIn *RouteSignIn `json:"sign_in,omitzero"`
 	// Files makes the route serve the files of a folder.
 	Files *Files `json:"files,omitzero"`
+	// Fastcgi is the folder of the scripts that servers with an `fcgi` URL run.
+	Fastcgi *FastCGI `json:"fastcgi,omitzero"`
 	// StripPrefix is whether the route's path is stripped before the path is joined to the server's
 	// base path.
 	StripPrefix *bool `json:"strip_prefix,omitzero"`
@@ -4746,7 +4791,9 @@ type Server struct {
 	// HTTP/2 without TLS; `unix` for HTTP/1.1 over a Unix socket, written as `unix:/run/app.sock` or
 	// `unix:/run/app.sock:/base/path`; `unix+h2c` for HTTP/2 over one. If the host is a name, each
 	// of its addresses is a server. `srv+http://_http._tcp.example.com`, and the same with https or
-	// h2c, uses hosts, ports and weights from the SRV records of a service.
+	// h2c, uses hosts, ports and weights from the SRV records of a service. `fcgi`, by default with
+	// port 9000, is FastCGI as php-fpm speaks it, and `fcgi+unix:/run/php/php-fpm.sock` the same
+	// over a Unix socket; the route needs `fastcgi`, and the URL has no base path.
 	URL string `json:"url,omitzero"`
 	// Weight is the server's share of the route's requests, relative to the weights of the others.
 	// With 0 it gets no new clients.

@@ -362,6 +362,7 @@ func (ch *checker) route(r *Route, at schema.Place) {
 	case !servers.Reported() && !fixed.Reported() && !at.Field("sign_in").Reported() && !at.Field("files").Reported():
 		at.Problem("the route has no servers, fixed_response or files", "add servers, fixed_response with a status, or files with a root")
 	}
+	checkFastCGI(r, at)
 	if r.Matchers != nil {
 		r.Matchers.Check(at.Field("matchers"))
 	}
@@ -375,6 +376,35 @@ func (ch *checker) route(r *Route, at schema.Place) {
 		r.Retry.Check(at.Field("retry"))
 	}
 	ch.features(&r.Features, at)
+}
+
+// checkFastCGI reports a route whose servers and settings do not agree on FastCGI.
+func checkFastCGI(r *Route, at schema.Place) {
+	spoken := 0
+	for i, s := range r.Servers {
+		t, f := target.Parse(s.URL)
+		if f != nil {
+			return // reported
+		}
+		if !t.Scheme.IsFastCGI() {
+			continue
+		}
+		spoken++
+		if r.FastCGI != nil && r.FastCGI.KeepConnections && s.MaxRequests == 0 {
+			at.Field("servers").Index(i).Called("server", s.URL).Field("max_requests").Problem("fastcgi.keep_connections needs a limit of requests", "set it to at most the process limit of php-fpm (pm.max_children)")
+		}
+	}
+	switch {
+	case r.FastCGI == nil && spoken > 0:
+		at.Field("fastcgi").Problem("FastCGI servers need the folder of their scripts", "add fastcgi with a root")
+	case r.FastCGI == nil:
+	case spoken == 0 && len(r.Servers) == 0:
+		at.Field("fastcgi").Problem("fastcgi applies only to routes with servers", "add a server with a URL like fcgi://127.0.0.1:9000, or use files")
+	case spoken < len(r.Servers):
+		at.Field("fastcgi").Problem("not all servers of the route speak FastCGI", "write fcgi:// or fcgi+unix: in their URLs, or remove fastcgi")
+	default:
+		r.FastCGI.Check(at.Field("fastcgi"))
+	}
 }
 
 // checkHealth reports problems of the health checks of a route.
@@ -395,7 +425,7 @@ func checkGRPC(r *Route, at schema.Place) {
 		return
 	}
 	for i, s := range r.Servers {
-		if t, f := target.Parse(s.URL); f == nil && (t.Scheme == target.HTTP || t.Scheme == target.Unix) {
+		if t, f := target.Parse(s.URL); f == nil && (t.Scheme == target.HTTP || t.Scheme == target.Unix || t.Scheme.IsFastCGI()) {
 			at.Field("servers").Index(i).Called("server", s.URL).Field("url").Problem("gRPC health checks need HTTP/2", "write h2c:// or https://")
 			return
 		}

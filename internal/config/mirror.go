@@ -2,6 +2,7 @@ package config
 
 import (
 	"headgate/internal/schema"
+	"headgate/internal/server/target"
 	"headgate/internal/setting/unit"
 )
 
@@ -35,5 +36,10 @@ func (m *Mirror) Check(at schema.Place) {
 	}
 	if len(m.Servers) > 0 {
 		checkServers(m.Servers, at.Field("servers"))
+		for i, s := range m.Servers {
+			if t, f := target.Parse(s.URL); f == nil && t.Scheme.IsFastCGI() {
+				at.Field("servers").Index(i).Called("server", s.URL).Field("url").Problem("requests cannot be mirrored to FastCGI servers", "write the URL of an HTTP server")
+			}
+		}
 	}
 }

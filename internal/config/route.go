@@ -18,6 +18,9 @@ type SignInPage = signin.Config
 // Files is the folder that a route serves.
 type Files = files.Config
 
+// FastCGI is the folder whose scripts a route runs.
+type FastCGI = files.FastCGI
+
 // Route is a path prefix and what answers there: exactly one of servers,
 // fixed_response, files and sign_in. Every feature set on a route replaces the proxy's.
 type Route struct {
@@ -40,6 +43,8 @@ type Route struct {
 	Unserved bool `json:"-"`
 	// Files makes the route serve the files of a folder.
 	Files *Files `json:"files,omitempty"`
+	// FastCGI is the folder of the scripts that servers with an `fcgi` URL run.
+	FastCGI *FastCGI `json:"fastcgi,omitempty"`
 	// StripPrefix is whether the route's path is stripped before the path is
 	// joined to the server's base path.
 	StripPrefix bool `json:"strip_prefix" label:"true" default:"true"`
@@ -135,7 +140,9 @@ type Server struct {
 	// socket, written as `unix:/run/app.sock` or `unix:/run/app.sock:/base/path`;
 	// `unix+h2c` for HTTP/2 over one. If the host is a name, each of its addresses is a
 	// server. `srv+http://_http._tcp.example.com`, and the same with https or h2c, uses
-	// hosts, ports and weights from the SRV records of a service.
+	// hosts, ports and weights from the SRV records of a service. `fcgi`, by default with
+	// port 9000, is FastCGI as php-fpm speaks it, and `fcgi+unix:/run/php/php-fpm.sock` the
+	// same over a Unix socket; the route needs `fastcgi`, and the URL has no base path.
 	URL string `json:"url" required:"true" max:"2048" example:"http://127.0.0.1:3000/v2/"`
 	// Weight is the server's share of the route's requests, relative to the weights of the
 	// others. With 0 it gets no new clients.

@@ -20,6 +20,7 @@ const (
 	SignInUnavailable
 	NoRoute
 	RequestTimeout
+	LengthRequired
 	BodyTooLarge
 	HeadTooLarge
 	URITooLong
@@ -83,6 +84,7 @@ var reasons = [reasonCount]struct {
 	SignInUnavailable:   {"sign_in_unavailable", 503, "destination_unavailable", false, "Signing in is not possible", "Signing in is not possible at the moment. Try again in a minute."},
 	NoRoute:             {"no_route", 404, "destination_not_found", false, "Not found", "Nothing is published at this address."},
 	RequestTimeout:      {"request_timeout", 408, "http_request_error", true, "Request time-out", "The request took too long to arrive."},
+	LengthRequired:      {"length_required", 411, "http_request_error", true, "Length required", "The request must say how long its body is."},
 	BodyTooLarge:        {"body_too_large", 413, "http_request_error", true, "Content too large", "The body of the request is larger than allowed here."},
 	HeadTooLarge:        {"head_too_large", 431, "http_request_error", true, "Header fields too large", "The header of the request is larger than allowed here. Deleting this site's cookies may help."},
 	URITooLong:          {"uri_too_long", 414, "http_request_error", true, "Address too long", "The address of the request is longer than allowed here."},

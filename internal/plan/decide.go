@@ -64,11 +64,17 @@ func (p *Port) Decide(q Question) Decision {
 			d.answered(r.source.Describe(), answer)
 			return d
 		}
-		d.By, d.Status = r.source.Describe(), ex.Response.Status
-		if body := ex.Response.Body; body != nil {
-			body.Close()
-		}
+		d.made(r, ex)
 		return d
+	}
+	if r.scripts != nil {
+		if scripted, answer := r.scripts.Find(ex); answer != nil {
+			d.answered(r.source.Describe(), answer)
+			return d
+		} else if !scripted {
+			d.made(r, ex)
+			return d
+		}
 	}
 	list := r.servers.List()
 	if r.split != nil {
@@ -79,6 +85,14 @@ func (p *Port) Decide(q Question) Decision {
 		d.Servers[i] = s.URL
 	}
 	return d
+}
+
+// made notes the response that the source of a route has made.
+func (d *Decision) made(r *Route, ex *exchange.Exchange) {
+	d.By, d.Status = r.source.Describe(), ex.Response.Status
+	if body := ex.Response.Body; body != nil {
+		body.Close()
+	}
 }
 
 // answered notes an answer that is made without a server.

@@ -422,10 +422,7 @@ func (r *Route) explain(ex *exchange.Exchange, e *Explanation) {
 			e.refused(e.Source, answer)
 			return
 		}
-		e.Answer = &Answered{By: e.Source, Status: ex.Response.Status}
-		if body := ex.Response.Body; body != nil {
-			body.Close()
-		}
+		e.answered(ex)
 		return
 	}
 	if r.cache != nil {
@@ -435,6 +432,15 @@ func (r *Route) explain(ex *exchange.Exchange, e *Explanation) {
 			if outcome.Status == 0 {
 				e.refused("cache", exchange.Fail(exchange.NotCached, ""))
 			}
+			return
+		}
+	}
+	if r.scripts != nil {
+		if scripted, answer := r.scripts.Find(ex); answer != nil {
+			e.refused(e.Source, answer)
+			return
+		} else if !scripted {
+			e.answered(ex)
 			return
 		}
 	}
@@ -462,7 +468,7 @@ func (e *Explanation) addServers(ex *exchange.Exchange, of *upstream.Servers, gr
 		total[s.Backup] += s.Weight
 	}
 	for i, s := range of.List() {
-		head := upstream.AppendHead(nil, ex, s, of.Host())
+		head := upstream.AppendShown(nil, ex, s, of.Host())
 		c := Candidate{URL: s.URL, Weight: s.Weight, Total: total[s.Backup], Pinned: of.Pinned(ex) == i, Group: group, Head: string(head)}
 		c.Backup, c.Chosen = s.Backup, i == chosen && len(of.List()) > 1
 		stands := s.Standing()
@@ -470,6 +476,14 @@ func (e *Explanation) addServers(ex *exchange.Exchange, of *upstream.Servers, gr
 			c.State = word
 		}
 		e.Servers = append(e.Servers, c)
+	}
+}
+
+// answered notes the response that the source of a route has made.
+func (e *Explanation) answered(ex *exchange.Exchange) {
+	e.Answer = &Answered{By: e.Source, Status: ex.Response.Status}
+	if body := ex.Response.Body; body != nil {
+		body.Close()
 	}
 }
 

@@ -264,8 +264,8 @@ func (c *compiler) envFor(b *body, own bool) exchange.Env {
 // routeOf is what a room may know of a route.
 func routeOf(b *body) exchange.Route {
 	out := exchange.Route{Prefix: b.prefix, Strip: b.settings.StripPrefix}
-	if b.servers == nil {
-		return out // a fixed response or files
+	if b.servers == nil || b.scripts != nil {
+		return out // a fixed response, files, or scripts, which know the paths of clients
 	}
 	host := b.servers.Host()
 	for _, s := range b.list() {

@@ -45,6 +45,7 @@ type body struct {
 	source   exchange.Source
 	servers  *upstream.Servers // nil for a fixed response; with a split, the stable ones
 	split    *upstream.Split   // nil without one
+	scripts  *files.Scripts    // nil if the servers do not speak FastCGI
 	cache    *cache.Cache      // nil without one
 	closed   bool              // for maintenance
 	gate     *gate             // nil lets everyone in
@@ -263,6 +264,10 @@ func (c *compiler) body(b *body) error {
 		err = c.splitServers(b)
 	} else {
 		err = c.servers(b)
+	}
+	if err == nil && b.servers != nil && b.settings.FastCGI != nil {
+		b.scripts, err = files.CompileScripts(b.settings.FastCGI, c.config.Dir, exchange.Route{Prefix: b.prefix, Strip: b.settings.StripPrefix}, b.source, c.envFor(b, true))
+		b.source = b.scripts
 	}
 	if err != nil {
 		return err

@@ -164,6 +164,8 @@ func targets(r *config.Route) ([]upstream.Target, error) {
 		case t.Service != "":
 			out[i].Network = "srv"
 		}
+		out[i].FastCGI = t.Scheme.IsFastCGI()
+		out[i].KeepConnections = out[i].FastCGI && r.FastCGI != nil && r.FastCGI.KeepConnections
 		out[i].HTTP2 = t.Scheme == target.H2C || t.Scheme == target.UnixH2C
 	}
 	return out, nil
@@ -185,6 +187,9 @@ func (c *compiler) serversKey(b *body, secure []*upstream.Secure) []byte {
 		}
 		if s.Group != config.GroupStable {
 			key = append(append(key, ' '), s.Group...)
+		}
+		if f := b.settings.FastCGI; f != nil && f.KeepConnections {
+			key = append(key, " kept"...)
 		}
 		key = append(key, '\n')
 		if secure != nil && secure[i] != nil {

@@ -5,10 +5,11 @@ import (
 
 	"headgate/internal/exchange"
 	"headgate/internal/proto/header"
+	"headgate/internal/upstream/fcgi"
 )
 
-// AppendHead appends the request head that srv gets, byte for byte, to b. The
-// round trip and Explain call it alike.
+// AppendHead appends the request head that srv gets, byte for byte, to b. It is
+// HTTP/1.1.
 func AppendHead(b []byte, ex *exchange.Exchange, srv *Server, host HostField) []byte {
 	rq := &ex.Request
 	b = append(b, rq.Method...)
@@ -31,6 +32,19 @@ func AppendHead(b []byte, ex *exchange.Exchange, srv *Server, host HostField) []
 	b = appendFraming(b, rq)
 	b = appendConnection(b, rq)
 	return append(b, "\r\n"...)
+}
+
+// AppendShown appends the request head that srv gets as people read it: for FastCGI the
+// parameters, one per line.
+func AppendShown(b []byte, ex *exchange.Exchange, srv *Server, host HostField) []byte {
+	if !srv.pool.fastCGI {
+		return AppendHead(b, ex, srv, host)
+	}
+	pairs, _ := fcgi.Pairs(fcgi.AppendParams(nil, ex, hostOf(&ex.Request, srv, host)))
+	for _, pair := range pairs {
+		b = append(append(append(append(b, pair[0]...), '='), pair[1]...), '\n')
+	}
+	return b
 }
 
 // AppendTarget appends the path and query for srv: its base path, then the rest of the path

@@ -35,7 +35,10 @@ type Pool struct {
 	limits   http1.Limits
 	names    *names
 	log      *slog.Logger
-	multi    *multi // nil if the server is spoken to in HTTP/1.1 only
+	multi    *multi // nil if the server is spoken to in HTTP/1.1 only, or FastCGI
+	fastCGI  bool   // the server speaks FastCGI,
+	// keepsConn is whether it is asked to leave connections open.
+	keepsConn bool
 
 	asked atomic.Bool // the server has requested a certificate
 
@@ -48,7 +51,7 @@ type Pool struct {
 }
 
 func newPool(t *Target, settings Settings, log *slog.Logger) *Pool {
-	p := &Pool{network: t.Network, address: t.Address, settings: settings, log: log}
+	p := &Pool{network: t.Network, address: t.Address, settings: settings, log: log, fastCGI: t.FastCGI, keepsConn: t.KeepConnections}
 	p.limits = http1.Limits{HeadSize: settings.HeadSize}
 	if t.Secure != nil {
 		p.shows = t.Secure.Certificate != nil

@@ -112,6 +112,9 @@ func (c *conn) send(ex *exchange.Exchange, srv *Server, host HostField) error {
 	c.asked = attemptBegan(ex)
 	c.front, c.signedIn, c.server = ex.Front, ex.SignedIn, srv
 	c.nc.SetWatch(c.watch)
+	if c.pool.fastCGI {
+		return c.runScript(ex, srv, host)
+	}
 	c.nc.SetPending(AppendHead(c.nc.Pending(), ex, srv, host))
 	if err := c.sendBody(ex); err != nil {
 		if c.used && isEnd(err) {
@@ -176,7 +179,7 @@ func (c *conn) sendBody(ex *exchange.Exchange) error {
 	if err := c.nc.Flush(); err != nil {
 		return err
 	}
-	c.upload = startUpload(c.nc, ex)
+	c.upload = startUpload(c.nc, ex, framingOf(ex))
 	return nil
 }
 
@@ -218,7 +221,7 @@ func (c *conn) interim(ex *exchange.Exchange) error {
 func (c *conn) beginHeldUpload(ex *exchange.Exchange) {
 	if c.held {
 		c.held = false
-		c.upload = startUpload(c.nc, ex)
+		c.upload = startUpload(c.nc, ex, framingOf(ex))
 	}
 }
 

@@ -122,6 +122,9 @@ type Target struct {
 	// HTTP2 is whether a server without TLS is used with HTTP/2, without
 	// negotiation. With TLS the server chooses.
 	HTTP2 bool
+	// FastCGI is whether the server speaks FastCGI, and KeepConnections whether its
+	// connections are used for more than one request.
+	FastCGI, KeepConnections bool
 	// Authority is host:port as a Host field writes it.
 	Authority string
 	// Base is the base path as written, "/" or "" for none.

@@ -111,7 +111,7 @@ func (s *Server) check(t *Target, id string, settings Settings, p *Policy, env e
 	c := p.Health.Check
 	rounds := health.KeepRounds(env)
 	alone := *t
-	alone.Base, alone.Counter, alone.Weight, alone.MaxRequests, alone.Backup = "", nil, 1, 0, false
+	alone.Base, alone.Counter, alone.Weight, alone.MaxRequests, alone.Backup, alone.KeepConnections = "", nil, 1, 0, false, false
 	settings.IdleConnections = 0
 	of := checked{way: wayTo(t), authority: t.Authority, settings: settings, check: *c}
 	check := exchange.Keep(env, "check", of, func() *health.Check {
@@ -139,12 +139,13 @@ type checked struct {
 type way struct {
 	network, address string
 	http2            bool
+	fastCGI, keeps   bool
 	tls              string // the key of how TLS is spoken, "" for none
 }
 
 // wayTo returns the way to a server.
 func wayTo(t *Target) way {
-	w := way{network: t.Network, address: t.Address, http2: t.HTTP2}
+	w := way{network: t.Network, address: t.Address, http2: t.HTTP2, fastCGI: t.FastCGI, keeps: t.KeepConnections}
 	if t.Secure != nil {
 		w.tls = "tls " + t.Secure.Key
 	}

@@ -12,14 +12,16 @@ import (
 	"headgate/internal/exchange"
 	"headgate/internal/netconn"
 	"headgate/internal/proto/http1"
+	"headgate/internal/upstream/fcgi"
 )
 
 // upload is a request body on its way to a server, while another goroutine
 // reads what the server says. A nil upload is none.
 type upload struct {
-	nc   *netconn.Conn
-	body exchange.Body
-	ex   *exchange.Exchange
+	nc      *netconn.Conn
+	body    exchange.Body
+	ex      *exchange.Exchange
+	framing framing
 
 	done     chan struct{}
 	finished atomic.Int64 // when it ended by exchange.Now, 0 before
@@ -31,10 +33,27 @@ const copySize = 32 << 10
 
 var copyBuffers = sync.Pool{New: func() any { return new([copySize]byte) }}
 
+// framing is how a server finds the end of a request body.
+type framing uint8
+
+const (
+	plain     framing = iota // by its length
+	asChunks                 // RFC 9112, section 7.1
+	asRecords                // of FastCGI
+)
+
+// framingOf returns the framing of a body over HTTP/1.1.
+func framingOf(ex *exchange.Exchange) framing {
+	if ex.Request.Length < 0 {
+		return asChunks
+	}
+	return plain
+}
+
 // startUpload starts to send the body of ex. Nothing else may write to nc, or read the
 // body, until it has ended.
-func startUpload(nc *netconn.Conn, ex *exchange.Exchange) *upload {
-	u := &upload{nc: nc, body: ex.Request.Body, ex: ex, done: make(chan struct{})}
+func startUpload(nc *netconn.Conn, ex *exchange.Exchange, f framing) *upload {
+	u := &upload{nc: nc, body: ex.Request.Body, ex: ex, framing: f, done: make(chan struct{})}
 	go u.run()
 	return u
 }
@@ -65,21 +84,23 @@ func (u *upload) end() {
 // send copies the body. Whenever the client has nothing more to send at the
 // moment, it flushes what was read.
 func (u *upload) send() error {
-	chunked := u.ex.Request.Length < 0
 	p := copyBuffers.Get().(*[copySize]byte)
 	defer copyBuffers.Put(p)
 	for {
 		n, err := u.body.Read(p[:])
 		u.ex.Received += int64(n)
 		if n > 0 {
-			if werr := u.write(p[:n], chunked); werr != nil {
+			if werr := u.write(p[:n]); werr != nil {
 				return werr
 			}
 		}
 		switch {
 		case err == io.EOF:
-			if chunked {
+			switch u.framing {
+			case asChunks:
 				u.nc.SetPending(http1.AppendTrailers(u.nc.Pending(), u.ex.RequestTrailer()))
+			case asRecords:
+				u.nc.SetPending(fcgi.AppendInputHeader(u.nc.Pending(), 0))
 			}
 			return nil
 		case err != nil:
@@ -92,8 +113,12 @@ func (u *upload) send() error {
 	}
 }
 
-func (u *upload) write(p []byte, chunked bool) error {
-	if !chunked {
+func (u *upload) write(p []byte) error {
+	switch u.framing {
+	case asRecords:
+		u.nc.SetPending(fcgi.AppendInputHeader(u.nc.Pending(), len(p)))
+		fallthrough
+	case plain:
 		_, err := u.nc.Write(p)
 		return err
 	}

@@ -24,7 +24,7 @@ func TestABrokenBodyEndsItsUpload(t *testing.T) {
 	defer nc.Close()
 	ex := &exchange.Exchange{}
 	ex.Request.Body = breaking{}
-	err := startUpload(nc, ex).wait()
+	err := startUpload(nc, ex, plain).wait()
 	if e := (*exchange.Error)(nil); !errors.As(err, &e) || e.Reason != exchange.Internal {
 		t.Errorf("got %v, want the reason internal", err)
 	}

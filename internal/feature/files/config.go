@@ -1,11 +1,6 @@
 package files
 
-import (
-	"path/filepath"
-	"strings"
-
-	"headgate/internal/schema"
-)
+import "headgate/internal/schema"
 
 // Config makes a route serve the files of a folder.
 type Config struct {
@@ -34,16 +29,8 @@ type Config struct {
 
 // Check reports problems of the settings at a place.
 func (c *Config) Check(at schema.Place) {
-	if strings.ContainsRune(c.Root, 0) {
-		at.Field("root").Problem("the path contains a NUL", "remove it")
-	} else if clean := filepath.Clean(c.Root); c.Root != "" && filepath.IsAbs(clean) && filepath.Dir(clean) == clean {
-		at.Field("root").Problem("the root is the whole file system", "name the folder with the files to serve")
-	}
-	for i, name := range c.Index {
-		if segment := []byte(name); name == "" || strings.Contains(name, "/") || !visible(segment) || !native(segment) {
-			at.Field("index").Index(i).Problemf("write a name such as index.html", "%q is not the name of a file in a folder", name)
-		}
-	}
+	checkRoot(c.Root, at.Field("root"))
+	checkIndex(c.Index, at.Field("index"))
 	seen := map[string]bool{}
 	for i, name := range c.Precompressed {
 		if seen[name] {

@@ -69,8 +69,10 @@ func (c *Config) Check(at schema.Place) {
 	if c.URL == "" && c.Enabled {
 		at.Field("url").Problem("missing", "add url: http://127.0.0.1:9091/api/authz/forward-auth")
 	} else if base, query := splitQuery(c.URL); c.URL != "" {
-		if _, f := target.Parse(base); f != nil {
+		if t, f := target.Parse(base); f != nil {
 			at.Field("url").Problem(f.What, f.Remedy)
+		} else if t.Scheme.IsFastCGI() {
+			at.Field("url").Problem("an auth server cannot be reached with FastCGI", "write an http, https or h2c URL")
 		} else if strings.ContainsFunc(query, func(r rune) bool { return r <= ' ' || r > '~' || r == '#' }) {
 			at.Field("url").Problem("the query contains invalid characters", "write it percent-encoded")
 		}

@@ -48,15 +48,24 @@ const (
 	// Unix is HTTP/1.1 and UnixH2C HTTP/2 over a Unix socket.
 	Unix    Scheme = "unix"
 	UnixH2C Scheme = "unix+h2c"
+	// FastCGI is FastCGI, and UnixFastCGI the same over a Unix socket.
+	FastCGI     Scheme = "fcgi"
+	UnixFastCGI Scheme = "fcgi+unix"
 )
 
 // port returns the number of the port when a URL has none.
 func (s Scheme) port() uint16 {
-	if s == HTTPS {
+	switch s {
+	case HTTPS:
 		return 443
+	case FastCGI:
+		return 9000
 	}
 	return 80
 }
+
+// IsFastCGI reports whether servers speak FastCGI.
+func (s Scheme) IsFastCGI() bool { return s == FastCGI || s == UnixFastCGI }
 
 // Address returns host and port as a dialer wants them, IPv6 in brackets, or the
 // path of the Unix socket, or the name of the service.
@@ -100,10 +109,10 @@ type Fault struct {
 
 // Parse parses a URL.
 func Parse(raw string) (Target, *Fault) {
-	const form = "write it as http://<host>:<port><base path>, with https or h2c in place of http, or as unix:<path of the socket>"
+	const form = "write it as http://<host>:<port><base path>, with https, h2c or fcgi in place of http, or as unix:<path of the socket>"
 	if before, rest, found := strings.Cut(raw, ":"); found {
 		switch scheme := Scheme(strings.ToLower(before)); scheme {
-		case Unix, UnixH2C:
+		case Unix, UnixH2C, UnixFastCGI:
 			return parseUnix(scheme, rest)
 		}
 	}
@@ -114,7 +123,7 @@ func Parse(raw string) (Target, *Fault) {
 	lower, isService := strings.CutPrefix(strings.ToLower(before), "srv+")
 	scheme := Scheme(lower)
 	switch scheme {
-	case HTTP, HTTPS, H2C:
+	case HTTP, HTTPS, H2C, FastCGI:
 	default:
 		return Target{}, &Fault{fmt.Sprintf("unknown scheme %q", before), form}
 	}
@@ -135,7 +144,7 @@ func Parse(raw string) (Target, *Fault) {
 	if path[0] == '?' {
 		path = "/" + path
 	}
-	if f := checkBase(path); f != nil {
+	if f := checkBase(scheme, path); f != nil {
 		return Target{}, f
 	}
 	return Target{Scheme: scheme, Host: host, Port: port, BasePath: path}, nil
@@ -155,13 +164,16 @@ func parseService(scheme Scheme, name, path string) (Target, *Fault) {
 	if len(labels) < 3 || labels[0][0] != '_' || labels[1][0] != '_' {
 		return Target{}, &Fault{fmt.Sprintf("%q is not the name of a service", name), form}
 	}
-	if f := checkBase(path); f != nil {
+	if f := checkBase(scheme, path); f != nil {
 		return Target{}, f
 	}
 	return Target{Scheme: scheme, Host: labels[2], Service: service, BasePath: path}, nil
 }
 
-func checkBase(path string) *Fault {
+func checkBase(scheme Scheme, path string) *Fault {
+	if scheme.IsFastCGI() && path != "/" {
+		return &Fault{"a FastCGI server has no base path", "remove the path from the URL, and name the folder of the scripts in fastcgi.root of the route"}
+	}
 	if what, remedy := schema.CheckPath(path); what != "" {
 		return &Fault{"base path: " + what, remedy}
 	}
@@ -191,7 +203,7 @@ func parseUnix(scheme Scheme, rest string) (Target, *Fault) {
 	case len(socket) > maxSocket:
 		return Target{}, &Fault{fmt.Sprintf("the path of the Unix socket is longer than %d bytes", maxSocket), "have the server make it in a folder with a shorter name"}
 	}
-	if f := checkBase(base); f != nil {
+	if f := checkBase(scheme, base); f != nil {
 		return Target{}, f
 	}
 	return Target{Scheme: scheme, Socket: socket, BasePath: base}, nil

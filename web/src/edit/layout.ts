@@ -22,7 +22,7 @@ export const layouts: Record<string, Layout> = {
     usual: ['path', 'servers', 'strip_prefix', 'health_check'],
     groups: [
       ['failing', ['load_balancing', 'sticky_cookie', 'retry', 'timeouts', 'ejection', 'circuit_breaker', 'slow_start', 'queue', 'fail_open']],
-      ...features.map(([g, list]): [Group, string[]] => (g === 'answers' ? [g, ['files', 'fixed_response', 'sign_in', ...list]] : g === 'access' ? [g, ['use', ...list]] : [g, list])),
+      ...features.map(([g, list]): [Group, string[]] => (g === 'answers' ? [g, ['files', 'fastcgi', 'fixed_response', 'sign_in', ...list]] : g === 'access' ? [g, ['use', ...list]] : [g, list])),
       ['sending', ['matchers', 'split', 'mirror', 'allow_trace', 'ambiguous_paths']],
     ],
   },
@@ -107,6 +107,7 @@ export const layouts: Record<string, Layout> = {
   Maintenance: { usual: ['body', 'retry_after', 'bypass'] },
   ErrorPage: { usual: ['status', 'body', 'upstream'] },
   Files: { usual: ['root', 'index', 'spa'] },
+  FastCGI: { usual: ['root', 'server_root', 'front_controller', 'params'] },
   StickyCookie: { usual: ['name', 'max_age'] },
   Mirror: { usual: ['servers', 'percent'] },
   Ejection: { usual: ['failures', 'time'] },
