@@ -17,12 +17,16 @@ var scripts = []string{"fastcgi_pass", "uwsgi_pass", "scgi_pass"}
 // otherFiles is the type of files whose extension headgate does not know.
 const otherFiles = "application/octet-stream"
 
-// files makes the route serve the files that nginx would: those below root or alias. A
-// server that also runs scripts is left alone, because their source would be sent.
+// files makes the route serve the files that nginx would: those below root or alias. If the
+// server also runs scripts that cannot be translated, nothing is served, because their source
+// would be sent.
 func (c *content) files() bool {
 	l := c.location
-	if c.byServer || l != nil && (l.kind == byExpr || l.kind == byName || len(l.d.find(handlers...)) > 0) || c.runsScripts() {
+	if c.byServer || l != nil && (l.kind == byExpr || l.kind == byName || len(l.d.find(handlers...)) > 0) {
 		return false
+	}
+	if c.runsScripts() {
+		return c.php()
 	}
 	d, root, strip := c.root()
 	if d == nil || strings.Contains(root, "$") {
