@@ -92,7 +92,7 @@ func (c *Client) CreateNotice(ctx context.Context, in *NoticeObject, options ...
 }
 
 // CreatePairInvitation: POST /pair/invitations. Creates a token with which one machine can join
-// the group, once and within an hour.
+// the group, or the shared database, once and within an hour.
 func (c *Client) CreatePairInvitation(ctx context.Context, in *InvitationInput, options ...Option) (*Invitation, error) {
 	return result[Invitation](ctx, c, "POST", "/pair/invitations", in, options)
 }

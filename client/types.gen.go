@@ -2453,6 +2453,10 @@ type Invitation struct {
 type InvitationInput struct {
 	// Name is the name that the machine must have; absent is any.
 	Name string `json:"name,omitempty"`
+	// Address is the URL at which the new machine connects to the admin listener of this one, such
+	// as https://192.0.2.7:9080. It is required where machines share a database, and absent in a
+	// pair, which knows it.
+	Address string `json:"address,omitempty"`
 }
 
 // Invite is a link that was made.

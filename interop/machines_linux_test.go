@@ -36,12 +36,14 @@ type machines struct {
 	app  string
 	serv *http.Server
 
-	cabled bool            // the machines reach the database through line
-	line   *cable          // nil without
-	admin  bool            // each has a management listener
-	binary string          // of the machines; "" is headgate
-	ahead  []time.Duration // of the clock of each, by binary; nil is not
-	equip  func(*machine)  // gives each what it needs besides; nil gives nothing
+	cabled  bool            // the machines reach the database through line
+	line    *cable          // nil without
+	admin   bool            // each has a management listener
+	binary  string          // of the machines; "" is headgate
+	ahead   []time.Duration // of the clock of each, by binary; nil is not
+	secured bool            // the database speaks TLS, with a certificate of an authority
+	ca      string          // the file with that
+	equip   func(*machine)  // gives each what it needs besides; nil gives nothing
 
 	changes, refused, unknown int // that were requested, and how they ended
 	acked                     int // the number in the last change that was acknowledged
@@ -101,6 +103,10 @@ func (m *machines) open() {
 		at = m.line.address
 	}
 	m.url = fmt.Sprintf("postgres://tester@%s/postgres?sslmode=disable", at)
+	if m.secured {
+		m.ca = m.db.secure()
+		m.url = fmt.Sprintf("postgres://tester@%s/postgres?sslmode=verify-full&sslrootcert=%s", at, m.ca)
+	}
 	var served atomic.Int64
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -120,13 +126,13 @@ func (m *machines) open() {
 		if one.binary = m.binary; m.ahead != nil {
 			one.inside = append(one.inside, fmt.Sprintf("%s=%d", movedClock, int(m.ahead[i].Seconds())))
 		}
-		if m.equip != nil {
-			m.equip(one)
-		}
 		if m.admin {
 			at := free(t)
 			one.admin = "http://" + at
 			one.inside = append(one.inside, "ADMIN="+at)
+		}
+		if m.equip != nil {
+			m.equip(one)
 		}
 		one.flags = []string{"--store", m.url, "--node", name}
 		if err := os.Mkdir(filepath.Join(one.dir, "state"), 0o700); err != nil {

@@ -1,6 +1,7 @@
 package interop
 
 import (
+	"crypto/x509"
 	"fmt"
 	"net"
 	"os"
@@ -11,6 +12,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"headgate/internal/certs/certstest"
 )
 
 // database is a PostgreSQL in a folder of its own.
@@ -81,6 +84,36 @@ func (d *database) start() {
 		ready = "ready to accept read-only connections"
 	}
 	eventually(d.t, "postgres is ready", func() bool { return strings.Contains(d.out.String(), ready) })
+}
+
+// secure starts the server again with TLS, and returns the file with the authority of its
+// certificate.
+func (d *database) secure() string {
+	d.t.Helper()
+	d.stop()
+	authority := certstest.Sign(d.t, certstest.Authority("Database"), nil)
+	chain, key := certstest.Write(d.t, d.t.TempDir(), "db", certstest.Sign(d.t, &x509.Certificate{IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}}, &authority))
+	put := func(name string, mode os.FileMode, data []byte) string {
+		name = filepath.Join(d.dir, name)
+		err := os.WriteFile(name, data, mode)
+		if err == nil && d.as.Credential != nil {
+			err = os.Chown(name, int(d.as.Credential.Uid), int(d.as.Credential.Gid))
+		}
+		if err != nil {
+			d.t.Fatal(err)
+		}
+		return name
+	}
+	for name, from := range map[string]string{"cert": chain, "key": key} {
+		data, err := os.ReadFile(from)
+		if err != nil {
+			d.t.Fatal(err)
+		}
+		d.options = append(d.options, "-c", "ssl_"+name+"_file="+put(name, 0o600, data))
+	}
+	d.options = append(d.options, "-c", "ssl=on")
+	d.start()
+	return put("ca", 0o644, certstest.PEM(authority))
 }
 
 // stop ends the server at once.

@@ -63,6 +63,8 @@ func openServer(o serverOptions) (server, error) {
 	}
 	if shared.pair != nil {
 		options.Group = shared.pair
+	} else if v := shared.invitations(c.Store()); v != nil {
+		options.Group = v
 	}
 	listener := admin.New(options)
 	c.Join(listener)

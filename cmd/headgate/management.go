@@ -88,7 +88,7 @@ func openManagement(o serverOptions, c *control.Control, w *watch.Watch, shared 
 	w.Start(c, events)
 	m.api = api.New(api.Options{
 		Control: c, Operators: operators, Events: events, Log: o.log, Recent: c.Recent, Backup: c.Backup, Notices: hooks, Hosts: adminHosts(c),
-		Trusted: trustedProxies(c), Passkeys: consoleOrigins(c), Newer: updates.Newer, Pair: shared.pair,
+		Trusted: trustedProxies(c), Passkeys: consoleOrigins(c), Newer: updates.Newer, Pair: shared.pair, Invitations: shared.invitations(c.Store()),
 		Upgrade:      func(force bool) (upgrade.Result, error) { return replace().Upgrade(force) },
 		CheckUpgrade: func(ctx context.Context) upgrade.Check { return replace().Check(ctx, o.config) },
 		AdoptStore:   c.AdoptStore,

@@ -105,21 +105,28 @@ func newNodeInvite() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "invite",
 		Short: "Print a token with which another machine can join",
-		Long: `invite prints a token with which one machine can join the group, once and within an hour. The
-machine gets a credential with which it can read all private keys: keep the token as secret
-as those. It is recorded in the audit log.` + reachHelp,
-		Example: "  headgate node invite --name b > token",
-		Args:    noArguments,
+		Long: `invite prints a token with which one machine can join the pair, or share the database of this
+machine, once and within an hour. The machine gets what it needs to read all private keys:
+keep the token as secret as those. It is recorded in the audit log.
+
+With a database, --address is the URL at which the new machine connects to the admin listener
+of this one, which must speak TLS: any address but a loopback address, or one with
+admin.certificate. The new machine gets the address of the database with its password and
+certificates, and store.key.` + reachHelp,
+		Example: `  headgate node invite --name b > token
+  headgate node invite --name web3 --address https://192.0.2.7:9080 > token`,
+		Args: noArguments,
 	}
 	r := addReach(cmd)
 	name := cmd.Flags().String("name", "", "`NAME` that the machine must have; any by default")
+	address := cmd.Flags().String("address", "", "with a database, the `URL` at which the machine connects to the admin listener of this one")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		return r.withRemote(func(ctx context.Context, to *remote) error {
-			made, err := to.CreatePairInvitation(ctx, &client.InvitationInput{Name: *name})
+			made, err := to.CreatePairInvitation(ctx, &client.InvitationInput{Name: *name, Address: *address})
 			if err != nil {
 				return err
 			}
-			fmt.Fprintf(cmd.ErrOrStderr(), "Valid once, until %s. On the other machine: headgate node join --token-file FILE --address URL\n", made.Expires.Local().Format(time.DateTime))
+			fmt.Fprintf(cmd.ErrOrStderr(), "Valid once, until %s. On the other machine: %s\n", made.Expires.Local().Format(time.DateTime), joinCommand(made.Token))
 			_, err = fmt.Fprintln(cmd.OutOrStdout(), made.Token)
 			return err
 		})
@@ -127,15 +134,26 @@ as those. It is recorded in the audit log.` + reachHelp,
 	return cmd
 }
 
+// joinCommand returns the command for a token.
+func joinCommand(token string) string {
+	if pair.ForDatabase(token) {
+		return "headgate node join --token-file FILE"
+	}
+	return "headgate node join --token-file FILE --address URL"
+}
+
 func newNodeJoin() *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "join --address URL",
-		Short: "Make this machine the follower of the machine that issued a token",
-		Long: `join makes this machine a member of the group that has issued a token, which is read from a
-file or from standard input. headgate must not be running. Everything in the state directory
-is moved to its subfolder before-join-TIME and is no longer used.
+		Use:   "join",
+		Short: "Join the machine that issued a token, in a pair or with its database",
+		Long: `join makes this machine the follower of the machine that has issued a token, or gives it the
+access to the database of that machine. The token is read from a file or from standard input.
+headgate must not be running. Everything in the state directory is moved to its subfolder
+before-join-TIME and is no longer used.
 
---address is the URL at which the other machine connects to the admin listener of this one.`,
+In a pair, --address is the URL at which the other machine connects to the admin listener of
+this one. With a database, join writes its address to the file store in the state directory,
+the key to store.key, and the certificates of the address to files beside them.`,
 		Example: `  headgate node join --token-file token --address https://192.0.2.8:9080
   ssh a headgate node invite | headgate node join --address https://192.0.2.8:9080`,
 		Args: func(_ *cobra.Command, args []string) error {
@@ -172,18 +190,38 @@ is moved to its subfolder before-join-TIME and is no longer used.
 		}
 		ctx, stop := context.WithTimeout(cmd.Context(), joinTimeout)
 		defer stop()
+		if pair.ForDatabase(token) {
+			return joinDatabase(ctx, cmd, dir, token, nodeName(*name))
+		}
 		joined, err := pair.Join(ctx, dir, token, nodeName(*name), *address)
 		if err != nil {
 			return err
 		}
 		out := cmd.OutOrStdout()
-		if joined.Backup != "" {
-			fmt.Fprintf(out, "the state of this machine was moved to %s\n", joined.Backup)
-		}
+		printBackup(out, joined.Backup)
 		_, err = fmt.Fprintf(out, "machine %s follows %s at %s. Start headgate.\n", nodeName(*name), joined.Leader, joined.Address)
 		return err
 	}
 	return cmd
+}
+
+// printBackup writes where the state of a machine that has joined was moved to.
+func printBackup(out io.Writer, folder string) {
+	if folder != "" {
+		fmt.Fprintf(out, "the state of this machine was moved to %s\n", folder)
+	}
+}
+
+// joinDatabase gives this machine the access to the database of another.
+func joinDatabase(ctx context.Context, cmd *cobra.Command, dir, token, name string) error {
+	joined, err := pair.JoinDatabase(ctx, dir, token, name)
+	if err != nil {
+		return err
+	}
+	out := cmd.OutOrStdout()
+	printBackup(out, joined.Backup)
+	_, err = fmt.Fprintf(out, "machine %s has joined by %s. Start headgate with --store @%s --node %s.\n", name, joined.Address, joined.File, name)
+	return err
 }
 
 // tokenOf reads a token from a file, or from standard input if there is none.

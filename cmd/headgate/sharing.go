@@ -65,6 +65,7 @@ type sharing struct {
 	engine   *postgres.Store                 // likewise
 	database string                          // its name, without secrets
 	events   atomic.Pointer[event.Log]       // nil until it exists
+	invited  *pair.Invitations               // nil until they are used, and without a database
 }
 
 // newSharing finds out what a server shares. The name of a machine of a pair is that of its
@@ -118,10 +119,7 @@ func (s *sharing) openPair(files *local.Store) (store.Store, error) {
 	}
 	s.pair, err = pair.Open(context.Background(), pair.Options{
 		Files: files, Identity: s.identity, Settings: settings, Log: s.log,
-		Audit: func(action, object, who, from string) store.Record {
-			at, _ := netip.ParseAddrPort(from) // an address is shown if there is one
-			return operator.Identity{Name: who, Address: at.Addr(), Via: "node"}.Audit(action, object, "", nil, nil)
-		},
+		Audit:   auditNode,
 		Changed: s.changedRole,
 		Diverged: func(d pair.Divergence) {
 			s.send(event.NodeDiverged{Node: d.Node, Epoch: d.Epoch, Leader: d.Leader, Folder: d.Folder, Changes: bounded(d.Changes)})
@@ -131,6 +129,30 @@ func (s *sharing) openPair(files *local.Store) (store.Store, error) {
 		return nil, err
 	}
 	return s.pair, nil
+}
+
+// auditNode makes the audit record of what another machine does.
+func auditNode(action, object, who, from string) store.Record {
+	at, _ := netip.ParseAddrPort(from) // an address is shown if there is one
+	return operator.Identity{Name: who, Address: at.Addr(), Via: "node"}.Audit(action, object, "", nil, nil)
+}
+
+// invitations returns what lets other machines join the shared database; nil if there is none.
+func (s *sharing) invitations(state store.Store) *pair.Invitations {
+	if s.engine != nil && s.invited == nil {
+		s.invited = pair.NewInvitations(pair.InvitationsOptions{Store: state, Log: s.log, Audit: auditNode, Access: func() (*pair.Access, error) {
+			at, err := storeAddress(s.store)
+			if err != nil {
+				return nil, err
+			}
+			key, err := storeKey(s.state)
+			if err != nil {
+				return nil, err
+			}
+			return pair.AccessTo(at, fmt.Appendf(nil, "%x\n", key))
+		}})
+	}
+	return s.invited
 }
 
 // changedRole is called when the machine leads or follows, or has lost the other.

@@ -41,6 +41,8 @@ type token struct {
 	// Leader is that of the machine that has issued the token.
 	Leader string `json:"leader"`
 	Secret []byte `json:"secret"`
+	// Database says that the machine joins a database: see Invitations.
+	Database bool `json:"database,omitempty"`
 }
 
 func (t *token) text() string {
@@ -397,6 +399,9 @@ type Joined struct {
 // headgate must use the directory.
 func Join(ctx context.Context, dir, text, name, address string) (*Joined, error) {
 	t, err := readToken(text)
+	if err == nil && t.Database {
+		err = errors.New("the token is for machines that share a database")
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -410,8 +415,8 @@ func Join(ctx context.Context, dir, text, name, address string) (*Joined, error)
 	if err != nil {
 		return nil, err
 	}
-	rs, err := requestJoin(ctx, t, &joinRequest{Secret: t.Secret, Name: name, Address: address, Key: public, Proof: ed25519.Sign(private, t.Secret)})
-	if err != nil {
+	rs := &joinResponse{}
+	if err := requestJoin(ctx, t, &joinRequest{Secret: t.Secret, Name: name, Address: address, Key: public, Proof: ed25519.Sign(private, t.Secret)}, rs); err != nil {
 		return nil, err
 	}
 	id := &Identity{Group: t.Group, Name: name, Authority: rs.Authority, Certificate: rs.Certificate, Key: private.Seed(), Peer: t.Leader}
@@ -429,21 +434,20 @@ func Join(ctx context.Context, dir, text, name, address string) (*Joined, error)
 	return &Joined{Leader: rs.Leader, Address: t.Address, Backup: backup}, nil
 }
 
-// requestJoin sends the request of a machine that joins.
-func requestJoin(ctx context.Context, t *token, rq *joinRequest) (*joinResponse, error) {
+// requestJoin sends the request of a machine that joins, and reads the response into out.
+func requestJoin(ctx context.Context, t *token, rq *joinRequest, out any) error {
 	body, err := json.Marshal(rq)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	transport := &http.Transport{TLSClientConfig: pinnedConfig(t.Group, t.Pin, t.Leader), TLSHandshakeTimeout: callTimeout * 3, ResponseHeaderTimeout: callTimeout * 5}
 	defer transport.CloseIdleConnections()
 	ctx, stop := context.WithTimeout(ctx, callTimeout*10)
 	defer stop()
-	out := &joinResponse{}
 	if err := post(ctx, transport, t.Address+pathJoin, bytes.NewReader(body), out); err != nil {
-		return nil, fmt.Errorf("join at %s: %w", t.Address, err)
+		return fmt.Errorf("join at %s: %w", t.Address, err)
 	}
-	return out, nil
+	return nil
 }
 
 // setAside moves everything in a state directory to a folder in it.

@@ -125,6 +125,8 @@ var (
 	ErrToken = errors.New("the token is not valid: it was used, has expired, or is of another group")
 	// ErrName says that a name cannot be used by a machine that joins.
 	ErrName = errors.New("the name cannot be used")
+	// ErrThrottled says that too many requests to join were refused.
+	ErrThrottled = errors.New("too many requests to join were refused: try again in a minute")
 	// ErrFull says that a group has as many machines as it can have.
 	ErrFull = errors.New("the group has two machines already; remove one first, or share a database to have more")
 )

@@ -87,6 +87,7 @@ var failures = []struct {
 	{"token", http.StatusForbidden, ErrToken},
 	{"name", http.StatusConflict, ErrName},
 	{"full", http.StatusConflict, ErrFull},
+	{"throttled", http.StatusTooManyRequests, ErrThrottled},
 	{"unavailable", http.StatusServiceUnavailable, store.ErrUnavailable},
 }
 

@@ -84,6 +84,8 @@ type Options struct {
 
 	// Pair is the state of a machine of a pair; nil if it is in none.
 	Pair *pair.Store
+	// Invitations let machines join the shared database; nil if there is none.
+	Invitations *pair.Invitations
 	// Notices delivers events to webhooks and people; nil if there are none.
 	Notices *notice.Sender
 	// Backup writes an archive of the state, sealed if there is a passphrase; nil where

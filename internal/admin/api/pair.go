@@ -15,7 +15,7 @@ func (a *API) pairRows() []row {
 		{method: http.MethodGet, path: "/pair", access: viewer, area: areaStatus, may: []int{409}, out: of[pairBody](), handle: a.pairState,
 			about: "Returns the role of this machine in its pair, the other machine, and how far the follower is behind."},
 		{method: http.MethodPost, path: "/pair/invitations", access: admin, area: areaOperators, may: []int{409, 503}, in: of[invitationInput](), out: of[invitationBody](), status: http.StatusCreated, dry: true, handle: withBody(a.inviteNode),
-			about: "Creates a token with which one machine can join the group, once and within an hour."},
+			about: "Creates a token with which one machine can join the group, or the shared database, once and within an hour."},
 		{method: http.MethodDelete, path: "/pair/members/{name}", access: admin, area: areaOperators, may: []int{409, 503}, dry: true, handle: a.revokeNode,
 			about: "Revokes the credential of a machine and removes it from the group."},
 		{method: http.MethodPost, path: "/pair/promote", access: admin, area: areaOperators, may: []int{409, 503}, in: of[promoteInput](), out: of[pairBody](), dry: true, handle: withBody(a.promote),
@@ -34,6 +34,10 @@ type pairBody struct {
 type invitationInput struct {
 	// Name is the name that the machine must have; absent is any.
 	Name string `json:"name,omitempty" max:"63"`
+	// Address is the URL at which the new machine connects to the admin listener of this one, such
+	// as https://192.0.2.7:9080. It is required where machines share a database, and absent in a
+	// pair, which knows it.
+	Address string `json:"address,omitempty" max:"255"`
 }
 
 // invitationBody is a token to join.
@@ -70,6 +74,9 @@ func (a *API) pairState(c *call) (any, error) {
 }
 
 func (a *API) inviteNode(c *call, in *invitationInput) (any, error) {
+	if a.Pair == nil && a.Invitations != nil {
+		return a.inviteToDatabase(c, in)
+	}
 	p, err := a.inPair()
 	if err != nil {
 		return nil, err
@@ -77,8 +84,26 @@ func (a *API) inviteNode(c *call, in *invitationInput) (any, error) {
 	if c.dryRun {
 		return invitationBody{}, pairProblem(p.CheckInvite(c.rq.Context(), in.Name))
 	}
+	if in.Address != "" {
+		return nil, refuse("invalid", "/address", "the machines of a pair know the address", "leave it out")
+	}
 	record := c.who.Audit("node.invite", "node "+in.Name, "", nil, nil)
 	token, err := p.Invite(c.rq.Context(), in.Name, c.who.Name, &record)
+	if err != nil {
+		return nil, pairProblem(err)
+	}
+	return invitationBody{token.Token, token.Expires}, nil
+}
+
+// inviteToDatabase creates a token for a machine that is to share the database.
+func (a *API) inviteToDatabase(c *call, in *invitationInput) (any, error) {
+	if _, err := pair.CheckAddress(in.Address); err != nil {
+		return nil, refuse("invalid", "/address", err.Error(), "write the URL at which the new machine reaches the admin listener of this one")
+	}
+	if c.dryRun {
+		return invitationBody{}, pairProblem(a.Invitations.Check(c.rq.Context(), in.Name, in.Address))
+	}
+	token, err := a.Invitations.Invite(c.rq.Context(), in.Name, in.Address, c.who.Name, c.who.Audit("node.invite", "node "+in.Name, "", nil, nil))
 	if err != nil {
 		return nil, pairProblem(err)
 	}
