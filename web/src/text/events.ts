@@ -9,6 +9,7 @@ export const events = {
     config: 'the configuration',
     port: 'ports',
     server: 'servers',
+    split: 'traffic splits',
     proxy: 'proxies',
     certificate: 'certificates',
     acme: 'certificate orders',

@@ -251,6 +251,7 @@ export const observe: Pick<Text, 'explain' | 'history' | 'log' | 'charts' | 'eve
     all: 'alle Ereignisse',
     every: (object) => `alle Ereignisse: ${object}`,
     objects: {
+      split: 'Aufteilungen',
       person: 'Personen',
       gate: 'Anmeldeseite',
       client: 'Clients',

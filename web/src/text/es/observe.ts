@@ -251,6 +251,7 @@ export const observe: Pick<Text, 'explain' | 'history' | 'log' | 'charts' | 'eve
     all: 'todos los eventos',
     every: (object) => `todos los eventos: ${object}`,
     objects: {
+      split: 'repartos del tráfico',
       person: 'personas',
       gate: 'página de inicio de sesión',
       client: 'clientes',

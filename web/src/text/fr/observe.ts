@@ -251,6 +251,7 @@ export const observe: Pick<Text, 'explain' | 'history' | 'log' | 'charts' | 'eve
     all: 'tous les événements',
     every: (object) => `tous les événements : ${object}`,
     objects: {
+      split: 'répartitions du trafic',
       person: 'personnes',
       gate: 'page de connexion',
       client: 'clients',
