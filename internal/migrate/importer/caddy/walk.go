@@ -214,7 +214,9 @@ func (w *walker) handler(h *value, c rules.Condition, view []change, depth int) 
 		w.t.sayValue(h, importer.Ignored, "requests of all hosts are logged and measured")
 	case "map", "intercept", "invoke", "fs": // they answer nothing themselves
 		w.t.lost(h, "headgate has nothing like "+name.text)
-	default: // templates, php, plugins
+	case "php_fastcgi":
+		w.noHandler(h, c, "write servers with an fcgi URL and fastcgi with the root in the route; here it answers 404")
+	default: // templates, plugins
 		w.noHandler(h, c, "headgate has no handler like "+name.text+": use a server that does it; here it answers 404")
 	}
 	if name.text != "file_server" { // known when the routes are written
