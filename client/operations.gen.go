@@ -398,6 +398,14 @@ func (c *Client) Explain(ctx context.Context, in *ExplainInput, options ...Optio
 	return result[Explanation](ctx, c, "POST", "/explain", in, options)
 }
 
+// ExplainCache: POST /cache/explain. Shows how a request would be handled, and sends one GET to
+// a server of the route to explain whether the cache stores the response, and why not. Nothing
+// is stored, and a dry run sends nothing. Access control of the route applies as to the client
+// that the input describes.
+func (c *Client) ExplainCache(ctx context.Context, in *ExplainInput, options ...Option) (*Explanation, error) {
+	return result[Explanation](ctx, c, "POST", "/cache/explain", in, options)
+}
+
 // ExplainStream: POST /explain/stream. Shows which TCP or UDP proxy would accept a connection,
 // why, and to which server it would be forwarded. Nothing is sent.
 func (c *Client) ExplainStream(ctx context.Context, in *ExplainStreamInput, options ...Option) (*StreamExplanation, error) {
@@ -463,6 +471,19 @@ func (c *Client) GetBanRules(ctx context.Context, options ...Option) (*BanRules,
 // GetCDNNetworksSettings: GET /settings/cdn_networks. Returns the networks of CDNs.
 func (c *Client) GetCDNNetworksSettings(ctx context.Context, options ...Option) (*CDNNetworksObject, error) {
 	return result[CDNNetworksObject](ctx, c, "GET", "/settings/cdn_networks", nil, options)
+}
+
+// GetCache: GET /cache. Shows the caches, and what they made of the requests of each route. The
+// requests that only passed by are included. Query parameters: period, limit.
+func (c *Client) GetCache(ctx context.Context, options ...Option) (*CacheState, error) {
+	return result[CacheState](ctx, c, "GET", "/cache", nil, options)
+}
+
+// GetCacheEntries: GET /cache/entries. Lists the largest, most requested or oldest stored
+// responses of this machine. Only admins see the values of query parameters. Query parameters:
+// proxy, sort, limit.
+func (c *Client) GetCacheEntries(ctx context.Context, options ...Option) (*CacheListing, error) {
+	return result[CacheListing](ctx, c, "GET", "/cache/entries", nil, options)
 }
 
 // GetCertificate: GET /certificates/{name}. Returns one certificate.
@@ -603,7 +624,7 @@ func (c *Client) GetRevision(ctx context.Context, number string, options ...Opti
 
 // GetSeries: GET /series. Returns counters over time for charts: for all of HTTP, a proxy, or
 // one of its servers. They start again with the process. Query parameters: proxy, tcp_proxy,
-// udp_proxy, server, step, period.
+// udp_proxy, server, route, step, period.
 func (c *Client) GetSeries(ctx context.Context, options ...Option) (*Series, error) {
 	return result[Series](ctx, c, "GET", "/series", nil, options)
 }

@@ -682,6 +682,107 @@ type CacheCache struct {
 	Answered bool `json:"answered"`
 }
 
+// CacheDiagnosis explains whether the cache stores the response to a request, as a server sends
+// it now, and why.
+type CacheDiagnosis struct {
+	// Asked is whether a request was sent to a server. It is not if the request alone decides.
+	Asked bool `json:"asked"`
+	// Status is the status of the response; 0 without one.
+	Status int `json:"status,omitempty"`
+	// Stored is whether such a response is stored.
+	Stored bool `json:"stored"`
+	// Detail is the keyword in Cache-Status: the detail, or fwd where the request decides.
+	Detail string `json:"detail,omitempty"`
+	// Why is the reason as a sentence.
+	Why string `json:"why"`
+	// Field is the header field that decides, as it was sent. Of a cookie, it is the name.
+	Field string `json:"field,omitempty"`
+	// Rule is the section of the standard, or the setting.
+	Rule string `json:"rule,omitempty"`
+	// Fix is what to change so that the response is stored.
+	Fix string `json:"fix,omitempty"`
+	// Fresh is for how many more seconds it is served without asking a server.
+	Fresh int64 `json:"fresh,omitempty"`
+	// StaleWhileRevalidate is for how many seconds after that it is served stale while it is
+	// fetched.
+	StaleWhileRevalidate int64 `json:"stale_while_revalidate,omitempty"`
+	// StaleIfError is for how many seconds after that it is served if the servers fail.
+	StaleIfError int64 `json:"stale_if_error,omitempty"`
+	// Vary are the request headers of which each combination is stored separately.
+	Vary string `json:"vary,omitempty"`
+}
+
+// CacheListing lists stored responses.
+type CacheListing struct {
+	// Entries are the stored responses in the requested order.
+	Entries []StoredResponse `json:"entries"`
+}
+
+// CacheMemory is what a cache holds.
+type CacheMemory struct {
+	// Proxy is the proxy of the cache; Route is the route if the cache is the route's own.
+	Proxy string `json:"proxy"`
+	// Proxy is the proxy of the cache; Route is the route if the cache is the route's own.
+	Route string `json:"route,omitempty"`
+	// Bytes is the memory that it holds, Limit its memory_limit.
+	Bytes int64 `json:"bytes"`
+	// Bytes is the memory that it holds, Limit its memory_limit.
+	LimitBytes int64 `json:"limit_bytes"`
+	// Entries is the number of stored responses.
+	Entries int64 `json:"entries"`
+	// Evicted counts the responses that were removed because the memory was full.
+	Evicted int64 `json:"evicted"`
+}
+
+// CacheState is the state of all caches.
+type CacheState struct {
+	// Period is the number of seconds in which requests are counted. It is shorter than requested if
+	// headgate started later.
+	Period int `json:"period"`
+	// Caches are the caches of this machine, by proxy.
+	Caches []CacheMemory `json:"caches"`
+	// Routes are the routes with a cache, those with the most requests in the period first.
+	Routes []CachedRoute `json:"routes"`
+	// Total is the number of routes with a cache.
+	Total int `json:"total"`
+}
+
+// CacheUses counts requests by what a cache made of them, in the words of the access log.
+type CacheUses struct {
+	// Hit is answered from memory, Stale with a stale response, Revalidated after a server confirmed
+	// it, Collapsed with the response to another request.
+	Hit int64 `json:"hit"`
+	// Hit is answered from memory, Stale with a stale response, Revalidated after a server confirmed
+	// it, Collapsed with the response to another request.
+	Stale int64 `json:"stale"`
+	// Hit is answered from memory, Stale with a stale response, Revalidated after a server confirmed
+	// it, Collapsed with the response to another request.
+	Revalidated int64 `json:"revalidated"`
+	// Hit is answered from memory, Stale with a stale response, Revalidated after a server confirmed
+	// it, Collapsed with the response to another request.
+	Collapsed int64 `json:"collapsed"`
+	// Miss is answered by a server; Pass is not for a cache.
+	Miss int64 `json:"miss"`
+	// Miss is answered by a server; Pass is not for a cache.
+	Pass int64 `json:"pass"`
+}
+
+// CachedRoute is what the cache of a route made of requests.
+type CachedRoute struct {
+	// Proxy and Route name the route.
+	Proxy string `json:"proxy"`
+	// Proxy and Route name the route.
+	Route string `json:"route"`
+	// Requests are those in the period, Hits those that were answered without the server's body.
+	Requests int64 `json:"requests"`
+	// Requests are those in the period, Hits those that were answered without the server's body.
+	Hits int64 `json:"hits"`
+	// HitRatio is the part of hits, from 0 to 1. It is absent without requests.
+	HitRatio *float64 `json:"hit_ratio,omitempty"`
+	// Uses are the requests since the start of the process.
+	Uses CacheUses `json:"uses"`
+}
+
 // Candidate is a server that may get the request.
 type Candidate struct {
 	// URL is the server's address, Weight its share of Total.
@@ -1779,6 +1880,8 @@ type Explanation struct {
 	Source string `json:"source,omitempty"`
 	// Cache is what the route's cache makes of the request.
 	Cache *CacheCache `json:"cache,omitempty"`
+	// Stores is whether the cache stores the response that a server sends now, if one was requested.
+	Stores *CacheDiagnosis `json:"stores,omitempty"`
 	// Retry is what happens when a server fails.
 	Retry string `json:"retry,omitempty"`
 	// Split is the group of servers that gets the request; nil without a split.
@@ -4102,7 +4205,7 @@ type PurgeInput struct {
 	URL string `json:"url,omitempty"`
 	// Prefix takes out what is stored of addresses that begin so.
 	Prefix string `json:"prefix,omitempty"`
-	// Tag removes responses with this tag in Cache-Tag or Surrogate-Key.
+	// Tag removes responses with this tag in Cache-Tag, Surrogate-Key, xkey or Cache-Groups.
 	Tag string `json:"tag,omitempty"`
 	// All removes everything.
 	All bool `json:"all,omitempty"`
@@ -5346,6 +5449,36 @@ type StoredCertificate struct {
 	Uploaded time.Time `json:"uploaded"`
 	// ETag is the entity tag for If-Match.
 	ETag string `json:"etag"`
+}
+
+// StoredResponse describes a stored response.
+type StoredResponse struct {
+	// Proxy is the proxy whose cache has it.
+	Proxy string `json:"proxy"`
+	// Route is the route if the cache is its own.
+	Route string `json:"route,omitempty"`
+	// URL is its address. Only admins see the values of query parameters.
+	URL string `json:"url"`
+	// Vary are the request headers that distinguish it from other variants.
+	Vary []string `json:"vary,omitempty"`
+	// Status is the status of the response.
+	Status int `json:"status"`
+	// Part is whether it is a part of a response, fetched for a Range request.
+	Part bool `json:"part,omitempty"`
+	// Bytes is the memory that it uses, in bytes: body, headers and index.
+	Bytes int64 `json:"bytes"`
+	// Age is its age in seconds.
+	Age int64 `json:"age"`
+	// TTL is its remaining lifetime in seconds; a negative one means stale.
+	TTL int64 `json:"ttl"`
+	// Since is when it was stored or last revalidated.
+	Since time.Time `json:"since"`
+	// Purged is whether a soft purge marked it as stale.
+	Purged bool `json:"purged,omitempty"`
+	// Hits is how many requests were answered with it without a request to a server.
+	Hits int64 `json:"hits"`
+	// Tags are the first of its tags.
+	Tags []string `json:"tags,omitempty"`
 }
 
 // StreamCandidate is a server that may take it.

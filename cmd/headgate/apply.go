@@ -339,7 +339,7 @@ func newPurge() *cobra.Command {
 		"proxy":  cmd.Flags().String("proxy", "", "`NAME` of the proxy whose caches are purged; all proxies by default"),
 		"url":    cmd.Flags().String("url", "", "`URL` of a response, of either scheme, with the port that clients use"),
 		"prefix": cmd.Flags().String("prefix", "", "prefix of the `URL`"),
-		"tag":    cmd.Flags().String("tag", "", "`TAG` from Cache-Tag or Surrogate-Key"),
+		"tag":    cmd.Flags().String("tag", "", "`TAG` from Cache-Tag, Surrogate-Key, xkey or Cache-Groups"),
 	}
 	all := cmd.Flags().Bool("all", false, "everything")
 	soft := cmd.Flags().Bool("soft", false, "mark responses as stale instead of removing them")

@@ -30,12 +30,17 @@ name.
 With --as it shows what a gate decides for a person or a token, and the rule that allows or
 denies it: NAME, PROVIDER/ID or an e-mail address, or token:NAME. It implies --running.
 
+With --cache it sends one GET to a server of the route, and shows whether the cache stores the
+response: the header field and the rule that decide, and what to change. Nothing is stored. It
+implies --running, and requires the role editor.
+
 explain reads the configuration files. To include proxies discovered from containers, use
 --running, which queries the running headgate.` + strings.Replace(reachHelp, "The command connects", "With --running, the command connects", 1),
 		Example: `  headgate explain GET http://shop.example.com/api/users?page=2
   headgate explain --config headgate.yaml --from 192.0.2.1 -H 'Accept: text/html' GET http://shop.example.com:8080/
   headgate explain --running GET https://wiki.example.com/
   headgate explain --as ann GET https://wiki.example.com/
+  headgate explain --cache GET https://shop.example.com/
   headgate explain tcp://db.example.com:5432
   headgate explain --running udp://192.0.2.1:53`,
 		Args: func(_ *cobra.Command, args []string) error {
@@ -55,14 +60,18 @@ explain reads the configuration files. To include proxies discovered from contai
 	_ = cmd.MarkFlagDirname("state") // the flag exists
 	running := cmd.Flags().Bool("running", false, "query the running headgate instead of reading the configuration files")
 	as := cmd.Flags().String("as", "", "`PERSON` or token:NAME for which a gate decides; implies --running")
+	cached := cmd.Flags().Bool("cache", false, "request the response from a server, and explain whether the cache stores it; implies --running")
 	r := &reach{cmd: cmd, config: file, state: state}
 	r.addAddress()
 	http3 := cmd.Flags().Bool("http3", false, "explain the request for an HTTP/3 client")
 	output := addOutput(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		*running = *running || *as != ""
+		*running = *running || *as != "" || *cached
 		if cmd.Flags().Changed("admin") && !*running {
 			return usage("--admin requires --running")
+		}
+		if len(args) == 1 && *cached {
+			return usage("--cache requires an http or https URL")
 		}
 		if len(args) == 1 {
 			if !*running {
@@ -79,7 +88,7 @@ explain reads the configuration files. To include proxies discovered from contai
 		}
 		explain := func() (plan.Explanation, error) { return explainDocuments(cmd, *file, *state, q) }
 		if *running {
-			explain = func() (plan.Explanation, error) { return explainRunning(cmd.Context(), r, q, *as) }
+			explain = func() (plan.Explanation, error) { return explainRunning(cmd.Context(), r, q, *as, *cached) }
 		}
 		e, err := explain()
 		if err != nil {
@@ -111,7 +120,7 @@ func explainDocuments(cmd *cobra.Command, file, state string, q plan.Question) (
 }
 
 // explainRunning explains a request with the running headgate.
-func explainRunning(ctx context.Context, r *reach, q plan.Question, as string) (e plan.Explanation, err error) {
+func explainRunning(ctx context.Context, r *reach, q plan.Question, as string, cached bool) (e plan.Explanation, err error) {
 	to, err := r.open(ctx)
 	if err != nil {
 		return e, err
@@ -121,8 +130,25 @@ func explainRunning(ctx context.Context, r *reach, q plan.Question, as string) (
 	for _, f := range q.Fields {
 		in.Headers = append(in.Headers, f[0]+": "+f[1])
 	}
-	err = to.Do(ctx, http.MethodPost, "/explain", in, &e)
+	path := "/explain"
+	if cached {
+		path = "/cache/explain"
+	}
+	if err = to.Do(ctx, http.MethodPost, path, in, &e); cached && err == nil && e.Stores == nil {
+		e.Notes = append(e.Notes, uncached(&e))
+	}
 	return e, err
+}
+
+// uncached returns why no response was requested for the cache.
+func uncached(e *plan.Explanation) string {
+	switch {
+	case e.Route == "":
+		return "nothing is cached: no route handles the request"
+	case e.Answer != nil && e.Cache == nil:
+		return "nothing is cached: headgate itself responds"
+	}
+	return "nothing is cached: the route has no cache; add cache: {} to the route or its proxy"
 }
 
 // undiscovered returns a note if the configuration files are not the whole configuration.

@@ -197,6 +197,9 @@ func (r *Refused) Unwrap() error { return r.Err }
 // Metrics is the page of metrics.
 func (c *Control) Metrics() http.Handler { return c.metrics.Handler() }
 
+// CacheUses are the requests of each route by what its cache made of them, since the start.
+func (c *Control) CacheUses() map[exchange.Place]*metrics.CacheUses { return c.metrics.CacheUses() }
+
 // Series is what was counted over time.
 func (c *Control) Series() *metrics.Series { return c.series }
 

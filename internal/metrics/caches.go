@@ -1,6 +1,10 @@
 package metrics
 
-import "github.com/prometheus/client_golang/prometheus"
+import (
+	"github.com/prometheus/client_golang/prometheus"
+
+	"headgate/internal/exchange"
+)
 
 // Memory is what a cache holds at a moment.
 type Memory struct {
@@ -49,4 +53,88 @@ func (r *Registry) collectCaches(out chan<- prometheus.Metric, f *families) {
 		out <- prometheus.MustNewConstMetric(f.cacheEntries.desc(), prometheus.GaugeValue, float64(m.Entries), h.labels...)
 		out <- prometheus.MustNewConstMetric(f.cacheEvicted.desc(), prometheus.CounterValue, float64(m.Evicted), h.labels...)
 	}
+}
+
+// CacheUses are the requests of a route by what its cache made of them, since the start of
+// the process.
+type CacheUses [len(cached{})]uint64
+
+// Of returns how many requests had a use.
+func (u *CacheUses) Of(use exchange.CacheUse) uint64 { return u[use] }
+
+// CacheUses returns the uses of the caches of all routes that had any, added over ports. The
+// key has no port.
+func (r *Registry) CacheUses() map[exchange.Place]*CacheUses {
+	r.mu.Lock()
+	routes := r.mu.routes.listLocked()
+	r.mu.Unlock()
+	all := map[exchange.Place]*CacheUses{}
+	for _, h := range routes {
+		uses, ok := h.cacheUses()
+		if !ok {
+			continue
+		}
+		key := exchange.Place{Proxy: h.key.Proxy, Route: h.key.Route}
+		sum := all[key]
+		if sum == nil {
+			sum = new(CacheUses)
+			all[key] = sum
+		}
+		for use, n := range uses {
+			sum[use] += n
+		}
+	}
+	return all
+}
+
+// cacheUses returns the uses of the cache of a route. ok is false if there were none.
+func (h *Route) cacheUses() (uses CacheUses, ok bool) {
+	h.cells.each(func(c *cell[routeNumbers]) {
+		if c.n.rare == nil || c.n.rare.cached == nil {
+			return
+		}
+		ok = true
+		for use, n := range c.n.rare.cached {
+			uses[use] += n
+		}
+	})
+	return uses, ok
+}
+
+// cachePoint returns the requests that reached the cache of a route, and those that it
+// answered without the server's body.
+func (h *Route) cachePoint() (p Point) {
+	uses, _ := h.cacheUses()
+	for use, n := range uses {
+		p.Requests += n
+		if answeredByCache(exchange.CacheUse(use)) {
+			p.CacheHits += n
+		}
+	}
+	return p
+}
+
+// answeredByCache reports whether a use counts as a hit.
+func answeredByCache(use exchange.CacheUse) bool {
+	switch use {
+	case exchange.CacheHit, exchange.CacheStale, exchange.CacheRevalidated, exchange.CacheCollapsed:
+		return true
+	}
+	return false
+}
+
+// sampleCache keeps what was counted for the cache of a route, if it has one.
+func (s *Series) sampleCache(step int64, h *Route) {
+	now := h.cachePoint()
+	if now == h.seen.cached {
+		return
+	}
+	d := &difference{Point: now.since(h.seen.cached)}
+	h.seen.cached = now
+	if h.key.Proxy == "" {
+		return
+	}
+	var t *track
+	s.find(&t, Scope{Kind: ScopeCache, Proxy: h.key.Proxy, Server: h.key.Route})
+	s.keep(t, step, d)
 }

@@ -83,6 +83,9 @@ func (s *Series) snapshot(step int64) {
 	routes, servers, _, _ := s.registry.handles()
 	for _, h := range routes {
 		h.difference(&difference{})
+		if p := h.cachePoint(); p != (Point{}) {
+			h.seen.cached = p
+		}
 	}
 	for _, h := range servers {
 		h.difference(&difference{})
@@ -138,6 +141,7 @@ func (s *Series) sampleRoutes(step int64, touched []*Route) *difference {
 		if h.key.Proxy != "" {
 			s.find(&h.seen.track, Scope{Kind: ScopeHTTP, Proxy: h.key.Proxy})
 		}
+		s.sampleCache(step, h)
 		all[i] = found[*Route]{h.seen.track, h}
 	}
 	whole := &difference{}
@@ -208,6 +212,7 @@ func kindOfRoute(route string) string {
 type routeSeen struct {
 	track *track
 	Point
+	cached    Point // of the cache
 	durations narrow
 }
 
@@ -246,8 +251,10 @@ func (n *routeNumbers) addTo(p *Point) {
 		}
 	}
 	if n.rare != nil && n.rare.cached != nil {
-		for _, use := range []exchange.CacheUse{exchange.CacheHit, exchange.CacheStale, exchange.CacheRevalidated, exchange.CacheCollapsed} {
-			p.CacheHits += n.rare.cached[use]
+		for use, count := range n.rare.cached {
+			if answeredByCache(exchange.CacheUse(use)) {
+				p.CacheHits += count
+			}
 		}
 	}
 	p.Received += n.received

@@ -26,7 +26,8 @@ type Scope struct {
 	Kind string
 	// Proxy is the name of the proxy.
 	Proxy string
-	// Server is the address of one of its servers, "" for the proxy itself.
+	// Server is the address of one of its servers, "" for the proxy itself. For ScopeCache it
+	// is the route.
 	Server string
 }
 
@@ -35,6 +36,8 @@ const (
 	ScopeHTTP = "proxies"
 	ScopeTCP  = "tcp_proxies"
 	ScopeUDP  = "udp_proxies"
+	// ScopeCache is the cache of a route: requests that reached it, and its hits.
+	ScopeCache = "caches"
 )
 
 // Point contains what happened within one step.

@@ -1,6 +1,8 @@
 package plan
 
 import (
+	"slices"
+
 	"headgate/internal/config"
 	"headgate/internal/feature/cache"
 	"headgate/internal/metrics"
@@ -69,3 +71,70 @@ func (p *Plan) Purge(q cache.Purge) (purged, caches int) {
 
 // DropCaches removes everything from all caches.
 func (p *Plan) DropCaches() { p.Purge(cache.Purge{All: true}) }
+
+// CacheState is what a cache holds.
+type CacheState struct {
+	// Proxy is the proxy of the cache; Route is the route if the cache is the route's own.
+	Proxy string `json:"proxy" required:"true"`
+	Route string `json:"route,omitempty"`
+	// Bytes is the memory that it holds, Limit its memory_limit.
+	Bytes int64 `json:"bytes" required:"true"`
+	Limit int64 `json:"limit_bytes" required:"true"`
+	// Entries is the number of stored responses.
+	Entries int64 `json:"entries" required:"true"`
+	// Evicted counts the responses that were removed because the memory was full.
+	Evicted int64 `json:"evicted" required:"true"`
+}
+
+// Caches returns the states of the caches, by proxy. Requests continue meanwhile.
+func (p *Plan) Caches() []CacheState {
+	all := []CacheState{}
+	for _, proxy := range p.proxies {
+		for _, s := range proxy.stores {
+			m := s.memory()
+			all = append(all, CacheState{s.proxy, s.route, m.Bytes, m.Limit, m.Entries, int64(m.Evicted)})
+		}
+	}
+	return all
+}
+
+// CachedRoute names a route with a cache.
+type CachedRoute struct {
+	// Proxy and Route are as metrics and logs name them.
+	Proxy, Route string
+}
+
+// CachedRoutes returns the routes with a cache, by proxy.
+func (p *Plan) CachedRoutes() []CachedRoute {
+	var all []CachedRoute
+	for _, proxy := range p.proxies {
+		for _, b := range proxy.bodies {
+			if b.cache != nil {
+				all = append(all, CachedRoute{proxy.settings.Name, b.label})
+			}
+		}
+	}
+	return all
+}
+
+// CacheEntries returns the first limit stored responses of all caches in an order, or of those
+// of one proxy. See cache.Store.Entries.
+func (p *Plan) CacheEntries(name string, by cache.Order, limit int) (out []cache.Stored, found bool) {
+	out = []cache.Stored{}
+	for _, proxy := range p.proxies {
+		if name != "" && name != proxy.settings.Name {
+			continue
+		}
+		found = found || len(proxy.stores) > 0
+		for _, s := range proxy.stores {
+			part := s.store.Entries(by, limit)
+			for i := range part {
+				part[i].Proxy, part[i].Route = s.proxy, s.route
+			}
+			out = append(out, part...)
+			slices.SortStableFunc(out, func(a, b cache.Stored) int { return by.Compare(&a, &b) })
+			out = out[:min(len(out), limit)]
+		}
+	}
+	return out, found
+}

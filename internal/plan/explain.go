@@ -37,6 +37,9 @@ type Question struct {
 	From netip.Addr
 	// As is the person or token for which a gate decides; nil is a client without a session.
 	As *people.Rehearsed
+	// Fetch sends one request to a server if the route has a cache, to explain whether the
+	// response is stored. Nothing is stored.
+	Fetch bool
 }
 
 // Explanation is how a request would be handled.
@@ -75,6 +78,9 @@ type Explanation struct {
 	Source  string   `json:"source,omitempty"`
 	// Cache is what the route's cache makes of the request.
 	Cache *cache.Outcome `json:"cache,omitempty"`
+	// Stores is whether the cache stores the response that a server sends now, if one was
+	// requested.
+	Stores *cache.Diagnosis `json:"stores,omitempty"`
 	// Retry is what happens when a server fails.
 	Retry string `json:"retry,omitempty"`
 	// Split is the group of servers that gets the request; nil without a split.
@@ -154,7 +160,7 @@ type Contender struct {
 }
 
 // Explain returns how the plan would handle a request. It uses the functions that serve
-// requests, and sends nothing. Values of ${file:…} are shown as this reference.
+// requests, and sends nothing unless q.Fetch is set. Values of ${file:…} are shown as this reference.
 func (p *Plan) Explain(q Question) Explanation {
 	e := p.explain(q)
 	if m := p.config.Masker(); m != nil {
@@ -171,6 +177,9 @@ func (e *Explanation) mask(m *strings.Replacer) {
 	}
 	if a := e.Answer; a != nil {
 		a.Cause, a.Location = m.Replace(a.Cause), m.Replace(a.Location)
+	}
+	if d := e.Stores; d != nil {
+		d.Why, d.Field = m.Replace(d.Why), m.Replace(d.Field)
 	}
 	for i := range e.Notes {
 		e.Notes[i] = m.Replace(e.Notes[i])
@@ -222,7 +231,7 @@ func (p *Plan) explain(q Question) Explanation {
 	if q.As != nil {
 		people.Rehearse(ex, q.As)
 	}
-	r.explain(ex, &e)
+	r.explain(ex, &e, q.Fetch)
 	if q.As != nil {
 		e.Gate = &GateDecision{As: q.As.Name(), In: q.As.In, Rule: q.As.Rule, Session: q.As.Session}
 		if !q.As.Decided {
@@ -404,7 +413,7 @@ func (e *Explanation) refused(by string, answer *exchange.Answer) {
 }
 
 // explain rehearses the pipeline of a route, and records where it ends.
-func (r *Route) explain(ex *exchange.Exchange, e *Explanation) {
+func (r *Route) explain(ex *exchange.Exchange, e *Explanation, fetch bool) {
 	defer func() {
 		e.Client, e.Peer = ex.ClientIP.String(), ex.Conn.Peer
 		e.Notes = append(e.Notes, ex.Notes...)
@@ -426,6 +435,10 @@ func (r *Route) explain(ex *exchange.Exchange, e *Explanation) {
 		return
 	}
 	if r.cache != nil {
+		if fetch {
+			diagnosis := r.cache.Diagnose(ex)
+			e.Stores = &diagnosis
+		}
 		outcome := r.cache.Explain(ex)
 		if e.Cache = &outcome; outcome.Answered {
 			e.Answer = &Answered{By: "cache", Status: outcome.Status}

@@ -58,6 +58,9 @@ func (e *Explanation) Text() string {
 	if e.Cache != nil {
 		line("cache", e.Cache.Text())
 	}
+	if e.Stores != nil {
+		e.Stores.Text(line)
+	}
 	if e.Retry != "" {
 		line("failure", e.Retry)
 	}

@@ -43,12 +43,12 @@ var clientNames = map[string]string{
 	"upstream.Standing": "ServerState", "bans.Trial": "BanTrial", "upgrade.State": "UpgradeState", "upgrade.Check": "UpgradeCheck", "upgrade.Previous": "PreviousProcess",
 	"api.storedBody": "StoredCertificate", "api.passkeyState": "PasskeyState", "api.chosenChallenge": "ChosenChallenge", "api.stepBody": "OrderStep", "api.attemptBody": "OrderAttempt",
 	"api.troubleBody": "OrderProblem", "api.accessBody": "GateAccess", "api.probed": "ServerTest", "api.liftBody": "LiftedBans", "api.pairBody": "PairState",
-	"lists.State": "ListState", "lists.NameState": "ListNameState", "geo.State": "GeoDatabaseState", "recent.Request": "Request", "api.letterBody": "DeadLetter", "api.heldBody": "HeldServer", "api.validation": "Validation",
+	"lists.State": "ListState", "lists.NameState": "ListNameState", "geo.State": "GeoDatabaseState", "recent.Request": "Request", "api.letterBody": "DeadLetter", "api.heldBody": "HeldServer", "api.cacheState": "CacheState", "plan.CacheState": "CacheMemory", "cache.Stored": "StoredResponse", "cache.Diagnosis": "CacheDiagnosis", "api.validation": "Validation",
 }
 
 // clientMethods are names of methods that do not follow from the method and path.
 var clientMethods = map[string]string{
-	"POST /cache/purge": "PurgeCache", "POST /compare": "StartComparison", "DELETE /compare": "StopComparison", "GET /compare": "GetComparison",
+	"POST /cache/purge": "PurgeCache", "GET /cache": "GetCache", "GET /cache/entries": "GetCacheEntries", "POST /cache/explain": "ExplainCache", "POST /compare": "StartComparison", "DELETE /compare": "StopComparison", "GET /compare": "GetComparison",
 	"POST /config/edits": "EditConfig", "POST /config/plan": "PlanConfig", "POST /config/validate": "ValidateConfig",
 	"POST /confirm": "Confirm", "POST /revert": "Revert", "POST /cutover": "StartCutover", "DELETE /cutover": "RevertCutover",
 	"POST /dns_providers/test": "TestDNSProvider", "GET /events/history": "ListEvents", "GET /logs/access": "ListRequests",

@@ -2,7 +2,6 @@ package api
 
 import (
 	"cmp"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
@@ -15,7 +14,6 @@ import (
 	"headgate/internal/config"
 	"headgate/internal/control"
 	"headgate/internal/control/review"
-	"headgate/internal/feature/cache"
 	"headgate/internal/operator"
 	"headgate/internal/plan"
 	"headgate/internal/store/history"
@@ -47,8 +45,6 @@ func (a *API) revisionRows() []row {
 			about: "Shows which TCP or UDP proxy would accept a connection, why, and to which server it would be forwarded. Nothing is sent."},
 		{method: post, path: "/explain", access: viewer, area: areaStatus, in: of[explainInput](), out: of[plan.Explanation](), dry: true, handle: withBody(a.explain),
 			about: "Shows how a request would be handled: its route, the filters, the server. Nothing is sent. Only admins see the request headers that servers get."},
-		{method: post, path: "/cache/purge", may: []int{404}, access: editor, area: areaCache, in: of[purgeInput](), out: of[purgeBody](), dry: true, handle: withBody(a.purge),
-			about: "Removes responses from the caches and returns their number."},
 	}
 }
 
@@ -374,7 +370,11 @@ func (a *API) explain(c *call, in *explainInput) (any, error) {
 			return nil, refuse("invalid", "/as", "no such person or token is known", "\"headgate person list\" and \"headgate gate token list\" list them; people of providers are known while they have a session")
 		}
 	}
+	q.Fetch = c.row.path == pathExplainCache && !c.dryRun
 	e := a.Control.Plan().Explain(q)
+	if q.Fetch {
+		c.note("cache.explain", e.Proxy, e.Host+e.Path)
+	}
 	if !c.who.Role.AtLeast(operator.Admin) {
 		for i := range e.Servers {
 			e.Servers[i].Head = "" // it contains the values of ${…}
@@ -432,51 +432,4 @@ func (in *explainInput) question() (q plan.Question, err error) {
 		}
 	}
 	return q, nil
-}
-
-// purgeInput selects what to remove from caches: one of url, prefix, tag and all.
-type purgeInput struct {
-	// Proxy restricts it to the caches of one proxy; the default is all.
-	Proxy string `json:"proxy,omitempty" max:"128"`
-	// URL removes the stored responses of one URL, for both schemes.
-	URL string `json:"url,omitempty" max:"8192"`
-	// Prefix takes out what is stored of addresses that begin so.
-	Prefix string `json:"prefix,omitempty" max:"8192"`
-	// Tag removes responses with this tag in Cache-Tag or Surrogate-Key.
-	Tag string `json:"tag,omitempty" max:"1024"`
-	// All removes everything.
-	All bool `json:"all,omitempty"`
-	// Soft marks responses as stale instead of removing them.
-	Soft bool `json:"soft,omitempty"`
-}
-
-// purgeBody is what was taken out.
-type purgeBody struct {
-	// Purged is how many responses there were, or are in a dry run.
-	Purged int `json:"purged"`
-	// Caches is of how many caches.
-	Caches int `json:"caches"`
-}
-
-// purge takes responses out of caches.
-func (a *API) purge(c *call, in *purgeInput) (any, error) {
-	q := cache.Purge{Proxy: in.Proxy, URL: in.URL, Prefix: in.Prefix, Tag: in.Tag, All: in.All, Soft: in.Soft, Count: c.dryRun}
-	if err := q.Check(); err != nil {
-		return nil, refuse("invalid", "", err.Error(), "")
-	}
-	if a.Control == nil {
-		return nil, refuse("unavailable", "", "nothing is served yet", "")
-	}
-	purged, caches, err := a.Control.Purge(c.rq.Context(), q)
-	if err != nil {
-		return nil, err
-	}
-	if caches == 0 {
-		return nil, refuse(operator.CodeNotFound, "/proxy", "there is no such cache", "")
-	}
-	if !c.dryRun {
-		what, _ := json.Marshal(in) // texts and switches
-		c.note("cache.purge", in.Proxy, string(what))
-	}
-	return purgeBody{purged, caches}, nil
 }

@@ -128,6 +128,7 @@ func (s *scene) runtime() {
 	s.does(400, "POST", "/explain/stream", `{"address":"http://`+at[1]+`"}`)
 	s.does(404, "POST", "/cache/purge", `{"all":true}`)
 	s.does(200, "PATCH", "/proxies/main", `{"cache":{}}`, always)
+	s.caches()
 	s.does(200, "POST", "/cache/purge", `{"all":true}`)
 
 	s.does(200, "GET", "/events/history", "")
@@ -155,6 +156,22 @@ func (s *scene) runtime() {
 }
 
 // shareLinks makes a share link of an application behind a gate, and revokes it.
+func (s *scene) caches() {
+	_, state := s.does(200, "GET", "/cache?period=1m", "")
+	if caches, _ := state["caches"].([]any); len(caches) != 1 {
+		s.h.t.Errorf("one proxy has a cache, and the caches are %v", state)
+	}
+	s.does(400, "GET", "/cache?period=1s", "")
+	s.does(200, "GET", "/cache/entries?sort=hits&limit=3", "")
+	s.does(404, "GET", "/cache/entries?proxy=none", "")
+	s.does(200, "GET", "/series?proxy=main&route=/", "")
+	s.does(400, "GET", "/series?route=/", "")
+	_, out := s.does(200, "POST", "/cache/explain", `{"url":"http://shop.example.com/"}`)
+	if out["proxy"] != "main" || out["stores"] != nil { // the route requires a password
+		s.h.t.Errorf("the response is explained as %v", out)
+	}
+}
+
 func (s *scene) shareLinks() {
 	s.does(200, "GET", "/gate/links", "")
 	s.does(404, "DELETE", "/gate/links/none", "")

@@ -23,6 +23,7 @@ var seriesQuery = []parameter{
 	{name: "tcp_proxy", about: "The name of a TCP proxy."},
 	{name: "udp_proxy", about: "The name of a UDP proxy."},
 	{name: "server", about: "The address of one server of the proxy, as configured."},
+	{name: "route", about: "A route of the proxy with a cache: the requests that reached its cache, and the hits. Other counts are 0."},
 	{name: "step", about: "The time between points: 10s, kept for an hour, or 1m, kept for a day. The default is 10s for a period of at most an hour.", enum: []string{"10s", "1m"}},
 	{name: "period", about: "The period until now, such as 15m; the default is 1h."},
 }
@@ -84,11 +85,9 @@ func (a *API) seriesOf(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	period := time.Hour
-	if text := c.text("period"); text != "" {
-		if period, err = time.ParseDuration(text); err != nil || period < metrics.FineStep {
-			return nil, refuseParameter("invalid", "period", "the duration cannot be read, or is below 10s", "write it as 15m or 24h")
-		}
+	period, err := c.period(metrics.CoarsePeriod)
+	if err != nil {
+		return nil, err
 	}
 	step := metrics.FineStep
 	if c.text("step") == "1m" || c.text("step") == "" && period > metrics.FinePeriod {
@@ -121,6 +120,12 @@ func (c *call) scope(cfg *config.Config) (metrics.Scope, error) {
 		if config.KindOf(kind.name).Find(cfg, name) == nil {
 			return scope, refuseParameter(operator.CodeNotFound, kind.parameter, "there is no such proxy", "")
 		}
+	}
+	if route := c.text("route"); route != "" {
+		if scope.Kind != metrics.ScopeHTTP || scope.Server != "" {
+			return scope, refuseParameter("invalid", "route", "a route belongs to a proxy, and has no server", "name the proxy, and no server")
+		}
+		return metrics.Scope{Kind: metrics.ScopeCache, Proxy: scope.Proxy, Server: route}, nil
 	}
 	if scope.Server == "" {
 		return scope, nil

@@ -172,16 +172,12 @@ func (c *Cache) alone(h *hit) *exchange.Answer {
 func (c *Cache) keep(h *hit, f *fetch, began int64, p part) (e *entry, why string) {
 	rs := &f.ex.Response
 	wall, now := c.store.clock(), c.store.now()
-	v := c.storable(h.ex, rs.Status, &rs.Header, wall, time.Duration(now-began), p)
+	v, why := c.judgeResponse(h.ex, rs, wall, time.Duration(now-began), p)
 	switch {
-	case !v.stored:
-		return nil, v.why
-	case rs.Tunnel != nil:
-		return nil, "status"
+	case why != "":
+		return nil, why
 	case c.store.sweptSince(h.hash, f.begun):
 		return nil, "invalidated"
-	case rs.Length > c.maxEntry:
-		return nil, "too-large"
 	}
 	length := rs.Length
 	if rs.Status == statusNoContent {
@@ -211,6 +207,21 @@ func (c *Cache) keep(h *hit, f *fetch, began int64, p part) (e *entry, why strin
 	}
 	c.publish(h, nil, e, f.begun)
 	return e, ""
+}
+
+// judgeResponse returns why a response to ex, which arrived at the given time after delay, is not
+// stored, "" if it is. Only what happens meanwhile, and its Vary, can prevent that then.
+func (c *Cache) judgeResponse(ex *exchange.Exchange, rs *exchange.Response, at time.Time, delay time.Duration, p part) (v verdict, why string) {
+	v = c.storable(ex, rs.Status, &rs.Header, at, delay, p)
+	switch {
+	case !v.stored:
+		return v, v.why
+	case rs.Tunnel != nil:
+		return v, "status"
+	case rs.Length > c.maxEntry:
+		return v, whyTooLarge
+	}
+	return v, ""
 }
 
 const statusNoContent = 204
@@ -275,8 +286,8 @@ func (h *hit) newEntry(v *verdict, rs *exchange.Response, server string, now int
 			e.etag = value
 		case header.LastModified:
 			e.lastMod = value
-		case header.CacheTag, header.SurrogateKey:
-			e.tagged = true
+		default:
+			e.tagged = e.tagged || isTag(f.ID)
 		}
 	}
 	if !dated {

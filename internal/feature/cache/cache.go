@@ -195,6 +195,7 @@ func (c *Cache) lookUp(h *hit) (step, *entry, *flight) {
 	if u >= byClient && h.rounds < maxRounds {
 		e.hold()
 		e.use()
+		e.hits++
 		h.use = u
 		if u == refreshing && sh.mu.flights[h.hash] == nil {
 			c.refreshLocked(sh, h, e)

@@ -48,6 +48,7 @@ type entry struct {
 	purged atomic.Bool // it is stale, whatever its life
 	next   *entry      // of the same hash; guarded by the shard
 	linked bool        // guarded by the shard
+	hits   uint64      // requests that were answered with it at once; guarded by the shard
 	queued struct {    // guarded by the queue
 		where          where
 		before, behind *entry

@@ -1,6 +1,8 @@
 package cache
 
 import (
+	"bytes"
+	"slices"
 	"strings"
 
 	"headgate/internal/exchange"
@@ -32,6 +34,50 @@ func (c *Cache) invalidate(ex *exchange.Exchange) {
 			c.forget(rq.Host, path, query)
 		}
 	}
+	c.invalidateGroups(rq, rs)
+}
+
+// maxGroups is how many groups one response can invalidate. RFC 9875, section 2.2 requires 32.
+const maxGroups = 32
+
+// invalidateGroups removes the responses of the request's origin that are in one of the
+// groups that Cache-Group-Invalidation names (RFC 9875, section 3). All are removed in one
+// walk through the index.
+func (c *Cache) invalidateGroups(rq *exchange.Request, rs *exchange.Response) {
+	var named []string
+	for _, f := range rs.Header.All() {
+		if f.ID != header.Other || !f.Is("Cache-Group-Invalidation") {
+			continue
+		}
+		for g := range groups(f.Value) {
+			if len(named) < maxGroups {
+				named = append(named, g)
+			}
+		}
+	}
+	if len(named) == 0 {
+		return
+	}
+	origin := append(append([]byte(nil), rq.Scheme...), 0)
+	origin = append(appendHost(origin, rq.Host, rq.Scheme), 0)
+	c.store.drop(func(e *entry) bool { return bytes.HasPrefix(e.key(), origin) && e.inGroup(named) }, takeOut)
+}
+
+// inGroup reports whether the entry is in one of the groups, whose names are case-sensitive.
+func (e *entry) inGroup(named []string) bool {
+	if !e.tagged {
+		return false
+	}
+	var list header.List
+	e.fields(&list, func(id header.ID) bool { return id == header.CacheGroups })
+	for _, f := range list.All() {
+		for g := range groups(f.Value) {
+			if slices.Contains(named, g) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // forget removes the entries for a URL, in both schemes.

@@ -26,11 +26,12 @@ type verdict struct {
 	date, modified            int64
 }
 
-// Why a response that may be for one client only is not stored.
+// Why a response is not stored: the first three say that it may be for one client only.
 const (
 	whyAuthorization = "authorization"
 	whyPersonal      = "signed-in"
 	whyNotKeyed      = "not-keyed"
+	whyTooLarge      = "too-large"
 )
 
 // forOne reports whether an answer is not stored for what is special in the request:

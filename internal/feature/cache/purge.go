@@ -3,6 +3,8 @@ package cache
 import (
 	"bytes"
 	"errors"
+	"fmt"
+	"iter"
 	"strings"
 
 	"headgate/internal/proto/header"
@@ -16,7 +18,7 @@ type Purge struct {
 	URL string `json:"url,omitempty"`
 	// Prefix removes the responses of URLs with this prefix.
 	Prefix string `json:"prefix,omitempty"`
-	// Tag removes responses with this tag in Cache-Tag or Surrogate-Key.
+	// Tag removes responses with this tag in Cache-Tag, Surrogate-Key, xkey or Cache-Groups.
 	Tag string `json:"tag,omitempty"`
 	// All removes everything.
 	All bool `json:"all,omitempty"`
@@ -63,8 +65,11 @@ func (p *Purge) Check() error {
 			return err
 		}
 	}
-	if strings.ContainsAny(p.Tag, ", \t") {
-		return errors.New("a tag has no comma and no blank")
+	switch {
+	case strings.ContainsAny(p.Tag, ",\""):
+		return errors.New("a tag contains no comma and no quotation mark: purge one tag at a time")
+	case len(p.Tag) > maxTag:
+		return fmt.Errorf("the tag is longer than %d bytes", maxTag)
 	}
 	return nil
 }
@@ -93,7 +98,7 @@ func (s Store) Purge(p Purge) (n int) {
 			return bytes.HasPrefix(rest, begin)
 		}, p.sweep())
 	case p.Tag != "":
-		n = s.drop(func(e *entry) bool { return e.tagged && e.hasTag(p.Tag) }, p.sweep())
+		n = s.drop(func(e *entry) bool { return e.hasTag(p.Tag) }, p.sweep())
 	case p.All:
 		n = s.drop(func(*entry) bool { return true }, p.sweep())
 	}
@@ -124,18 +129,69 @@ func schemeOf(ref string) string {
 	return scheme
 }
 
-// hasTag reports whether a tag is among those of the entry, in any case.
+// maxTag is the longest tag that a purge can name, in bytes.
+const maxTag = 1024
+
+// hasTag reports whether a tag is among those of the entry, in any case. Tags are compared
+// completely: a tag that only contains the one asked for is not meant.
 func (e *entry) hasTag(tag string) bool {
-	var list header.List
-	e.fields(&list, isTag)
-	for _, f := range list.All() {
-		for word := range strings.FieldsFuncSeq(f.Value, func(r rune) bool { return r == ',' || r == ' ' || r == '\t' }) {
-			if header.EqualFold(word, tag) {
-				return true
-			}
+	for t := range e.tags {
+		if header.EqualFold(t, tag) {
+			return true
 		}
 	}
 	return false
 }
 
-func isTag(id header.ID) bool { return id == header.CacheTag || id == header.SurrogateKey }
+// tags yields the tags of the entry: the words of Cache-Tag, Surrogate-Key and xkey, and the
+// strings of Cache-Groups (RFC 9875, section 2). They are views.
+func (e *entry) tags(yield func(string) bool) {
+	if !e.tagged {
+		return
+	}
+	var list header.List
+	e.fields(&list, isTag)
+	for _, f := range list.All() {
+		all := words
+		if f.ID == header.CacheGroups {
+			all = groups
+		}
+		for t := range all(f.Value) {
+			if !yield(t) {
+				return
+			}
+		}
+	}
+}
+
+// words splits a list at commas and blanks.
+func words(value string) iter.Seq[string] {
+	return strings.FieldsFuncSeq(value, func(r rune) bool { return r == ',' || r == ' ' || r == '\t' })
+}
+
+// groups yields the strings of a list (RFC 9651, section 3.1), without their parameters. A string
+// with an escape is as it is written.
+func groups(value string) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for value != "" {
+			start := strings.IndexByte(value, '"')
+			if start < 0 {
+				return
+			}
+			group, rest, quoted := argument(value[start:])
+			if !quoted || group != "" && !yield(group) {
+				return
+			}
+			value, _ = skip(rest)
+		}
+	}
+}
+
+// isTag reports whether a field has tags.
+func isTag(id header.ID) bool {
+	switch id {
+	case header.CacheTag, header.SurrogateKey, header.XKey, header.CacheGroups:
+		return true
+	}
+	return false
+}

@@ -195,6 +195,9 @@ func (s *store) link(h *hit, old, e *entry, begun uint64) (replaced []*entry, bo
 	for _, x := range replaced {
 		sh.unlinkLocked(x)
 	}
+	if old != nil {
+		e.hits = old.hits
+	}
 	sh.linkLocked(e)
 	return replaced, body
 }
@@ -263,7 +266,7 @@ func (s *store) enqueue(e *entry) {
 }
 
 // measure sets the size of an entry, once its body is complete.
-func (e *entry) measure() { e.size = entryCost + int64(cap(e.head.mem)) + e.body.size() }
+func (e *entry) measure() { e.size = e.memory() }
 
 // size returns the memory of a complete body.
 func (b *body) size() (n int64) {

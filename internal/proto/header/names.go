@@ -19,6 +19,7 @@ const (
 	CDNLoop
 	CFConnectingIP
 	CacheControl
+	CacheGroups
 	CacheStatus
 	CacheTag
 	ClientIP
@@ -96,6 +97,7 @@ const (
 	XForwardedUri
 	XForwardedUser
 	XHost
+	XKey
 	XOriginalMethod
 	XOriginalURL
 	XRealIP
@@ -110,7 +112,7 @@ var names = [idCount]string{
 	AcceptRanges: "Accept-Ranges", Age: "Age", Allow: "Allow", AltSvc: "Alt-Svc",
 	Authorization: "Authorization", CDNCacheControl: "CDN-Cache-Control", CDNLoop: "CDN-Loop",
 	CFConnectingIP: "CF-Connecting-IP", CacheControl: "Cache-Control", CacheStatus: "Cache-Status",
-	CacheTag: "Cache-Tag", Connection: "Connection", ContentEncoding: "Content-Encoding",
+	CacheGroups: "Cache-Groups", CacheTag: "Cache-Tag", Connection: "Connection", ContentEncoding: "Content-Encoding",
 	ContentLanguage: "Content-Language", ContentLength: "Content-Length",
 	ContentLocation: "Content-Location", ContentRange: "Content-Range", ContentType: "Content-Type",
 	Cookie: "Cookie", Date: "Date", ETag: "ETag", EarlyData: "Early-Data", Expect: "Expect",
@@ -137,7 +139,7 @@ var names = [idCount]string{
 	XOriginalMethod: "X-Original-Method", XOriginalURL: "X-Original-URL", XRealIP: "X-Real-IP",
 	XRequestID: "X-Request-ID", ClientIP: "Client-IP", FlyClientIP: "Fly-Client-IP", Proxy: "Proxy",
 	XAzureClientIP: "X-Azure-ClientIP", XClientIP: "X-Client-IP", XClusterClientIP: "X-Cluster-Client-IP",
-	XHost: "X-Host", XRewriteURL: "X-Rewrite-URL",
+	XHost: "X-Host", XKey: "xkey", XRewriteURL: "X-Rewrite-URL",
 }
 
 // String returns the canonical spelling, or "" for Other. The five forwarded
