@@ -42,7 +42,7 @@ func AppendShown(b []byte, ex *exchange.Exchange, srv *Server, host HostField) [
 	}
 	pairs, _ := fcgi.Pairs(fcgi.AppendParams(nil, ex, hostOf(&ex.Request, srv, host)))
 	for _, pair := range pairs {
-		b = append(append(append(append(b, pair[0]...), '='), pair[1]...), '\n')
+		b = append(append(append(append(b, pair[0]...), '='), pair[1]...), "\r\n"...)
 	}
 	return b
 }
