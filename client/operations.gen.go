@@ -729,6 +729,12 @@ func (c *Client) GetWebhookState(ctx context.Context, name string, options ...Op
 	return result[QueueState](ctx, c, "GET", "/webhooks/"+url.PathEscape(name)+"/state", nil, options)
 }
 
+// HoldSplit: POST /splits/hold. Stops the schedule of a split at the current share. The
+// candidate is still returned if it is worse.
+func (c *Client) HoldSplit(ctx context.Context, in *SplitInput, options ...Option) (*SplitState, error) {
+	return result[SplitState](ctx, c, "POST", "/splits/hold", in, options)
+}
+
 // Import: POST /import. Translates the configuration of another proxy. Nothing is saved or
 // applied.
 func (c *Client) Import(ctx context.Context, in *ImportInput, options ...Option) (*Import, error) {
@@ -905,6 +911,12 @@ func (c *Client) ListSessions(ctx context.Context, options ...Option) iter.Seq2[
 	return ListAll[Session](ctx, c, "/sessions", options...)
 }
 
+// ListSplits: GET /splits. Lists the routes with a split: the share of the candidate, and what
+// this machine has counted of both groups. Query parameters: limit, cursor, q, sort.
+func (c *Client) ListSplits(ctx context.Context, options ...Option) iter.Seq2[SplitState, error] {
+	return ListAll[SplitState](ctx, c, "/splits", options...)
+}
+
 // ListStoredCertificates: GET /stored_certificates. Lists the certificates that were uploaded to
 // the state directory, without their keys. Query parameters: limit, cursor.
 func (c *Client) ListStoredCertificates(ctx context.Context, options ...Option) iter.Seq2[StoredCertificate, error] {
@@ -962,6 +974,12 @@ func (c *Client) PreflightOrder(ctx context.Context, name string, options ...Opt
 // PromotePair: POST /pair/promote. Makes this machine the leader of the pair.
 func (c *Client) PromotePair(ctx context.Context, in *PromoteInput, options ...Option) (*PairState, error) {
 	return result[PairState](ctx, c, "POST", "/pair/promote", in, options)
+}
+
+// PromoteSplit: POST /splits/promote. Gives the candidate its next share, or the share `to`. A
+// candidate that was returned starts again. The configuration does not change.
+func (c *Client) PromoteSplit(ctx context.Context, in *SplitInput, options ...Option) (*SplitState, error) {
+	return result[SplitState](ctx, c, "POST", "/splits/promote", in, options)
 }
 
 // PurgeCache: POST /cache/purge. Removes responses from the caches and returns their number.
@@ -1245,6 +1263,17 @@ func (c *Client) ResetTCPProxy(ctx context.Context, name string, in *ResetInput,
 // waiting for its address, retries now.
 func (c *Client) ResetUDPProxy(ctx context.Context, name string, in *ResetInput, options ...Option) (*Reset, error) {
 	return result[Reset](ctx, c, "POST", "/udp_proxies/"+url.PathEscape(name)+"/reset", in, options)
+}
+
+// RestartSplit: POST /splits/restart. Starts a split again with the first share of its settings.
+func (c *Client) RestartSplit(ctx context.Context, in *SplitInput, options ...Option) (*SplitState, error) {
+	return result[SplitState](ctx, c, "POST", "/splits/restart", in, options)
+}
+
+// ReturnSplit: POST /splits/return. Sends no more requests to the candidate, not even those of
+// its clients, until it is promoted or restarted.
+func (c *Client) ReturnSplit(ctx context.Context, in *SplitInput, options ...Option) (*SplitState, error) {
+	return result[SplitState](ctx, c, "POST", "/splits/return", in, options)
 }
 
 // Revert: POST /revert. Reverts the change that waits for confirmation immediately.

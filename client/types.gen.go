@@ -1885,7 +1885,7 @@ type Explanation struct {
 	// Retry is what happens when a server fails.
 	Retry string `json:"retry,omitempty"`
 	// Split is the group of servers that gets the request; nil without a split.
-	Split *UpstreamSplit `json:"split,omitempty"`
+	Split *SplitDecision `json:"split,omitempty"`
 	// LoadBalancing is the route's load_balancing.
 	LoadBalancing string `json:"load_balancing,omitempty"`
 	// Servers are the candidates, each with the head that it would get.
@@ -5237,6 +5237,86 @@ type Split struct {
 	Rollback *Rollback `json:"rollback,omitzero"`
 }
 
+// SplitDecision is the group of a request, for people.
+type SplitDecision struct {
+	// Group is stable or candidate, Share the candidate's percentage.
+	Group string `json:"group"`
+	// Group is stable or candidate, Share the candidate's percentage.
+	Share int `json:"share"`
+	// Why is what decides.
+	Why string `json:"why"`
+	// Certain is false if another request like this one may go to the other group.
+	Certain bool `json:"certain"`
+}
+
+// SplitInput is the split that is meant.
+type SplitInput struct {
+	// Proxy is the name of the proxy.
+	Proxy string `json:"proxy"`
+	// Route is the route with its matchers; it is needed only if several routes of the proxy have a
+	// split.
+	Route string `json:"route,omitempty"`
+	// To is the share for promote, in percent; absent is the next step.
+	To int `json:"to,omitempty"`
+	// Why is the reason, for the events and the audit log.
+	Why string `json:"why,omitempty"`
+}
+
+// SplitState is a split of a route, and where it is. No document is touched. It lasts over
+// changes of the configuration that leave its shares alone, and over restarts.
+type SplitState struct {
+	// Proxy and Route are the names of the proxy, and of the route with its matchers.
+	Proxy string `json:"proxy"`
+	// Proxy and Route are the names of the proxy, and of the route with its matchers.
+	Route string `json:"route"`
+	// Phase is running, held, returned or complete. Share is the candidate's percentage of clients.
+	Phase string `json:"phase"`
+	// Phase is running, held, returned or complete. Share is the candidate's percentage of clients.
+	Share int `json:"share"`
+	// Since is when it came to this, Who decided it: an operator, schedule or headgate.
+	Since time.Time `json:"since"`
+	// Since is when it came to this, Who decided it: an operator, schedule or headgate.
+	Who string `json:"who,omitempty"`
+	// Why is the reason.
+	Why string `json:"why,omitempty"`
+	// Steps are the shares of the schedule, Every how long each lasts, "" if steps are made by
+	// command.
+	Steps []int `json:"steps,omitempty"`
+	// Steps are the shares of the schedule, Every how long each lasts, "" if steps are made by
+	// command.
+	Every string `json:"every,omitempty"`
+	// Next is the share after the current one; 0 if there is none. Waits is what it waits for: an
+	// operator, time or requests.
+	Next int `json:"next,omitempty"`
+	// Next is the share after the current one; 0 if there is none. Waits is what it waits for: an
+	// operator, time or requests.
+	Waits string `json:"waits,omitempty"`
+	// Stable and Candidate are what this machine has counted in the window.
+	Stable SplitStats `json:"stable"`
+	// Stable and Candidate are what this machine has counted in the window.
+	Candidate SplitStats `json:"candidate"`
+	// Window is the time that is compared, MinRequests what both groups need in it.
+	Window string `json:"window"`
+	// Window is the time that is compared, MinRequests what both groups need in it.
+	MinRequests int `json:"min_requests"`
+	// Compared is whether both groups have enough requests; Rollback whether anything follows from
+	// the comparison.
+	Compared bool `json:"compared"`
+	// Compared is whether both groups have enough requests; Rollback whether anything follows from
+	// the comparison.
+	Rollback bool `json:"rollback"`
+}
+
+// SplitStats is what was counted of a group in the window.
+type SplitStats struct {
+	// Requests are all, Errors those that failed.
+	Requests int `json:"requests"`
+	// Requests are all, Errors those that failed.
+	Errors int `json:"errors"`
+	// P95MS is the 95th percentile of the time to the response head, in milliseconds.
+	P95MS float64 `json:"p95_ms"`
+}
+
 // State is the state of a port.
 type State struct {
 	// Name is the port's name, Address where it listens, Protocol http, https, http3, tcp or udp.
@@ -5337,6 +5417,8 @@ type Status struct {
 	ACME []Order `json:"acme,omitempty"`
 	// HeldServers are the servers that operators drain or have disabled.
 	HeldServers []HeldServer `json:"held_servers,omitempty"`
+	// Splits are the routes with a split.
+	Splits []SplitState `json:"splits,omitempty"`
 	// UnverifiedServers are the https servers whose certificates are not verified
 	// (insecure_skip_verify).
 	UnverifiedServers []Unverified `json:"unverified_servers,omitempty"`
@@ -6149,18 +6231,6 @@ type UploadInput struct {
 	Certificate string `json:"certificate"`
 	// Key is the PEM text of its private key. It may be part of the certificate's text.
 	Key string `json:"key,omitempty"`
-}
-
-// UpstreamSplit is the group of a request, for people.
-type UpstreamSplit struct {
-	// Group is stable or candidate, Share the candidate's percentage.
-	Group string `json:"group"`
-	// Group is stable or candidate, Share the candidate's percentage.
-	Share int `json:"share"`
-	// Why is what decides.
-	Why string `json:"why"`
-	// Certain is false if another request like this one may go to the other group.
-	Certain bool `json:"certain"`
 }
 
 // Upstreams holds what is common to the connections to all servers.

@@ -54,6 +54,7 @@ func (s *statusPage) print(out io.Writer, all, checks bool) error {
 	}
 	s.printPorts(w)
 	s.printProxies(w)
+	s.printSplits(w)
 	s.printStreams(w, all)
 	s.printServers(w, all)
 	if !checks {

@@ -51,6 +51,8 @@ type Status struct {
 	Geo   []geo.State   `json:"geo,omitempty"`
 	// Held are the servers that operators drain or have disabled.
 	Held []HeldServer `json:"held_servers,omitempty"`
+	// Splits are the routes with a split.
+	Splits []SplitState `json:"splits,omitempty"`
 	// Unverified are the https servers whose certificates are not checked
 	// (insecure_skip_verify).
 	Unverified []plan.Unverified `json:"unverified_servers,omitempty"`
@@ -154,6 +156,11 @@ func (c *Control) StatusOf(proxy string) Status {
 	for _, s := range c.holds.list() {
 		if proxy == "" || s.Proxy == proxy {
 			out.Held = append(out.Held, s)
+		}
+	}
+	for _, s := range c.splits.list() {
+		if proxy == "" || s.Proxy == proxy {
+			out.Splits = append(out.Splits, s)
 		}
 	}
 	if p := c.current.Load(); p != nil {

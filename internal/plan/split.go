@@ -20,9 +20,10 @@ func (c *compiler) splitServers(b *body) error {
 		return err
 	}
 	key, _ := split.ParseKey(b.settings.Split.Key)
+	start := b.settings.Split.Program().Start
 	b.servers = stable
 	b.split = upstream.NewSplit(stable, candidate, upstream.SplitPolicy{
-		Proxy: b.proxy.Name, Sticky: b.settings.Split.Sticky, Key: key, AffinityKey: c.affinityKey(), Live: c.liveSplit(b),
+		Proxy: b.proxy.Name, Sticky: b.settings.Split.Sticky, Key: key, AffinityKey: c.affinityKey(), Start: start, Live: c.liveSplit(b),
 	})
 	b.source = b.split
 	return nil

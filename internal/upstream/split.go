@@ -32,6 +32,7 @@ type Split struct {
 	stable, candidate *Servers
 	live              *split.Live
 	seed              uint64 // of the proxy, so that not the same clients are first everywhere
+	start             int    // the first share, for a plan that serves nothing
 	sticky            bool
 	cookie            sticky
 	points            *pins // the cookies of the points; nil without
@@ -47,6 +48,8 @@ type SplitPolicy struct {
 	Key    balance.Choice
 	// AffinityKey makes the values of cookies.
 	AffinityKey *AffinityKey
+	// Start is the first percentage of the candidate.
+	Start int
 	// Live is the run-time side.
 	Live *split.Live
 }
@@ -57,6 +60,8 @@ type Assignment struct {
 	Group split.Group
 	// By is what decided.
 	By SplitBy
+
+	point uint32
 }
 
 // SplitBy is what decides about the group of a request.
@@ -80,7 +85,7 @@ var (
 
 // NewSplit returns the source for both groups. The candidate must not fail open.
 func NewSplit(stable, candidate *Servers, p SplitPolicy) *Split {
-	s := &Split{stable: stable, candidate: candidate, live: p.Live, sticky: p.Sticky, hashed: hashedBy(p.Key)}
+	s := &Split{stable: stable, candidate: candidate, live: p.Live, start: p.Start, sticky: p.Sticky, hashed: hashedBy(p.Key)}
 	s.seed = balance.HashText("split " + p.Proxy)
 	s.cookie = sticky{name: SplitCookie, slot: splitCookies}
 	if s.sticky && s.by == balance.ByNothing {
@@ -109,9 +114,8 @@ func (s *Split) request(ex *exchange.Exchange) *exchange.Answer {
 	if s.points != nil {
 		s.cookie.request(ex)
 	}
-	point := uint32(0)
-	point, a.By = s.point(ex)
-	a.Group = s.live.Of(point)
+	a.point, a.By = s.point(ex)
+	a.Group = s.live.Of(a.point)
 	return nil
 }
 
@@ -172,6 +176,11 @@ type SplitDecision struct {
 // Decided returns the group of a request that the filter has seen.
 func (s *Split) Decided(ex *exchange.Exchange) SplitDecision {
 	a, share := s.Assigned(ex), s.live.Share()
+	if !s.live.Started() {
+		if share = s.start; int(a.point) < share {
+			a.Group = split.Candidate
+		}
+	}
 	d := SplitDecision{Group: a.Group.String(), Share: share, Certain: true}
 	switch {
 	case share == 0:

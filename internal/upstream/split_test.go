@@ -202,3 +202,15 @@ func TestSplitDecisionsSayWhy(t *testing.T) {
 	s.Filter().Request(ex)
 	equal(t, "certain without a cookie", s.Decided(ex).Certain, false)
 }
+
+// A plan that serves nothing, as that of a check, shows what the first share does.
+func TestSplitDecisionsBeforeTheStart(t *testing.T) {
+	s := newTestSplit(t, 0, target("127.0.0.1:1", 1), target("127.0.0.1:2", 1), "", true)
+	s.live, s.start = split.NewLive(), 5
+	for point, want := range map[int]string{4: "candidate", 5: "stable"} {
+		ex := exchangetest.New(t, exchangetest.Head("GET", "/", "Cookie: "+s.points.plain[point][:len(SplitCookie)+1+pinLength]))
+		s.Filter().Request(ex)
+		equal(t, fmt.Sprint("group of point ", point), s.Decided(ex).Group, want)
+		equal(t, fmt.Sprint("where a request goes, of point ", point), s.Assigned(ex).Group, split.Stable)
+	}
+}

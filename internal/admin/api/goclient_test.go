@@ -44,6 +44,7 @@ var clientNames = map[string]string{
 	"api.storedBody": "StoredCertificate", "api.passkeyState": "PasskeyState", "api.chosenChallenge": "ChosenChallenge", "api.stepBody": "OrderStep", "api.attemptBody": "OrderAttempt",
 	"api.troubleBody": "OrderProblem", "api.accessBody": "GateAccess", "api.probed": "ServerTest", "api.liftBody": "LiftedBans", "api.pairBody": "PairState",
 	"lists.State": "ListState", "lists.NameState": "ListNameState", "geo.State": "GeoDatabaseState", "recent.Request": "Request", "api.letterBody": "DeadLetter", "api.heldBody": "HeldServer", "api.cacheState": "CacheState", "plan.CacheState": "CacheMemory", "cache.Stored": "StoredResponse", "cache.Diagnosis": "CacheDiagnosis", "api.validation": "Validation",
+	"split.Stats": "SplitStats", "upstream.SplitDecision": "SplitDecision",
 }
 
 // clientMethods are names of methods that do not follow from the method and path.
@@ -69,7 +70,7 @@ var clientMethods = map[string]string{
 }
 
 // actions are last parts of paths that are verbs.
-var actions = []string{"adopt", "disable", "drain", "enable", "export", "preflight", "push", "rename", "renew", "resend", "reset", "rollback", "rollover", "test", "undrain"}
+var actions = []string{"adopt", "disable", "drain", "enable", "export", "hold", "preflight", "promote", "push", "rename", "renew", "resend", "reset", "restart", "return", "rollback", "rollover", "test", "undrain"}
 
 // initials are words that Go writes in capitals.
 var initials = map[string]string{

@@ -103,3 +103,34 @@ func TestANodeIsDrainedThroughTheAPI(t *testing.T) {
 		t.Errorf("got %v, not ready as %q", out, h.c.NotReady())
 	}
 }
+
+func TestSplitsAreDecidedThroughTheAPI(t *testing.T) {
+	h := start(t)
+	h.does("PATCH", "/proxies/main", `{"routes":[{"servers":[{"url":"http://127.0.0.1:1"},{"url":"http://127.0.0.1:2","group":"candidate"}],"split":{"schedule":"5, 25"}}]}`, 200, "", "as: editor", always)
+	proxy := `"proxy":"main"`
+	h.does("POST", "/splits/promote", `{`+proxy+`}`, 403, "forbidden", "as: viewer")
+	h.does("POST", "/splits/promote", `{"proxy":"none"}`, 404, "not_found", "as: editor")
+	h.does("POST", "/splits/promote", `{`+proxy+`,"route":"/x"}`, 404, "not_found", "as: editor")
+	h.does("POST", "/splits/hold", `{`+proxy+`,"to":7}`, 400, "invalid", "as: editor")
+	_, out := h.does("POST", "/splits/promote?dry_run=true", `{`+proxy+`}`, 200, "", "as: editor")
+	if out["share"] != 25.0 {
+		t.Errorf("a dry run: %v", out)
+	}
+	_, out = h.does("POST", "/splits/return", `{`+proxy+`,"why":"looks odd"}`, 200, "", "as: editor")
+	if out["phase"] != "returned" || out["share"] != 0.0 || out["who"] != "token:editor" || out["why"] != "looks odd" {
+		t.Errorf("returned: %v", out)
+	}
+	h.does("POST", "/splits/hold", `{`+proxy+`}`, 409, "split_state", "as: editor")
+	_, out = h.does("GET", "/status?proxy=main", "", 200, "", "as: viewer")
+	if text := fmt.Sprint(out["proxies"], out["splits"]); !strings.Contains(text, "the candidate gets no requests since") || !strings.Contains(text, "phase:returned") {
+		t.Errorf("status: %s", text)
+	}
+	_, out = h.does("GET", "/audit?action=split.", "", 200, "", "as: admin")
+	if text := fmt.Sprint(out["items"]); !strings.Contains(text, "split.return") || !strings.Contains(text, "looks odd") || strings.Contains(text, "split.promote") {
+		t.Errorf("audit: %s", text)
+	}
+	h.does("POST", "/splits/restart", `{`+proxy+`}`, 200, "", "as: editor")
+	if _, out = h.does("GET", "/splits", "", 200, "", "as: viewer"); !strings.Contains(fmt.Sprint(out["items"]), "share:5") {
+		t.Errorf("splits: %v", out)
+	}
+}

@@ -88,6 +88,7 @@ var codes = [...]struct {
 	{"address_in_use", 409, "An address is in use"},
 	{"compare_running", 409, "A comparison runs already"},
 	{"not_held", 409, "The server is not drained or disabled"},
+	{"split_state", 409, "The split is in a state that does not allow this"},
 	{"protected", 409, "The address is never banned"},
 	{"not_enabled", 409, "There are no ban rules"},
 	{"not_banned", 404, "The address is not banned"},

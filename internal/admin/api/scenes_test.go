@@ -71,6 +71,21 @@ func (s *scene) nodes() {
 	o.AdoptStore, o.PushStore = nil, nil
 }
 
+// splits decides about the split of a proxy.
+func (s *scene) splits() {
+	s.does(201, "POST", "/proxies", `{"name":"canary","virtual_hosts":["canary.example.com"],"routes":[{"servers":[{"url":"http://127.0.0.1:1"},{"url":"http://127.0.0.1:2","group":"candidate"}],"split":{"candidate":5}}]}`, always)
+	s.does(200, "GET", "/splits", "")
+	for _, verb := range []string{"hold", "return", "restart", "promote"} {
+		s.does(404, "POST", "/splits/"+verb, `{"proxy":"none"}`)
+		s.does(200, "POST", "/splits/"+verb, `{"proxy":"canary"}`)
+		if verb == "hold" || verb == "return" {
+			s.does(409, "POST", "/splits/"+verb, `{"proxy":"canary"}`)
+		}
+	}
+	s.does(409, "POST", "/splits/promote", `{"proxy":"canary"}`)
+	s.does(204, "DELETE", "/proxies/canary", "", always)
+}
+
 func (s *scene) runtime() {
 	s.does(200, "GET", "/servers/held", "")
 	meant := `{"proxy":"main","server":"127.0.0.1:1"%s}`
@@ -80,6 +95,7 @@ func (s *scene) runtime() {
 	}
 	s.does(409, "POST", "/servers/enable", fmt.Sprintf(meant, `,"kind":"proxies"`))
 	s.does(200, "POST", "/servers/test", `{"url":"http://127.0.0.1:1"}`)
+	s.splits()
 	s.does(200, "GET", "/gate/tokens", "")
 	s.does(404, "GET", "/gate/tokens/none", "")
 	s.does(404, "DELETE", "/gate/tokens/none", "")

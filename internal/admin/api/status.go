@@ -45,6 +45,8 @@ type statusBody struct {
 	ACME []orderBody `json:"acme,omitempty"`
 	// Held are the servers that operators drain or have disabled.
 	Held []heldBody `json:"held_servers,omitempty"`
+	// Splits are the routes with a split.
+	Splits []control.SplitState `json:"splits,omitempty"`
 	// Unverified are the https servers whose certificates are not verified
 	// (insecure_skip_verify).
 	Unverified []plan.Unverified `json:"unverified_servers,omitempty"`
@@ -66,7 +68,7 @@ func (a *API) status(c *call) (any, error) {
 	out := &statusBody{
 		State: s.State, Since: s.Since, Revision: s.Revision, ETag: a.Control.ETag(), Process: s.Process, Refused: s.Refused, Pending: s.Pending,
 		Ports: s.Ports, TCPProxies: s.TCPProxies, UDPProxies: s.UDPProxies, Proxies: s.Proxies, Sources: s.Sources,
-		Certificates: s.Certificates, Unverified: s.Unverified,
+		Certificates: s.Certificates, Unverified: s.Unverified, Splits: s.Splits,
 	}
 	for _, r := range s.ACME {
 		out.ACME = append(out.ACME, showOrder(r))

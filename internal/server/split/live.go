@@ -44,13 +44,20 @@ type Live struct {
 }
 
 // NewLive returns a split whose candidate gets nothing, until SetShare.
-func NewLive() *Live { return &Live{} }
+func NewLive() *Live {
+	l := &Live{}
+	l.share.Store(-1)
+	return l
+}
 
 // Retire is for exchange.Keep: it has nothing but memory.
 func (l *Live) Retire() {}
 
 // Share returns the candidate's percentage of clients.
-func (l *Live) Share() int { return int(l.share.Load()) }
+func (l *Live) Share() int { return max(0, int(l.share.Load())) }
+
+// Started reports whether SetShare was called: it is not in a plan that serves nothing.
+func (l *Live) Started() bool { return l.share.Load() >= 0 }
 
 // SetShare changes the percentage for all requests from now on.
 func (l *Live) SetShare(percent int) { l.share.Store(int32(percent)) }
