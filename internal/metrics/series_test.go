@@ -99,6 +99,45 @@ func TestASeriesTellsWhatHappenedInEachStep(t *testing.T) {
 	}
 }
 
+// TestTheCacheOfARoute: its requests and hits have a series and sums of their own, over all
+// ports. Those before the first sample are in the sums only.
+func TestTheCacheOfARoute(t *testing.T) {
+	use := func(h *Route, n int, use exchange.CacheUse) {
+		for range n {
+			ex := ended(200, time.Millisecond)
+			ex.Cache.Use = use
+			h.Done(ex)
+		}
+	}
+	r := New(Build{})
+	web := r.Route(exchange.Place{Port: "web", Proxy: "shop", Route: "/a"})
+	use(web, 5, exchange.CacheHit)
+	c := &charted{t, r, NewSeries(r, 0), time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)}
+	c.Sample(c.now)
+	tls := c.Route(exchange.Place{Port: "tls", Proxy: "shop", Route: "/a"})
+	other := c.Route(exchange.Place{Port: "web", Proxy: "shop", Route: "/b"})
+	use(web, 3, exchange.CacheHit)
+	use(tls, 2, exchange.CacheStale)
+	use(tls, 4, exchange.CacheMiss)
+	use(web, 1, exchange.CachePass)
+	use(other, 1, exchange.CacheMiss)
+	other.Done(ended(200, time.Millisecond)) // without a cache
+	c.step()
+	use(web, 1, exchange.CacheHit)
+	c.step()
+
+	for route, want := range map[string][2]Point{"/a": {{Requests: 10, CacheHits: 5}, {Requests: 1, CacheHits: 1}}, "/b": {{Requests: 1}, {}}} {
+		line := c.Find(Scope{Kind: ScopeCache, Proxy: "shop", Server: route}, time.Time{}, FineStep)
+		if len(line.Points) != 2 || line.Points[0] != want[0] || line.Points[1] != want[1] {
+			t.Errorf("%s: got %+v, want %+v", route, line.Points, want)
+		}
+	}
+	uses := c.CacheUses()[exchange.Place{Proxy: "shop", Route: "/a"}]
+	if uses == nil || uses.Of(exchange.CacheHit) != 9 || uses.Of(exchange.CacheStale) != 2 || uses.Of(exchange.CacheMiss) != 4 || uses.Of(exchange.CachePass) != 1 {
+		t.Errorf("got %v", uses)
+	}
+}
+
 func TestMinutesAreSumsOfTheirSteps(t *testing.T) {
 	c := chart(t, 0)
 	h := c.Route(exchange.Place{Port: "web", Proxy: "shop", Route: "/"})

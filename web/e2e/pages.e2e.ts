@@ -15,6 +15,7 @@ proxies:
     tags: [prod, a-rather-long-tag-that-has-to-fit]
     virtual_hosts: [shop.example.com, a-very-long-label-of-a-host-name.with-many-parts.and-more-parts.example.com]
     rate_limit: {requests: 100}
+    cache: {}
     routes:
       - path: /api
         servers: [{url: "http://127.0.0.1:9/"}, {url: "http://127.0.0.2:9/"}]
@@ -102,6 +103,19 @@ it('changes all colors with the scheme, at once', async () => {
   await page.locator('html[data-mantine-color-scheme=dark]').waitFor()
   await page.getByRole('menuitemradio', { name: 'System' }).click()
   await page.locator('html[data-mantine-color-scheme=light]').waitFor()
+})
+
+it('explains why a URL is not cached', async () => {
+  const { page, h } = w
+  await page.setViewportSize({ width: 1280, height: 800 })
+  await visit(page, h, '/cache')
+  await page.getByLabel('URL').fill('http://shop.example.com/x')
+  await page.getByRole('button', { name: 'Explain' }).click()
+  await page.getByText('no server answered').waitFor()
+  expect(await findings(page)).toEqual([])
+  await page.getByRole('button', { name: 'Purge cache' }).click()
+  await page.getByRole('dialog', { name: 'Purge all caches' }).getByRole('button', { name: 'Count first' }).click()
+  await page.getByText('0 responses in the cache.').waitFor()
 })
 
 it('shows every setting of a proxy without findings', async () => {

@@ -24,6 +24,7 @@ const load: Record<PageName, () => Promise<{ default: React.ComponentType }>> = 
   stream: () => import('./pages/streams/StreamPage'),
   discovery: () => import('./pages/discovery/DiscoveryPage'),
   charts: () => import('./pages/charts/ChartsPage'),
+  cache: () => import('./pages/cache/CachePage'),
   import: () => import('./pages/import/ImportPage'),
   compare: () => import('./pages/compare/ComparePage'),
   cutover: () => import('./pages/cutover/CutoverPage'),

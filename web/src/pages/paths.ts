@@ -22,6 +22,7 @@ export type PageName =
   | 'stream'
   | 'discovery'
   | 'charts'
+  | 'cache'
   | 'import'
   | 'compare'
   | 'cutover'
@@ -55,6 +56,7 @@ export const pagePaths: PagePath[] = [
   { name: 'lists', path: '/lists', group: 'traffic' },
   { name: 'discovery', path: '/discovery', group: 'traffic' },
   { name: 'charts', path: '/charts', group: 'look' },
+  { name: 'cache', path: '/cache', group: 'look' },
   { name: 'log', path: '/log', group: 'look' },
   { name: 'explain', path: '/explain', group: 'look' },
   { name: 'history', path: '/history', group: 'look' },

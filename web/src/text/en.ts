@@ -2,6 +2,7 @@ import { certificates } from './certificates'
 import { entries } from './entries'
 import { explain } from './explain'
 import { history } from './history'
+import { cache } from './cache'
 import { charts } from './charts'
 import { compare } from './compare'
 import { cutover } from './cutover'
@@ -42,6 +43,7 @@ const pages = {
   stream: 'Stream',
   discovery: 'Discovery',
   charts: 'Charts',
+  cache: 'Cache',
   import: 'Import',
   compare: 'Compare',
   cutover: 'Cut-over',
@@ -64,6 +66,7 @@ export const en = {
   history,
   log,
   account,
+  cache,
   charts,
   compare,
   cutover,

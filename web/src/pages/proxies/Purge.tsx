@@ -11,8 +11,8 @@ type Purged = components['schemas']['purgeBody']
 const words = t.purge
 const ways = ['all', 'url', 'prefix', 'tag'] as const
 
-/** Takes responses out of the caches of a proxy, or makes them stale. It can say first how many they are. */
-export function Purge({ proxy, close }: { proxy: string; close: () => void }) {
+/** Takes responses out of the caches of a proxy, or of all, or makes them stale. It can say first how many they are. */
+export function Purge({ proxy, close }: { proxy?: string; close: () => void }) {
   const [way, setWay] = useState<(typeof ways)[number]>('all')
   const [value, setValue] = useState('')
   const [soft, setSoft] = useState(false)

@@ -33,6 +33,7 @@ export const de: Text = {
     stream: 'Stream',
     discovery: 'Discovery',
     charts: 'Diagramme',
+    cache: 'Cache',
     import: 'Importieren',
     compare: 'Vergleichen',
     cutover: 'Umschalten',

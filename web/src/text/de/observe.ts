@@ -2,7 +2,42 @@ import type { Text } from '..'
 import { count, many } from '../many'
 
 /** The pages that show what happens. */
-export const observe: Pick<Text, 'explain' | 'history' | 'log' | 'charts' | 'events'> = {
+export const observe: Pick<Text, 'cache' | 'explain' | 'history' | 'log' | 'charts' | 'events'> = {
+  cache: {
+    lead: 'Gespeicherte Antworten und die Anfragen, die sie beantworten.',
+    noneTitle: 'Keine Route hat einen Cache',
+    none: 'Schalten Sie Cache in den Einstellungen eines Proxys oder einer Route ein, um wiederholte Anfragen aus dem Speicher zu beantworten.',
+    route: 'Route',
+    routes: 'Routen',
+    draw: (route) => `Diagramm von ${route} zeigen`,
+    rate: 'Trefferquote',
+    noRequests: 'keine',
+    requests: 'Anfragen',
+    uses: { hit: 'Treffer', stale: 'Veraltet', miss: 'Fehltreffer', pass: 'Umgangen' },
+    memory: 'Speicher',
+    used: (used, limit, n) => `${used} von ${limit}, ${n} Antworten`,
+    evicted: (n) => `${n} entfernt, weil er voll war`,
+    why: 'Warum ist eine URL nicht im Cache?',
+    whyLead: 'Sendet eine Anfrage an einen Server der Route und erklärt, ob die Antwort gespeichert wird. Es wird nichts gespeichert.',
+    answered: (status, by) => `Nicht im Cache: ${by} antwortet mit ${status}.`,
+    noCache: 'Nicht im Cache: Die Route hat keinen Cache.',
+    response: 'Antwort',
+    stored: 'gespeichert',
+    notStored: 'nicht gespeichert',
+    reason: 'Grund',
+    field: 'Header',
+    rule: 'Regel',
+    fix: 'Abhilfe',
+    vary: 'Varianten nach',
+    entries: 'Gespeicherte Antworten',
+    order: 'Reihenfolge',
+    orders: { size: 'Größte zuerst', hits: 'Meiste Treffer zuerst', age: 'Älteste zuerst' },
+    empty: 'Noch ist nichts gespeichert.',
+    hits: (n) => many(n, 'Treffer', 'Treffer'),
+    age: (span) => `${span} alt`,
+    fresh: (span) => `noch ${span} frisch`,
+    stale: 'veraltet',
+  },
   explain: {
     lead: 'Sehen, wie headgate eine Anfrage behandeln würde. Es wird nichts gesendet.',
     url: 'URL',

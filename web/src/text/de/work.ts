@@ -414,14 +414,14 @@ export const work: Pick<Text, 'proxies' | 'proxy' | 'newProxy' | 'edit' | 'confl
   },
   purge: {
     item: 'Cache leeren',
-    title: (proxy) => `Cache von ${proxy} leeren`,
+    title: (proxy) => (proxy ? `Cache von ${proxy} leeren` : 'Alle Caches leeren'),
     lead: 'Entfernte Antworten werden wieder von den Servern geholt. Die Konfiguration ändert sich nicht.',
     what: 'Antworten',
     ways: { all: 'Alle', url: 'Eine URL', prefix: 'URLs, die beginnen mit', tag: 'Antworten mit einem Tag' },
     help: {
       url: 'Eine vollständige URL, zum Beispiel https://shop.example.com/logo.png. Gilt auch für http.',
       prefix: 'Zum Beispiel https://shop.example.com/images/. Gilt auch für http.',
-      tag: 'Ein Wert von Cache-Tag oder Surrogate-Key der Antwort.',
+      tag: 'Ein Wert von Cache-Tag, Surrogate-Key, xkey oder Cache-Groups der Antwort.',
     },
     missing: 'Geben Sie einen Wert ein.',
     soft: 'Nur als veraltet markieren',

@@ -33,6 +33,7 @@ export const es: Text = {
     stream: 'Flujo',
     discovery: 'Descubrimiento',
     charts: 'Gráficos',
+    cache: 'Caché',
     import: 'Importar',
     compare: 'Comparar',
     cutover: 'Cambio de puertos',

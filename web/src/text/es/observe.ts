@@ -2,7 +2,42 @@ import type { Text } from '..'
 import { count, many } from '../many'
 
 /** The pages that show what happens. */
-export const observe: Pick<Text, 'explain' | 'history' | 'log' | 'charts' | 'events'> = {
+export const observe: Pick<Text, 'cache' | 'explain' | 'history' | 'log' | 'charts' | 'events'> = {
+  cache: {
+    lead: 'Las respuestas guardadas y las solicitudes que responden.',
+    noneTitle: 'Ninguna ruta tiene caché',
+    none: 'Active Caché en los ajustes de un proxy o de una ruta para responder solicitudes repetidas desde la memoria.',
+    route: 'ruta',
+    routes: 'rutas',
+    draw: (route) => `Mostrar el gráfico de ${route}`,
+    rate: 'Tasa de aciertos',
+    noRequests: 'ninguna',
+    requests: 'Solicitudes',
+    uses: { hit: 'Aciertos', stale: 'Obsoletas', miss: 'Fallos', pass: 'Omitidas' },
+    memory: 'Memoria',
+    used: (used, limit, n) => `${used} de ${limit}, ${n} respuestas`,
+    evicted: (n) => `${n} eliminadas porque estaba llena`,
+    why: '¿Por qué una URL no está en caché?',
+    whyLead: 'Envía una solicitud a un servidor de la ruta y explica si la respuesta se guarda. No se guarda nada.',
+    answered: (status, by) => `No está en caché: ${by} responde ${status}.`,
+    noCache: 'No está en caché: la ruta no tiene caché.',
+    response: 'Respuesta',
+    stored: 'guardada',
+    notStored: 'no guardada',
+    reason: 'Motivo',
+    field: 'Cabecera',
+    rule: 'Regla',
+    fix: 'Solución',
+    vary: 'Varía según',
+    entries: 'Respuestas guardadas',
+    order: 'Orden',
+    orders: { size: 'Las más grandes', hits: 'Las más solicitadas', age: 'Las más antiguas' },
+    empty: 'Todavía no hay nada guardado.',
+    hits: (n) => many(n, 'acierto', 'aciertos'),
+    age: (span) => `antigüedad ${span}`,
+    fresh: (span) => `vigente ${span} más`,
+    stale: 'obsoleta',
+  },
   explain: {
     lead: 'Ver cómo trataría headgate una petición. No se envía nada.',
     url: 'URL',

@@ -415,14 +415,14 @@ export const work: Pick<Text, 'proxies' | 'proxy' | 'newProxy' | 'edit' | 'confl
   },
   purge: {
     item: 'Vaciar la caché',
-    title: (proxy) => `Vaciar la caché de ${proxy}`,
+    title: (proxy) => (proxy ? `Vaciar la caché de ${proxy}` : 'Vaciar todas las cachés'),
     lead: 'Las respuestas eliminadas se piden de nuevo a los servidores. La configuración no cambia.',
     what: 'Respuestas',
     ways: { all: 'Todas', url: 'Una URL', prefix: 'URL que empiezan por', tag: 'Respuestas con una etiqueta' },
     help: {
       url: 'Una URL completa, por ejemplo https://shop.example.com/logo.png. Vale también para http.',
       prefix: 'Por ejemplo https://shop.example.com/images/. Vale también para http.',
-      tag: 'Un valor de Cache-Tag o Surrogate-Key de la respuesta.',
+      tag: 'Un valor de Cache-Tag, Surrogate-Key, xkey o Cache-Groups de la respuesta.',
     },
     missing: 'Escriba un valor.',
     soft: 'Solo marcar como obsoletas',

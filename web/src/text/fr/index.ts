@@ -33,6 +33,7 @@ export const fr: Text = {
     stream: 'Flux',
     discovery: 'Découverte',
     charts: 'Graphiques',
+    cache: 'Cache',
     import: 'Importer',
     compare: 'Comparer',
     cutover: 'Bascule',

@@ -2,7 +2,42 @@ import type { Text } from '..'
 import { count, many } from '../many'
 
 /** The pages that show what happens. */
-export const observe: Pick<Text, 'explain' | 'history' | 'log' | 'charts' | 'events'> = {
+export const observe: Pick<Text, 'cache' | 'explain' | 'history' | 'log' | 'charts' | 'events'> = {
+  cache: {
+    lead: 'Les réponses stockées et les requêtes auxquelles elles répondent.',
+    noneTitle: 'Aucune route n’a de cache',
+    none: 'Activez Cache dans les réglages d’un proxy ou d’une route pour répondre aux requêtes répétées depuis la mémoire.',
+    route: 'route',
+    routes: 'routes',
+    draw: (route) => `Afficher le graphique de ${route}`,
+    rate: 'Taux de succès',
+    noRequests: 'aucune',
+    requests: 'Requêtes',
+    uses: { hit: 'Succès', stale: 'Périmées', miss: 'Échecs', pass: 'Contournées' },
+    memory: 'Mémoire',
+    used: (used, limit, n) => `${used} sur ${limit}, ${n} réponses`,
+    evicted: (n) => `${n} supprimées car il était plein`,
+    why: 'Pourquoi une URL n’est-elle pas en cache ?',
+    whyLead: 'Envoie une requête à un serveur de la route et explique si la réponse est stockée. Rien n’est stocké.',
+    answered: (status, by) => `Pas en cache : ${by} répond ${status}.`,
+    noCache: 'Pas en cache : la route n’a pas de cache.',
+    response: 'Réponse',
+    stored: 'stockée',
+    notStored: 'non stockée',
+    reason: 'Raison',
+    field: 'En-tête',
+    rule: 'Règle',
+    fix: 'Solution',
+    vary: 'Varie selon',
+    entries: 'Réponses stockées',
+    order: 'Ordre',
+    orders: { size: 'Les plus grandes', hits: 'Les plus demandées', age: 'Les plus anciennes' },
+    empty: 'Rien n’est encore stocké.',
+    hits: (n) => many(n, 'succès', 'succès'),
+    age: (span) => `âge ${span}`,
+    fresh: (span) => `valable encore ${span}`,
+    stale: 'périmée',
+  },
   explain: {
     lead: 'Voir comment headgate traiterait une requête. Rien n’est envoyé.',
     url: 'URL',

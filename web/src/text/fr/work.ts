@@ -417,14 +417,14 @@ export const work: Pick<Text, 'proxies' | 'proxy' | 'newProxy' | 'edit' | 'confl
   },
   purge: {
     item: 'Purger le cache',
-    title: (proxy) => `Purger le cache de ${proxy}`,
+    title: (proxy) => (proxy ? `Purger le cache de ${proxy}` : 'Purger tous les caches'),
     lead: 'Les réponses purgées sont redemandées aux serveurs. La configuration n’est pas modifiée.',
     what: 'Réponses',
     ways: { all: 'Toutes', url: 'Une URL', prefix: 'URL commençant par', tag: 'Réponses avec une étiquette' },
     help: {
       url: 'Une URL complète, par exemple https://shop.example.com/logo.png. Vaut aussi pour http.',
       prefix: 'Par exemple https://shop.example.com/images/. Vaut aussi pour http.',
-      tag: 'Une valeur de Cache-Tag ou Surrogate-Key de la réponse.',
+      tag: 'Une valeur de Cache-Tag, Surrogate-Key, xkey ou Cache-Groups de la réponse.',
     },
     missing: 'Saisissez une valeur.',
     soft: 'Marquer seulement comme périmées',
