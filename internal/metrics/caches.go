@@ -123,18 +123,31 @@ func answeredByCache(use exchange.CacheUse) bool {
 	return false
 }
 
-// sampleCache keeps what was counted for the cache of a route, if it has one.
-func (s *Series) sampleCache(step int64, h *Route) {
+// cacheSums are what the caches of routes counted within a step, added over ports.
+type cacheSums map[Scope]*difference
+
+// add adds what was counted for the cache of a route since the previous sample, if it has one.
+func (sums cacheSums) add(h *Route) {
 	now := h.cachePoint()
 	if now == h.seen.cached {
 		return
 	}
-	d := &difference{Point: now.since(h.seen.cached)}
-	h.seen.cached = now
-	if h.key.Proxy == "" {
+	since := now.since(h.seen.cached)
+	if h.seen.cached = now; h.key.Proxy == "" {
 		return
 	}
-	var t *track
-	s.find(&t, Scope{Kind: ScopeCache, Proxy: h.key.Proxy, Server: h.key.Route})
-	s.keep(t, step, d)
+	scope := Scope{Kind: ScopeCache, Proxy: h.key.Proxy, Server: h.key.Route}
+	if sums[scope] == nil {
+		sums[scope] = &difference{}
+	}
+	sums[scope].Point.join(since)
+}
+
+// keepCaches keeps the sums of a step.
+func (s *Series) keepCaches(step int64, sums cacheSums) {
+	for scope, d := range sums {
+		var t *track
+		s.find(&t, scope)
+		s.keep(t, step, d)
+	}
 }

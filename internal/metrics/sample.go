@@ -133,7 +133,7 @@ func forTracks[H counted](all []found[H], take func(*track, *difference)) {
 
 // sampleRoutes keeps what was counted for proxies, and returns the sum of all.
 func (s *Series) sampleRoutes(step int64, touched []*Route) *difference {
-	all := make([]found[*Route], len(touched))
+	all, caches := make([]found[*Route], len(touched)), cacheSums{}
 	for i, h := range touched {
 		if h.seen == nil {
 			h.seen = &routeSeen{}
@@ -141,9 +141,10 @@ func (s *Series) sampleRoutes(step int64, touched []*Route) *difference {
 		if h.key.Proxy != "" {
 			s.find(&h.seen.track, Scope{Kind: ScopeHTTP, Proxy: h.key.Proxy})
 		}
-		s.sampleCache(step, h)
+		caches.add(h)
 		all[i] = found[*Route]{h.seen.track, h}
 	}
+	s.keepCaches(step, caches)
 	whole := &difference{}
 	forTracks(all, func(t *track, sum *difference) {
 		whole.join(sum)
