@@ -86,10 +86,14 @@ func JSONSchema(root *Object, comments *Comments, title string) ([]byte, error) 
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
-	enc.SetIndent("", "  ")
-	err := enc.Encode(top)
-	return b.Bytes(), err
+	if err := enc.Encode(top); err != nil {
+		return nil, err
+	}
+	return Lines(bytes.TrimSpace(b.Bytes()), lineDepth), nil
 }
+
+// lineDepth is how deep values of a JSON Schema have lines of their own: each property has one.
+const lineDepth = 4
 
 func objectSchema(o *Object, comments *Comments) (*jsonType, error) {
 	description, err := comments.Object(o)

@@ -40,7 +40,6 @@ func (a *API) Document(comments *schema.Comments) ([]byte, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
-	enc.SetIndent("", "\t")
 	err := enc.Encode(bag{
 		"openapi": "3.1.0",
 		"info":    bag{"title": "headgate", "version": "v1", "description": "The management API of headgate."},
@@ -57,7 +56,8 @@ func (a *API) Document(comments *schema.Comments) ([]byte, error) {
 		},
 		"security": []bag{{"token": []string{}}, {"cookie": []string{}, "session": []string{}}},
 	})
-	return b.Bytes(), errors.Join(d.failed, err)
+	// Each property of a schema, and each status of an operation, has a line.
+	return schema.Lines(bytes.TrimSpace(b.Bytes()), 5), errors.Join(d.failed, err)
 }
 
 // specification collects the schemas that operations refer to.
