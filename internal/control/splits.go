@@ -17,6 +17,7 @@ import (
 	"headgate/internal/metrics"
 	"headgate/internal/plan"
 	"headgate/internal/server/split"
+	"headgate/internal/setting/unit"
 	"headgate/internal/store"
 )
 
@@ -44,8 +45,8 @@ type SplitState struct {
 	Next  int    `json:"next,omitempty"`
 	Waits string `json:"waits,omitempty"`
 	// Stable and Candidate are what this machine has counted in the window.
-	Stable    split.Stats `json:"stable" required:"true"`
-	Candidate split.Stats `json:"candidate" required:"true"`
+	Stable    SplitStats `json:"stable" required:"true"`
+	Candidate SplitStats `json:"candidate" required:"true"`
 	// Window is the time that is compared, MinRequests what both groups need in it.
 	Window      string `json:"window" required:"true"`
 	MinRequests int    `json:"min_requests" required:"true"`
@@ -53,6 +54,15 @@ type SplitState struct {
 	// follows from the comparison.
 	Compared bool `json:"compared" required:"true"`
 	Rollback bool `json:"rollback" required:"true"`
+}
+
+// SplitStats is what was counted of a group in the window.
+type SplitStats struct {
+	// Requests are all, Errors those that failed.
+	Requests int `json:"requests" required:"true"`
+	Errors   int `json:"errors" required:"true"`
+	// P95 is the 95th percentile of the time to the response head, in milliseconds.
+	P95 float64 `json:"p95_ms" required:"true"`
 }
 
 // SplitCommand is what an operator wants of a split.
@@ -228,11 +238,11 @@ func (now *splitting) state(of activeSplit, at time.Time) SplitState {
 	p := &of.program
 	out := SplitState{
 		Proxy: now.Proxy, Route: now.Route, Phase: now.Phase, Share: now.Share, Since: now.Since, Who: now.Who, Why: now.Why,
-		Steps: p.Steps, Stable: now.verdict.Stable, Candidate: now.verdict.Candidate, Window: of.Config.Rollback.Within.String(),
+		Steps: p.Steps, Stable: SplitStats(now.verdict.Stable), Candidate: SplitStats(now.verdict.Candidate), Window: of.Config.Rollback.Within.String(),
 		MinRequests: p.Rules.MinRequests, Compared: now.verdict.Enough, Rollback: p.Rules.Enabled,
 	}
 	if p.Every > 0 {
-		out.Every = p.Every.String()
+		out.Every = unit.Duration(p.Every).String()
 	}
 	if now.Phase == split.Running || now.Phase == split.Held {
 		out.Next = p.Next(now.Share)

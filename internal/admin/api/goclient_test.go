@@ -44,7 +44,7 @@ var clientNames = map[string]string{
 	"api.storedBody": "StoredCertificate", "api.passkeyState": "PasskeyState", "api.chosenChallenge": "ChosenChallenge", "api.stepBody": "OrderStep", "api.attemptBody": "OrderAttempt",
 	"api.troubleBody": "OrderProblem", "api.accessBody": "GateAccess", "api.probed": "ServerTest", "api.liftBody": "LiftedBans", "api.pairBody": "PairState",
 	"lists.State": "ListState", "lists.NameState": "ListNameState", "geo.State": "GeoDatabaseState", "recent.Request": "Request", "api.letterBody": "DeadLetter", "api.heldBody": "HeldServer", "api.cacheState": "CacheState", "plan.CacheState": "CacheMemory", "cache.Stored": "StoredResponse", "cache.Diagnosis": "CacheDiagnosis", "api.validation": "Validation",
-	"split.Stats": "SplitStats", "upstream.SplitDecision": "SplitDecision",
+	"upstream.SplitDecision": "SplitDecision",
 }
 
 // clientMethods are names of methods that do not follow from the method and path.

@@ -304,7 +304,7 @@ func (w *Watch) reportSplits(all []control.SplitState) {
 	}
 }
 
-func counts(s split.Stats) event.SplitCounts {
+func counts(s control.SplitStats) event.SplitCounts {
 	return event.SplitCounts{Requests: s.Requests, Errors: s.Errors, P95: s.P95}
 }
 

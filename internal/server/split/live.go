@@ -116,10 +116,9 @@ func (l *Live) Advance(now int64, within time.Duration) {
 // Stats is what was counted of a group in the window.
 type Stats struct {
 	// Requests are all, Errors those that failed.
-	Requests int `json:"requests" required:"true"`
-	Errors   int `json:"errors" required:"true"`
+	Requests, Errors int
 	// P95 is the 95th percentile of the time to the response head, in milliseconds.
-	P95 float64 `json:"p95_ms" required:"true"`
+	P95 float64
 }
 
 // Compare returns what the window says about the candidate.
