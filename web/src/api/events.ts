@@ -21,6 +21,7 @@ export function touched(type: string): string[] {
     case 'server':
     case 'proxy':
     case 'port':
+    case 'split':
       return ['objects', 'object', 'status']
     case 'certificate':
     case 'acme':

@@ -23,6 +23,7 @@ import { newProxy, proxies, proxy } from './proxies'
 import { purge } from './purge'
 import { servers } from './servers'
 import { settings } from './settings'
+import { split } from './split'
 
 const pages = {
   overview: 'Overview',
@@ -86,6 +87,7 @@ export const en = {
   purge,
   servers,
   settings,
+  split,
   webhooks,
   kinds: {
     proxies: 'Proxy',

@@ -32,6 +32,7 @@ import { AboutServer, ServerPanel } from './ServerPanel'
 type Choice = components['schemas']['chosenBody']
 type Route = NonNullable<Proxy['routes']>[number]
 const Charts = lazy(() => import('@/charts/Charts'))
+const Splits = lazy(() => import('./Splits'))
 
 /** What proxies inherit: the policies by name, and the defaults of all. */
 function useInherited(): { policies: Policies; defaults?: object } {
@@ -178,6 +179,11 @@ export default function ProxyPage() {
               />
             ))}
           </Card>
+          {live.data?.splits && (
+            <Suspense fallback={<Loading />}>
+              <Splits splits={live.data.splits} />
+            </Suspense>
+          )}
           {p.recent?.requests || mine.length > 0 ? (
             <Suspense fallback={<Loading />}>
               <Charts of={{ proxy: name }} servers={servers} />
@@ -354,6 +360,7 @@ function Flow({ proxy, route, index, live, edit, about, inherited }: OfRoute) {
                     {shortServer(s.url ?? '')}
                   </a>
                   <AboutServer server={s.url ?? ''} open={about} />
+                  {s.group && <Tag>{s.group}</Tag>}
                 </span>
                 <span className="small">
                   {s.weight !== undefined && t.proxy.weight(s.weight)} {now?.active ? t.proxy.running(now.active) : ''} {now?.state === 'healthy' ? '' : now?.reason}

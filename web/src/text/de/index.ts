@@ -204,6 +204,9 @@ export const de: Text = {
     expiring: 'läuft ab',
     failed: 'fehlgeschlagen',
     blocked: 'blockiert',
+    held: 'angehalten',
+    returned: 'zurückgenommen',
+    complete: 'abgeschlossen',
   },
   reason: { address_in_use: 'Die Adresse wird von einem anderen Programm verwendet.', permission_denied: 'headgate darf diesen Port nicht öffnen.' },
   table: {

@@ -4,7 +4,7 @@ import { count, many } from '../many'
 const responses = (n: number) => many(n, 'Antwort', 'Antworten')
 
 /** Proxies, forms and plans. */
-export const work: Pick<Text, 'proxies' | 'proxy' | 'newProxy' | 'edit' | 'conflict' | 'entries' | 'plan' | 'ports' | 'purge' | 'servers' | 'settings' | 'discovery'> = {
+export const work: Pick<Text, 'proxies' | 'proxy' | 'newProxy' | 'edit' | 'conflict' | 'entries' | 'plan' | 'ports' | 'purge' | 'servers' | 'settings' | 'split' | 'discovery'> = {
   proxies: {
     noun: 'Proxy',
     nouns: 'Proxys',
@@ -451,6 +451,40 @@ export const work: Pick<Text, 'proxies' | 'proxy' | 'newProxy' | 'edit' | 'confl
     enableHelp: 'Erhält wieder Anfragen.',
     done: { drain: 'Der Server läuft aus: Er erhält keine neuen Clients.', disable: 'Der Server ist deaktiviert.', enable: 'Der Server ist wieder in Betrieb.' },
     held: (hold, who) => `${{ draining: 'läuft aus', disabled: 'deaktiviert' }[hold] ?? hold}, durch ${who}`,
+  },
+  split: {
+    title: 'Aufteilung der Clients',
+    group: 'Gruppe',
+    stable: 'Stabil',
+    candidate: 'Kandidat',
+    share: 'Anteil',
+    counted: (window) => `Zeitfenster ${window}, auf dieser Maschine.`,
+    since: 'Seit',
+    schedule: 'dem Zeitplan',
+    why: 'Grund',
+    steps: 'Stufen',
+    each: (shares, every) => `${shares}, je ${every}`,
+    next: 'Nächste Stufe',
+    waits: {
+      'an operator': 'wenn ein Benutzer den Kandidaten befördert',
+      time: 'nach der Zeit der aktuellen Stufe',
+      requests: 'wenn der Kandidat genug Anfragen hatte',
+    },
+    automatic: 'Automatische Rücknahme',
+    compared: 'Die Gruppen werden verglichen.',
+    needs: (n) => `Nichts wird entschieden, bis beide Gruppen in dieser Zeit ${n} Anfragen hatten.`,
+    off: 'Ausgeschaltet.',
+    verbs: { promote: 'Befördern', hold: 'Anhalten', return: 'Zurücknehmen', restart: 'Neu beginnen' },
+    about: {
+      promote: 'Der Kandidat erhält diesen Anteil der Clients.',
+      return: 'Der Kandidat erhält keine Anfragen mehr, bis er befördert oder neu begonnen wird.',
+      restart: 'Die Aufteilung beginnt wieder mit ihrem ersten Anteil.',
+    },
+    state: 'Die Konfiguration ändert sich nicht.',
+    to: 'Anteil des Kandidaten in Prozent',
+    toHelp: 'Leer für die nächste Stufe.',
+    held: 'Der Kandidat behält diesen Anteil.',
+    done: (share) => `Der Kandidat erhält ${share} der Clients.`,
   },
   settings: {
     lead: 'Einstellungen der gesamten headgate-Instanz.',

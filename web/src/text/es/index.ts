@@ -200,6 +200,9 @@ export const es: Text = {
     expiring: 'caduca pronto',
     failed: 'fallido',
     blocked: 'bloqueado',
+    held: 'detenido',
+    returned: 'retirado',
+    complete: 'completo',
   },
   reason: { address_in_use: 'Otro programa usa la dirección.', permission_denied: 'headgate no tiene permiso para abrir este puerto.' },
   table: {

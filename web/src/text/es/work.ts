@@ -4,7 +4,7 @@ import { count, many } from '../many'
 const responses = (n: number) => many(n, 'respuesta', 'respuestas')
 
 /** Proxies, forms and plans. */
-export const work: Pick<Text, 'proxies' | 'proxy' | 'newProxy' | 'edit' | 'conflict' | 'entries' | 'plan' | 'ports' | 'purge' | 'servers' | 'settings' | 'discovery'> = {
+export const work: Pick<Text, 'proxies' | 'proxy' | 'newProxy' | 'edit' | 'conflict' | 'entries' | 'plan' | 'ports' | 'purge' | 'servers' | 'settings' | 'split' | 'discovery'> = {
   proxies: {
     noun: 'proxy',
     nouns: 'proxies',
@@ -452,6 +452,40 @@ export const work: Pick<Text, 'proxies' | 'proxy' | 'newProxy' | 'edit' | 'confl
     enableHelp: 'Vuelve a recibir peticiones.',
     done: { drain: 'El servidor se está drenando: no recibe clientes nuevos.', disable: 'El servidor está desactivado.', enable: 'El servidor está de nuevo en servicio.' },
     held: (hold, who) => `${{ draining: 'drenando', disabled: 'desactivado' }[hold] ?? hold} por ${who}`,
+  },
+  split: {
+    title: 'Reparto del tráfico',
+    group: 'Grupo',
+    stable: 'Estable',
+    candidate: 'Candidato',
+    share: 'Parte',
+    counted: (window) => `Periodo: ${window}, en esta máquina.`,
+    since: 'Desde',
+    schedule: 'la programación',
+    why: 'Motivo',
+    steps: 'Pasos',
+    each: (shares, every) => `${shares}, ${every} cada uno`,
+    next: 'Paso siguiente',
+    waits: {
+      'an operator': 'cuando un usuario promueva al candidato',
+      time: 'después del tiempo del paso actual',
+      requests: 'cuando el candidato haya recibido suficientes peticiones',
+    },
+    automatic: 'Retirada automática',
+    compared: 'Los grupos se comparan.',
+    needs: (n) => `No se decide nada hasta que ambos grupos hayan recibido ${n} peticiones en este tiempo.`,
+    off: 'Desactivada.',
+    verbs: { promote: 'Promover', hold: 'Detener', return: 'Retirar', restart: 'Reiniciar' },
+    about: {
+      promote: 'El candidato recibe esta parte de los clientes.',
+      return: 'El candidato no recibe más peticiones hasta que se promueva o se reinicie.',
+      restart: 'El reparto vuelve a empezar con su primera parte.',
+    },
+    state: 'La configuración no cambia.',
+    to: 'Parte del candidato, en porcentaje',
+    toHelp: 'Vacío para el paso siguiente.',
+    held: 'El candidato conserva esta parte.',
+    done: (share) => `El candidato recibe el ${share} de los clientes.`,
   },
   settings: {
     lead: 'Ajustes de toda la instancia de headgate.',

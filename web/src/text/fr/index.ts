@@ -200,6 +200,9 @@ export const fr: Text = {
     expiring: 'expire bientôt',
     failed: 'échec',
     blocked: 'bloqué',
+    held: 'suspendu',
+    returned: 'retiré',
+    complete: 'terminé',
   },
   reason: { address_in_use: 'L’adresse est utilisée par un autre programme.', permission_denied: 'headgate n’a pas le droit d’ouvrir ce port.' },
   table: {

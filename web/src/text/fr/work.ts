@@ -4,7 +4,7 @@ import { count, many } from '../many'
 const responses = (n: number) => many(n, 'réponse', 'réponses')
 
 /** Proxies, forms and plans. */
-export const work: Pick<Text, 'proxies' | 'proxy' | 'newProxy' | 'edit' | 'conflict' | 'entries' | 'plan' | 'ports' | 'purge' | 'servers' | 'settings' | 'discovery'> = {
+export const work: Pick<Text, 'proxies' | 'proxy' | 'newProxy' | 'edit' | 'conflict' | 'entries' | 'plan' | 'ports' | 'purge' | 'servers' | 'settings' | 'split' | 'discovery'> = {
   proxies: {
     noun: 'proxy',
     nouns: 'proxys',
@@ -454,6 +454,40 @@ export const work: Pick<Text, 'proxies' | 'proxy' | 'newProxy' | 'edit' | 'confl
     enableHelp: 'Reçoit de nouveau des requêtes.',
     done: { drain: 'Le serveur se vide : il ne reçoit plus de nouveaux clients.', disable: 'Le serveur est désactivé.', enable: 'Le serveur est de nouveau en service.' },
     held: (hold, who) => `${{ draining: 'drainé', disabled: 'désactivé' }[hold] ?? hold} par ${who}`,
+  },
+  split: {
+    title: 'Répartition du trafic',
+    group: 'Groupe',
+    stable: 'Stable',
+    candidate: 'Candidat',
+    share: 'Part',
+    counted: (window) => `Période : ${window}, sur cette machine.`,
+    since: 'Depuis',
+    schedule: 'le calendrier',
+    why: 'Raison',
+    steps: 'Étapes',
+    each: (shares, every) => `${shares}, ${every} chacune`,
+    next: 'Étape suivante',
+    waits: {
+      'an operator': 'quand un utilisateur promeut le candidat',
+      time: 'après la durée de l’étape actuelle',
+      requests: 'quand le candidat a reçu assez de requêtes',
+    },
+    automatic: 'Retrait automatique',
+    compared: 'Les groupes sont comparés.',
+    needs: (n) => `Rien n’est décidé avant que les deux groupes aient reçu ${n} requêtes pendant ce temps.`,
+    off: 'Désactivé.',
+    verbs: { promote: 'Promouvoir', hold: 'Suspendre', return: 'Retirer', restart: 'Recommencer' },
+    about: {
+      promote: 'Le candidat reçoit cette part des clients.',
+      return: 'Le candidat ne reçoit plus de requêtes jusqu’à ce qu’il soit promu ou que la répartition recommence.',
+      restart: 'La répartition recommence avec sa première part.',
+    },
+    state: 'La configuration n’est pas modifiée.',
+    to: 'Part du candidat, en pourcentage',
+    toHelp: 'Laissez vide pour l’étape suivante.',
+    held: 'Le candidat garde cette part.',
+    done: (share) => `Le candidat reçoit ${share} des clients.`,
   },
   settings: {
     lead: 'Paramètres de toute l’instance headgate.',
