@@ -102,7 +102,7 @@ func (a *Archive) names() string {
 var restoredIfAbsent = []string{store.PrefixCertificate, store.PrefixAccount, store.KeySticky}
 
 // RestoreCertificates puts certificates, and the accounts that they are ordered with, that are not
-// here.
+// here. A certificate comes with the record of its order, without which it would be ordered again.
 func (a *Archive) RestoreCertificates(ctx context.Context) error {
 	var put []store.Entry
 	for _, prefix := range restoredIfAbsent {
@@ -111,13 +111,18 @@ func (a *Archive) RestoreCertificates(ctx context.Context) error {
 			return err
 		}
 		for _, e := range entries {
-			if _, err := a.control.state.Get(ctx, e.Key); errors.Is(err, store.ErrNotFound) {
-				put = append(put, e)
-			} else if err != nil {
+			if absent, err := a.isAbsent(ctx, e.Key); err != nil {
 				return err
+			} else if absent {
+				put = append(put, e)
 			}
 		}
 	}
+	orders, err := a.orders(ctx, put)
+	if err != nil {
+		return err
+	}
+	put = append(orders, put...) // who finds the certificate finds its order
 	for _, e := range put {
 		a.added = append(a.added, e.Key)
 	}
@@ -125,6 +130,39 @@ func (a *Archive) RestoreCertificates(ctx context.Context) error {
 		return errors.Join(err, a.Undo(context.WithoutCancel(ctx)))
 	}
 	return nil
+}
+
+// isAbsent reports whether this machine has no entry with a key.
+func (a *Archive) isAbsent(ctx context.Context, key string) (bool, error) {
+	_, err := a.control.state.Get(ctx, key)
+	if errors.Is(err, store.ErrNotFound) {
+		return true, nil
+	}
+	return false, err
+}
+
+// orders returns the archived records of the orders of certificates, as far as this machine has
+// none.
+func (a *Archive) orders(ctx context.Context, certificates []store.Entry) (put []store.Entry, err error) {
+	for _, e := range certificates {
+		name, ok := strings.CutPrefix(e.Key, store.PrefixCertificate)
+		if !ok {
+			continue
+		}
+		order, err := a.from.Get(ctx, store.PrefixOrder+name)
+		if errors.Is(err, store.ErrNotFound) {
+			continue // uploaded
+		}
+		if err != nil {
+			return nil, err
+		}
+		if absent, err := a.isAbsent(ctx, order.Key); err != nil {
+			return nil, err
+		} else if absent {
+			put = append(put, order)
+		}
+	}
+	return put, nil
 }
 
 // Undo removes what Begin has stored.

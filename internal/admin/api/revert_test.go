@@ -4,6 +4,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"headgate/internal/store"
 )
 
 // TestEditorsTakeNothingBackThatIsForAdmins reverts a change of who may sign in, and decides
@@ -47,6 +49,34 @@ func TestEditorsTakeNothingBackThatIsForAdmins(t *testing.T) {
 	h.does("GET", "/users/carl", "", 404, "not_found", "as: admin")
 	h.does("PATCH", "/proxies/main?confirm_within=5m", `{"description":"x"}`, 200, "", "as: editor", always)
 	h.does("POST", "/confirm", "{}", 200, "", "as: editor") // of a change that is none
+}
+
+// TestARestoredCertificateHasItsOrder restores a certificate that is not there any more: it
+// comes with the record of its order, and no other record comes.
+func TestARestoredCertificateHasItsOrder(t *testing.T) {
+	h := start(t)
+	state := h.c.Store()
+	entry := func(key, text string) store.Entry { return store.Entry{Key: key, Value: []byte(text)} }
+	gone, kept, failed := store.PrefixCertificate+"gone", store.PrefixCertificate+"kept", store.PrefixOrder+"failed"
+	orderGone, orderKept := store.PrefixOrder+"gone", store.PrefixOrder+"kept"
+	if _, err := state.Commit(t.Context(), store.Change{Put: []store.Entry{
+		entry(gone, "certificate"), entry(orderGone, "order"), entry(kept, "certificate"), entry(orderKept, "order"), entry(failed, "order"),
+	}}); err != nil {
+		t.Fatal(err)
+	}
+	var archive strings.Builder
+	if err := h.c.Backup(t.Context(), &archive, ""); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := state.Commit(t.Context(), store.Change{Delete: []string{gone, orderGone, failed}, Put: []store.Entry{entry(kept, "newer"), entry(orderKept, "newer")}}); err != nil {
+		t.Fatal(err)
+	}
+	h.does("POST", "/restore", archive.String(), 200, "", "as: admin", always, "Content-Type: application/octet-stream")
+	for key, want := range map[string]string{gone: "certificate", orderGone: "order", kept: "newer", orderKept: "newer", failed: ""} {
+		if e, _ := state.Get(t.Context(), key); string(e.Value) != want {
+			t.Errorf("%s is %q, want %q", key, e.Value, want)
+		}
+	}
 }
 
 // TestRevisionsAreComparedOneAfterTheOther holds that those who compare wait for each other.

@@ -17,6 +17,39 @@ import (
 	"headgate/internal/testhouse"
 )
 
+// TestWhatIsRestoredIsNotOrderedAgain puts a certificate and the record of its order into the
+// store of a manager that runs, as a restore does before it sets the configuration.
+func TestWhatIsRestoredIsNotOrderedAgain(t *testing.T) {
+	a := start(t, acmetest.Settings{})
+	before := newStore()
+	u := a.manager(before)
+	u.setWanted(a.entry(), []string{"shop.example.com"})
+	u.state("shop.example.com", Valid)
+	name := nameOf([]string{"shop.example.com"})
+
+	after := newStore()
+	u = a.manager(after)
+	u.setWanted(a.entry(), []string{"other.example.com"}) // it has started
+	u.state("other.example.com", Valid)
+	orders := a.Orders()
+	var restored []store.Entry
+	for _, key := range []string{store.PrefixOrder + name, store.PrefixCertificate + name} {
+		e, err := before.Get(t.Context(), key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		restored = append(restored, store.Entry{Key: key, Value: e.Value})
+	}
+	if _, err := after.Commit(t.Context(), store.Change{Put: restored}); err != nil {
+		t.Fatal(err)
+	}
+	u.setWanted(a.entry(), []string{"other.example.com"}, []string{"shop.example.com"})
+	u.state("shop.example.com", Valid)
+	if n := a.Orders() - orders; n != 0 || u.certificate("shop.example.com") == nil {
+		t.Errorf("%d orders for a certificate that is there", n)
+	}
+}
+
 // TestACrashAtAnyStepCostsNoSecondOrder ends the manager after each commit in turn,
 // as a crash would, and starts another over the same store.
 func TestACrashAtAnyStepCostsNoSecondOrder(t *testing.T) {
