@@ -99,7 +99,7 @@ func TestMachinesRefuseCommandsOfASingleMachine(t *testing.T) {
 	state := filepath.Join(b.dir, "state")
 	m.fails(1, "there is nothing to decide", "store", "adopt", "--state", state)
 	m.fails(1, "there is nothing to decide", "store", "push", "--state", state)
-	m.fails(1, "no group of two machines", "node", "invite", "--state", state)
+	m.fails(1, "at which the new machine reaches", "node", "invite", "--state", state)
 	m.fails(1, "no group of two machines", "promote", "--state", state)
 	b.kill()
 	m.fails(1, "the state directory is a copy", "store", "move", "--state", state, "--store", m.url)
