@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"headgate/internal/exchange"
+	"headgate/internal/netconn"
 	"headgate/internal/proto/header"
 	"headgate/internal/proto/http2"
 )
@@ -215,9 +216,17 @@ func (s *Stream) open(head []byte) (sent int, all bool, err error) {
 const lookAfter = int64(time.Millisecond)
 
 // stale reports whether an idle connection has unread data: most often, the server has
-// closed it. On a new one it is the rest of the preface. conn.mu is held.
+// closed it. On a new one it is the rest of the preface. Data is expected while other streams
+// are open, so a careful stream checks then whether the server has closed its side: the end of
+// a response may arrive after the whole response was passed on. conn.mu is held.
 func (c *Conn) stale(careful bool) bool {
-	return !c.mu.fresh && c.mu.streams.Len() == 0 && (careful || exchange.Now()-c.heard.Load() > lookAfter) && !c.nc.Silent()
+	switch {
+	case c.mu.fresh:
+		return false
+	case c.mu.streams.Len() > 0:
+		return careful && c.nc.Peer() != netconn.Present
+	}
+	return (careful || exchange.Now()-c.heard.Load() > lookAfter) && !c.nc.Silent()
 }
 
 // Careful makes the stream check an idle connection before it starts there,
