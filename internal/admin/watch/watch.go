@@ -137,13 +137,16 @@ const maxBans = 1024
 
 // Ban notes that a ban was added or has ended. If there are too many, the oldest are
 // dropped.
-func (w *Watch) Ban(e bans.Event) {
+func (w *Watch) Ban(e bans.Event) { note(w, &w.notes.bans, maxBans, e) }
+
+// note adds one to a list of the notes, and drops the oldest if the list has reached its bound.
+func note[T any](w *Watch, list *[]T, most int, one T) {
 	w.notes.Lock()
 	defer w.notes.Unlock()
-	if len(w.notes.bans) == maxBans {
-		w.notes.bans = w.notes.bans[1:]
+	if len(*list) == most {
+		*list = (*list)[1:]
 	}
-	w.notes.bans = append(w.notes.bans, e)
+	*list = append(*list, one)
 	w.rouse()
 }
 
@@ -151,15 +154,7 @@ func (w *Watch) Ban(e bans.Event) {
 const maxLists = 1024
 
 // List notes what happened to a list of addresses. Of too many the oldest are dropped.
-func (w *Watch) List(e lists.Event) {
-	w.notes.Lock()
-	defer w.notes.Unlock()
-	if len(w.notes.lists) == maxLists {
-		w.notes.lists = w.notes.lists[1:]
-	}
-	w.notes.lists = append(w.notes.lists, e)
-	w.rouse()
-}
+func (w *Watch) List(e lists.Event) { note(w, &w.notes.lists, maxLists, e) }
 
 // publishLists publishes the events of lists.
 func (w *Watch) publishLists(all []lists.Event) {
@@ -183,15 +178,7 @@ const maxPeople = 1024
 
 // Person notes that a person has signed in or out at applications, or tried to. If there
 // are too many, the oldest are dropped.
-func (w *Watch) Person(e gate.Event) {
-	w.notes.Lock()
-	defer w.notes.Unlock()
-	if len(w.notes.people) == maxPeople {
-		w.notes.people = w.notes.people[1:]
-	}
-	w.notes.people = append(w.notes.people, e)
-	w.rouse()
-}
+func (w *Watch) Person(e gate.Event) { note(w, &w.notes.people, maxPeople, e) }
 
 // publishPeople publishes the events of people.
 func (w *Watch) publishPeople(all []gate.Event) {
@@ -220,15 +207,7 @@ const maxNodes = 256
 
 // Node notes what happened to a node or to the shared store. Of too many the oldest are
 // dropped.
-func (w *Watch) Node(e control.NodeEvent) {
-	w.notes.Lock()
-	defer w.notes.Unlock()
-	if len(w.notes.nodes) == maxNodes {
-		w.notes.nodes = w.notes.nodes[1:]
-	}
-	w.notes.nodes = append(w.notes.nodes, e)
-	w.rouse()
-}
+func (w *Watch) Node(e control.NodeEvent) { note(w, &w.notes.nodes, maxNodes, e) }
 
 // publishNodes publishes the events of nodes and of the shared store.
 func (w *Watch) publishNodes(all []control.NodeEvent) {
@@ -268,29 +247,13 @@ func (w *Watch) publishBans(all []bans.Event) {
 
 // Held notes an operator's decision about a server. If there are too many, the oldest are
 // dropped.
-func (w *Watch) Held(s control.HeldServer) {
-	w.notes.Lock()
-	defer w.notes.Unlock()
-	if len(w.notes.held) == maxHeld {
-		w.notes.held = w.notes.held[1:]
-	}
-	w.notes.held = append(w.notes.held, s)
-	w.rouse()
-}
+func (w *Watch) Held(s control.HeldServer) { note(w, &w.notes.held, maxHeld, s) }
 
 // maxSplits limits the changes of splits that wait to be reported.
 const maxSplits = 1024
 
 // Split notes a change of a split. If there are too many, the oldest are dropped.
-func (w *Watch) Split(s control.SplitState) {
-	w.notes.Lock()
-	defer w.notes.Unlock()
-	if len(w.notes.splits) == maxSplits {
-		w.notes.splits = w.notes.splits[1:]
-	}
-	w.notes.splits = append(w.notes.splits, s)
-	w.rouse()
-}
+func (w *Watch) Split(s control.SplitState) { note(w, &w.notes.splits, maxSplits, s) }
 
 // reportSplits sends the events for splits.
 func (w *Watch) reportSplits(all []control.SplitState) {
@@ -310,15 +273,7 @@ func counts(s control.SplitStats) event.SplitCounts {
 
 // Order notes the state of an ACME certificate. If there are too many, the oldest are
 // dropped.
-func (w *Watch) Order(r *acme.Record) {
-	w.notes.Lock()
-	defer w.notes.Unlock()
-	if len(w.notes.orders) == maxOrders {
-		w.notes.orders = w.notes.orders[1:]
-	}
-	w.notes.orders = append(w.notes.orders, r)
-	w.rouse()
-}
+func (w *Watch) Order(r *acme.Record) { note(w, &w.notes.orders, maxOrders, r) }
 
 // DemandLimited notes that a limit of certificates on demand was reached. If there are too
 // many, the oldest are dropped.
