@@ -54,9 +54,6 @@ func (s *StreamServer) addressAt(i int) string {
 // dialAt returns what connects to the server for the i-th port of the proxy.
 func (s *StreamServer) dialAt(i int) func(context.Context) (net.Conn, error) {
 	shift := s.shift(i)
-	if shift == 0 {
-		return s.name.Dial
-	}
 	return func(ctx context.Context) (net.Conn, error) { return s.name.DialShifted(ctx, shift) }
 }
 

@@ -130,14 +130,7 @@ func newName(shown string, o Options) *Name {
 // limits all of it. An error is a *net.DNSError if there is no address, and else the error
 // of the first one. Users of the connection detect with netconn.KeepAlive that the server
 // disappeared silently.
-func (n *Name) Dial(ctx context.Context) (net.Conn, error) {
-	set, err := n.endpoints(ctx)
-	if err != nil {
-		return nil, err
-	}
-	var room [maxDials]netip.AddrPort
-	return race(ctx, appendOrder(room[:0], set, n.next.Add(1)-1))
-}
+func (n *Name) Dial(ctx context.Context) (net.Conn, error) { return n.DialShifted(ctx, 0) }
 
 // DialShifted is Dial with a number added to the port of each address.
 func (n *Name) DialShifted(ctx context.Context, shift uint16) (net.Conn, error) {
@@ -147,8 +140,10 @@ func (n *Name) DialShifted(ctx context.Context, shift uint16) (net.Conn, error) 
 	}
 	var room [maxDials]netip.AddrPort
 	order := appendOrder(room[:0], set, n.next.Add(1)-1)
-	for i, a := range order {
-		order[i] = netip.AddrPortFrom(a.Addr(), a.Port()+shift)
+	if shift != 0 {
+		for i, a := range order {
+			order[i] = netip.AddrPortFrom(a.Addr(), a.Port()+shift)
+		}
 	}
 	return race(ctx, order)
 }
