@@ -192,12 +192,16 @@ func (w *way) guard() {
 	}
 }
 
-// end passes the end of from on.
+// end passes the end of from on. A side that cannot be told of it any more has been reset:
+// what it had sent before may still be on its way in the other direction.
 func (w *way) end() error {
 	if from, onto := plain(w.from), plain(w.to); from != nil && onto != nil && w.running.Load() > 1 {
 		netconn.WatchForReset(onto, from)
 	}
-	return w.to.CloseWrite()
+	if err := w.to.CloseWrite(); err != nil {
+		return &netconn.WriteError{Err: err}
+	}
+	return nil
 }
 
 // park waits without a goroutine where the connection can.
