@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"headgate/internal/config"
+	"headgate/internal/config/format"
 )
 
 func newFormat() *cobra.Command {
@@ -40,7 +41,7 @@ standard input.`,
 		if err != nil {
 			return err
 		}
-		out, problems := config.Format(data)
+		out, problems := format.Canonical(data, config.Describe())
 		if len(problems) > 0 {
 			for i := range problems {
 				problems[i].File = name

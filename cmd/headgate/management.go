@@ -17,6 +17,7 @@ import (
 	"headgate/internal/admin/api"
 	"headgate/internal/admin/watch"
 	"headgate/internal/config"
+	"headgate/internal/config/diff"
 	"headgate/internal/control"
 	"headgate/internal/event"
 	"headgate/internal/notice"
@@ -228,7 +229,7 @@ func sentences(e *control.Event) []string {
 const maxSentences = 20
 
 // differences lists the objects that a change affects.
-func differences(d *config.Difference) (words []string) {
+func differences(d *diff.Difference) (words []string) {
 	if d == nil {
 		return nil
 	}

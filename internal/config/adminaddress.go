@@ -3,6 +3,7 @@ package config
 import (
 	"net/netip"
 
+	"headgate/internal/config/decode"
 	"headgate/internal/config/document"
 )
 
@@ -25,7 +26,7 @@ func AdminAddress(docs Documents) (netip.AddrPort, bool) {
 		if node == nil {
 			continue
 		}
-		text, unset := newExpander(docs.Dir).text(document.Resolved(node).Value)
+		text, unset := decode.NewExpander(docs.Dir).Text(document.Resolved(node).Value)
 		if unset != nil {
 			continue
 		}

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"headgate/internal/certs/acme"
+	"headgate/internal/config/decode"
 	"headgate/internal/schema"
 	"headgate/internal/server/target"
 )
@@ -86,7 +87,7 @@ func (ch *checker) docker(d *Docker, at schema.Place) {
 	checkNodes(d.Nodes, at.Field("nodes"))
 	for i, f := range d.Filters {
 		if key, value, ok := strings.Cut(f, "="); !ok || key == "" || value == "" {
-			at.Field("filters").Index(i).Problemf("write it as `docker ps --filter` does, such as label=stage=production or name=web", "the filter %q is not a key and a value", shorten(f))
+			at.Field("filters").Index(i).Problemf("write it as `docker ps --filter` does, such as label=stage=production or name=web", "the filter %q is not a key and a value", decode.Shorten(f))
 		}
 	}
 	checkNames(d.Ports, ch.c.Ports, "port", "ports", at.Field("ports"))
@@ -129,12 +130,12 @@ func checkEndpoint(d *Docker, at schema.Place) {
 		}
 	case ok && (scheme == "tcp" || scheme == "https"):
 		if host, port, err := net.SplitHostPort(rest); err != nil || host == "" || port == "" {
-			endpoint.Problemf(form, "the endpoint %q has no host, or no port", shorten(d.Endpoint))
+			endpoint.Problemf(form, "the endpoint %q has no host, or no port", decode.Shorten(d.Endpoint))
 		} else if _, _, f := target.SplitAuthority(rest); f != nil {
 			endpoint.Problem(f.What, form)
 		}
 	default:
-		endpoint.Problemf(form, "the endpoint %q has an unknown form", shorten(d.Endpoint))
+		endpoint.Problemf(form, "the endpoint %q has an unknown form", decode.Shorten(d.Endpoint))
 	}
 	if t := d.TLS; t != nil {
 		switch {

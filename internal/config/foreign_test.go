@@ -29,7 +29,7 @@ func TestConfigurationsOfOtherProxiesAreRecognised(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			_, _, problems := Load(c.name, []byte(c.text))
 			imported := ""
-			if c.want == nginx {
+			if strings.Contains(c.want, "nginx") {
 				imported = "run headgate import nginx FILE, or "
 			}
 			want := c.name + ":1:1: this is " + c.want + ", which headgate cannot read; " + imported + "see docs/guides/coming-from.md"

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"headgate/internal/config/decode"
+	"headgate/internal/config/format"
 	"headgate/internal/server/target"
 )
 
@@ -16,9 +18,9 @@ func one(name string, data []byte) Documents {
 
 // closedLoader reads nothing from outside the file.
 func closedLoader() loader {
-	return loader{expand: &expander{
-		lookup: func(name string) (string, bool) { return name, len(name)%2 == 0 },
-		read:   func(string) ([]byte, error) { return nil, errors.New("closed") },
+	return loader{expand: &decode.Expander{
+		Lookup: func(name string) (string, bool) { return name, len(name)%2 == 0 },
+		Read:   func(string) ([]byte, error) { return nil, errors.New("closed") },
 	}}
 }
 
@@ -74,14 +76,14 @@ func FuzzLoad(f *testing.F) {
 func FuzzFormat(f *testing.F) {
 	seed(f)
 	f.Fuzz(func(t *testing.T, data []byte) {
-		out, problems := Format(data)
+		out, problems := format.Canonical(data, Describe())
 		if len(problems) > 0 {
 			if out != nil {
 				t.Fatal("a text in spite of problems")
 			}
 			return
 		}
-		again, problems := Format(out)
+		again, problems := format.Canonical(out, Describe())
 		if len(problems) > 0 || !bytes.Equal(out, again) {
 			t.Fatalf("not stable: %v\nonce:\n%q\ntwice:\n%q", problems, out, again)
 		}

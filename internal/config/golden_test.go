@@ -8,6 +8,9 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"headgate/internal/config/decode"
+	"headgate/internal/config/format"
 )
 
 var update = flag.Bool("update", false, "write the golden files")
@@ -68,12 +71,12 @@ func TestProblemsAreToldAllAtOnce(t *testing.T) {
 func TestFormatIsCanonicalAndStable(t *testing.T) {
 	for path, data := range sources(t, "format") {
 		t.Run(filepath.Base(path), func(t *testing.T) {
-			out, problems := Format(data)
+			out, problems := format.Canonical(data, Describe())
 			if len(problems) > 0 {
 				t.Fatal(problems)
 			}
 			golden(t, strings.TrimSuffix(path, ".yaml")+".golden", string(out))
-			again, problems := Format(out)
+			again, problems := format.Canonical(out, Describe())
 			if diff := cmp.Diff(string(out), string(again)); diff != "" || len(problems) > 0 {
 				t.Errorf("formatted twice (-once +twice): %v\n%s", problems, diff)
 			}
@@ -85,9 +88,9 @@ func TestFormatIsCanonicalAndStable(t *testing.T) {
 // sameConfig fails when two files do not mean the same.
 func sameConfig(t *testing.T, before, after []byte) {
 	t.Helper()
-	l := loader{expand: &expander{
-		lookup: func(name string) (string, bool) { return "value of " + name, true },
-		read:   func(path string) ([]byte, error) { return []byte("content of " + path), nil },
+	l := loader{expand: &decode.Expander{
+		Lookup: func(name string) (string, bool) { return "value of " + name, true },
+		Read:   func(path string) ([]byte, error) { return []byte("content of " + path), nil },
 	}}
 	a, _, problemsA := l.load(one("f", before))
 	b, _, problemsB := l.load(one("f", after))

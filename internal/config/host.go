@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"strings"
 
+	"headgate/internal/config/decode"
 	"headgate/internal/schema"
 	"headgate/internal/server/target"
 )
@@ -72,22 +73,22 @@ func parseVirtualHost(text string) (VirtualHost, *fault) {
 	case text == "*" || text == "*.":
 		return none, wrong(fmt.Sprintf("%q is not a host name", text), "leave virtual_hosts out to take every host")
 	case strings.Contains(text, "://"):
-		return none, wrong(fmt.Sprintf("%q is a URL, expected a host name", shorten(text)), "write the host name alone")
+		return none, wrong(fmt.Sprintf("%q is a URL, expected a host name", decode.Shorten(text)), "write the host name alone")
 	case strings.ContainsAny(text, "/?#@"):
-		return none, wrong(fmt.Sprintf("%q is more than a host name", shorten(text)), "write the host name alone; paths belong to routes")
+		return none, wrong(fmt.Sprintf("%q is more than a host name", decode.Shorten(text)), "write the host name alone; paths belong to routes")
 	case strings.HasPrefix(text, "["):
 		a, err := netip.ParseAddr(strings.TrimSuffix(text[1:], "]"))
 		if err != nil || !a.Is6() || a.Zone() != "" || !strings.HasSuffix(text, "]") {
-			return none, wrong(fmt.Sprintf("%q is not an IPv6 address in brackets", shorten(text)), "write it as [2001:db8::1], without a port")
+			return none, wrong(fmt.Sprintf("%q is not an IPv6 address in brackets", decode.Shorten(text)), "write it as [2001:db8::1], without a port")
 		}
 		return VirtualHost{Name: "[" + a.String() + "]"}, nil
 	case strings.Contains(text, ":"):
 		name, _, _ := strings.Cut(text, ":")
-		return none, wrong(fmt.Sprintf("%q contains a port", shorten(text)), fmt.Sprintf("write %q; the proxy's ports are listed in ports", name))
+		return none, wrong(fmt.Sprintf("%q contains a port", decode.Shorten(text)), fmt.Sprintf("write %q; the proxy's ports are listed in ports", name))
 	}
 	rest, wild := strings.CutPrefix(text, "*.")
 	if strings.Contains(rest, "*") {
-		return none, wrong(fmt.Sprintf("%q has * in an invalid place", shorten(text)), `write "*." before a name to match one label, or a regular expression "~^…$"`)
+		return none, wrong(fmt.Sprintf("%q has * in an invalid place", decode.Shorten(text)), `write "*." before a name to match one label, or a regular expression "~^…$"`)
 	}
 	name, f := target.Host(rest)
 	if f != nil {
@@ -105,7 +106,7 @@ func parseHostRegex(expr string) (VirtualHost, *fault) {
 	case len(expr) > maxRegex:
 		return none, wrong(fmt.Sprintf("the regular expression has %d bytes, more than the maximum of %d", len(expr), maxRegex), "")
 	case !strings.HasPrefix(expr, "^") || !strings.HasSuffix(expr, "$"):
-		return none, wrong(fmt.Sprintf("the expression %q does not match the whole host", shorten(expr)), "begin it with ~^ and end it with $")
+		return none, wrong(fmt.Sprintf("the expression %q does not match the whole host", decode.Shorten(expr)), "begin it with ~^ and end it with $")
 	}
 	re, err := regexp.Compile(expr)
 	if err != nil {

@@ -48,9 +48,9 @@ type Kind struct {
 	// carry copies an object of the documents from one configuration to another. It returns
 	// false if there is none.
 	carry func(from, to *Config, name string) bool
-	// changed calls visit for the objects of the documents that two configurations do not
+	// Changed calls visit for the objects of the documents that two configurations do not
 	// share; the missing one of an added or removed object is nil.
-	changed func(before, after *Config, visit func(name string, was, is Named))
+	Changed func(before, after *Config, visit func(name string, was, is Named))
 }
 
 // Kinds returns the table of kinds, in the order of the reference. It is shared
@@ -170,7 +170,7 @@ func many[T any, P interface {
 			}
 		},
 	}
-	k.changed = func(before, after *Config, visit func(name string, was, is Named)) {
+	k.Changed = func(before, after *Config, visit func(name string, was, is Named)) {
 		old, now, shared := in(before), in(after), 0
 		if names, ok := after.ProxiesSince(before); ok && name == "proxies" {
 			for _, name := range names {

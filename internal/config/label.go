@@ -9,6 +9,7 @@ import (
 
 	"go.yaml.in/yaml/v4"
 
+	"headgate/internal/config/decode"
 	"headgate/internal/config/document"
 	"headgate/internal/schema"
 )
@@ -76,7 +77,7 @@ func Find(d *Discovered, ports []string) *Found {
 	report := schema.NewReport("", &f.places)
 	kind := KindOf(d.Kind)
 	at := report.Root().Field(d.Kind).Field(d.Name).Called(kind.Noun, d.Name)
-	if fault := checkName(d.Name); fault != nil {
+	if fault := decode.CheckName(d.Name); fault != nil {
 		at.Problem(fault.What, fault.Remedy)
 		f.addReport(report)
 		return f
@@ -94,11 +95,12 @@ func Find(d *Discovered, ports []string) *Found {
 	if f.addReport(report); f.Problems != nil {
 		return f
 	}
-	t := labelTree{found: f, decoder: &decoder{model: model().config, labels: true}, at: at}
+	t := labelTree{found: f, decoder: newDecoder(nil), at: at}
+	t.decoder.Labels = true
 	root := t.read(kind.Schema(), d, ports)
 	// Decode the valid part too, to report all problems at once.
 	v := reflect.New(kind.Schema().Go)
-	t.decoder.object(root, kind.Schema(), v.Elem(), at)
+	t.decoder.Object(root, kind.Schema(), v.Elem(), at)
 	f.addReport(report)
 	f.read = v.Interface().(Named)
 	f.read.Info().Name = d.Name
@@ -182,7 +184,7 @@ func (p *labelPlaces) File(string) string { return "" }
 // labelTree makes a tree of YAML of labels, so that what reads documents reads them.
 type labelTree struct {
 	found   *Found
-	decoder *decoder
+	decoder *decode.Decoder
 	at      schema.Place
 	// unserved are the routes that no server was found for.
 	unserved []int
@@ -290,12 +292,12 @@ func (t *labelTree) label(o *schema.Object, at *branch, l *Label, path string) {
 		case typ.Kind == schema.List:
 			i, err := strconv.Atoi(step)
 			if err != nil || i < 0 || i > maxLabelIndex {
-				problem(LabelUnknown, fmt.Sprintf("%s is a list, and %q is not the number of an element", path, shorten(step)), "write a number from 0, such as "+path+".0")
+				problem(LabelUnknown, fmt.Sprintf("%s is a list, and %q is not the number of an element", path, decode.Shorten(step)), "write a number from 0, such as "+path+".0")
 				return
 			}
 			typ, at, path = typ.Elem, at.element(i), fmt.Sprintf("%s[%d]", path, i)
 		default:
-			problem(LabelUnknown, fmt.Sprintf("%s has no fields", path), "remove ."+shorten(step))
+			problem(LabelUnknown, fmt.Sprintf("%s has no fields", path), "remove ."+decode.Shorten(step))
 			return
 		}
 		if at.line == 0 {
@@ -316,7 +318,7 @@ func (t *labelTree) label(o *schema.Object, at *branch, l *Label, path string) {
 // unknown reports an unknown field.
 func (t *labelTree) unknown(o *schema.Object, name, path string, line int) {
 	report := schema.NewReport("", nil)
-	t.decoder.unknown(&yaml.Node{Value: shorten(name), Line: line}, o, report.Root())
+	t.decoder.Unknown(&yaml.Node{Value: decode.Shorten(name), Line: line}, o, report.Root())
 	for _, p := range report.Problems() {
 		p.Field = t.at.Path() + "." + join(path, p.Field)
 		p.Object = t.at.Object()
@@ -393,7 +395,7 @@ func (t *labelTree) object(o *schema.Object, b *branch, path string, problem fun
 			setEntry(n, "enabled", scalar(enabled.Type, text, b.line))
 			return n
 		default:
-			return problem(fmt.Sprintf("%s is an object, and found the value %q", path, shorten(*b.value)), "name one of its fields: "+strings.Join(o.LabelNames(), ", "))
+			return problem(fmt.Sprintf("%s is an object, and found the value %q", path, decode.Shorten(*b.value)), "name one of its fields: "+strings.Join(o.LabelNames(), ", "))
 		}
 	}
 	for _, f := range o.Fields {

@@ -3,8 +3,8 @@ package config
 import (
 	"fmt"
 	"reflect"
-	"strings"
 
+	"headgate/internal/config/decode"
 	"headgate/internal/config/document"
 	"headgate/internal/schema"
 )
@@ -70,7 +70,7 @@ func Load(name string, data []byte) (*Config, *Loaded, []Problem) {
 // the same pointers as there, even if they moved to another document; in plain files,
 // objects whose text has not changed are not parsed.
 func LoadDocuments(docs Documents, before *Config) (*Config, *Loaded, []Problem) {
-	l := loader{expand: newExpander(docs.Dir)}
+	l := loader{expand: decode.NewExpander(docs.Dir)}
 	if before != nil {
 		l.before = before.loaded
 	}
@@ -176,7 +176,7 @@ func (l *Loaded) document(path string) *document.Document {
 
 // loader is Load with what it reads from outside the file.
 type loader struct {
-	expand *expander
+	expand *decode.Expander
 	before *Loaded
 }
 
@@ -188,9 +188,9 @@ func (l loader) load(docs Documents) (*Config, *Loaded, []Problem) {
 		return nil, nil, []Problem{{What: fmt.Sprintf("the configuration has %d documents", n), Remedy: fmt.Sprintf("it needs at least one, and at most %d", MaxDocuments)}}
 	}
 	report := schema.NewReport("", out)
-	d := &decoder{alone: len(docs.List) == 1, expand: l.expand, model: model().config, before: l.before, config: c}
+	d := newSectionReader(c, l, len(docs.List) == 1)
 	unread := l.read(docs, out, d, report)
-	c.expanded, c.secrets, c.loaded = d.expanded, l.expand.secrets, out
+	c.expanded, c.secrets, c.loaded = d.values.Expanded, l.expand.Secrets, out
 	var before *Config
 	if l.before != nil {
 		before = l.before.config
@@ -216,13 +216,13 @@ func (l loader) load(docs Documents) (*Config, *Loaded, []Problem) {
 
 // read reads every document into the configuration. It reports whether there was
 // one of which nothing could be read.
-func (l loader) read(docs Documents, out *Loaded, d *decoder, report *schema.Report) (unread bool) {
+func (l loader) read(docs Documents, out *Loaded, d *sectionReader, report *schema.Report) (unread bool) {
 	for i, src := range docs.List {
 		doc, p := docs.readAs(i, l.before), (*Problem)(nil)
 		if doc == nil {
 			doc, p = document.Read(src.Name, src.Data, document.Outline{Section: isSection, Before: l.before.named(src.Name)})
 		}
-		if f := d.foreign(src, doc); f != nil {
+		if f := d.values.Foreign(src.Name, src.Data, doc); f != nil {
 			p = f
 		}
 		if p != nil {
@@ -286,72 +286,4 @@ func sameAround(a, b *Config) bool {
 func isSection(key string) bool {
 	k := KindOf(key)
 	return k != nil && !k.Single
-}
-
-// whole reads a document into the configuration.
-func (d *decoder) whole(doc *document.Document, at schema.Place) {
-	d.doc = doc
-	o, v := d.model, reflect.ValueOf(d.config).Elem()
-	entries, ok := d.entries(doc.Root(), at, o)
-	if !ok {
-		return
-	}
-	for _, e := range entries {
-		f := o.Field(e.key.Value)
-		switch {
-		case f == nil && strings.HasPrefix(e.key.Value, "x-"):
-		case f == nil:
-			d.unknown(e.key, o, at)
-		case isSection(f.Name) || f.Name == "version":
-			d.field(e.value, f, v.FieldByIndex(f.Index), at.Field(f.Name))
-		case d.first(f.Name, "", e.key.Line, e.key.Column, at.Field(f.Name)):
-			d.field(e.value, f, v.FieldByIndex(f.Index), at.Field(f.Name))
-		}
-	}
-	if !has(entries, "version") {
-		d.problem(doc.Root(), at.Field("version"), "missing", "add version: 1")
-	}
-}
-
-// first reports whether no previous document defines an object of a section, or the single
-// object for which name is ""; otherwise it adds a problem.
-func (d *decoder) first(section, name string, line, column int, at schema.Place) bool {
-	if d.alone {
-		return true
-	}
-	id := [2]string{section, name}
-	if by, twice := d.placed[id]; twice && by.doc != d.doc {
-		if name != "" {
-			at = at.Field(name)
-		}
-		at.ProblemAt(line, column, fmt.Sprintf("is also defined in %s:%d:%d", by.doc.Name(), by.line, by.column), "remove one of them, or choose another name")
-		return false
-	}
-	if d.placed == nil {
-		d.placed = map[[2]string]placed{}
-	}
-	d.placed[id] = placed{d.doc, line, column}
-	return true
-}
-
-// placed is the position of an object.
-type placed struct {
-	doc          *document.Document
-	line, column int
-}
-
-// same returns the object of the configuration before if it is like the one that
-// was read, which is v, so that what looks at pointers sees no difference.
-func (d *decoder) same(section, name string, v reflect.Value) reflect.Value {
-	if d.before == nil {
-		return v
-	}
-	was := KindOf(section).Find(d.before.config, name)
-	if was == nil {
-		return v
-	}
-	if before := reflect.ValueOf(was); reflect.DeepEqual(was, v.Interface()) {
-		return before
-	}
-	return v
 }

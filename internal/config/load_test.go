@@ -2,7 +2,6 @@ package config
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"net/netip"
 	"os"
@@ -208,53 +207,6 @@ func TestPositions(t *testing.T) {
 	}
 }
 
-func TestVariables(t *testing.T) {
-	e := &expander{
-		lookup: func(name string) (string, bool) {
-			v, ok := map[string]string{"A": "one", "EMPTY": "", "NESTED": "${A}", "BAD": "\xff"}[name]
-			return v, ok
-		},
-		read: func(path string) ([]byte, error) {
-			switch path {
-			case "/run/secret":
-				return []byte("hidden\n"), nil
-			case "/run/binary":
-				return []byte{0}, nil
-			}
-			return nil, errors.New("no such file")
-		},
-	}
-	for _, c := range []struct{ in, want, problem string }{
-		{"${A}", "one", ""},
-		{"x${A}y${A}", "xoneyone", ""},
-		{"${EMPTY}", "", ""},
-		{"${EMPTY:-two}", "two", ""},
-		{"${NONE:-two}", "two", ""},
-		{"${NONE:-}", "", ""},
-		{"${A:-two}", "one", ""},
-		{"${NESTED}", "${A}", ""},
-		{"${file:/run/secret}", "hidden", ""},
-		{"$${A}", "${A}", ""},
-		{"$A $1 $$ $", "$A $1 $$ $", ""},
-		{"${NONE}", "", "NONE is not set"},
-		{"${A", "", "no closing"},
-		{"${}", "", "not a variable"},
-		{"${A B}", "", "not a variable"},
-		{"${BAD}", "", "not UTF-8"},
-		{"${file:secret}", "", "not absolute"},
-		{"${file:/none}", "", "no such file"},
-		{"${file:/run/binary}", "", "not valid UTF-8"},
-	} {
-		got, f := e.text(c.in)
-		if f == nil {
-			f = &fault{}
-		}
-		if got != c.want || (f.What == "") != (c.problem == "") || !strings.Contains(f.What, c.problem) {
-			t.Errorf("%q: %q, %q; want %q, %q", c.in, got, f.What, c.want, c.problem)
-		}
-	}
-}
-
 // TestRelativeFilesBeginAtTheConfiguration holds that ${file:name} is looked for
 // beside the document, whatever the working directory is.
 func TestRelativeFilesBeginAtTheConfiguration(t *testing.T) {
@@ -303,9 +255,6 @@ proxies:
 	}
 	if got := r[1].FixedResponse.Body; got != "s3cret shop.example.com, evil: [" {
 		t.Errorf("body = %q", got)
-	}
-	if _, err := readSecret("/dev/null"); err == nil {
-		t.Error("a device was read as a secret")
 	}
 }
 

@@ -1,14 +1,16 @@
-// Package config defines the objects of a configuration and reads them from YAML: Load
-// parses documents into a Config and reports all problems at once, with their positions;
-// Format writes a file in its canonical form.
+// Package config defines the objects of a configuration, with their defaults and checks, and
+// loads them: Load reads documents into a Config and reports all problems at once, with their
+// positions.
 //
 // The objects are in objects.go, port.go, proxy.go, route.go, stream.go and mirror.go, and
 // the settings that proxies and routes share in features.go. kind.go is the table of their
-// kinds: code for objects of every kind (checks, the API, the log) uses Kinds. Compare
-// (difference.go) returns the differences of two configurations as data. load.go reads
-// documents, whose YAML package document parses: expand.go expands variables, decode.go
-// creates objects, check.go and check_stream.go validate them together. model.go describes
-// the types, format.go writes the canonical form.
+// kinds: code for objects of every kind (checks, the API, the log) uses Kinds. load.go puts a
+// Config together: sections.go reads the objects of its documents, check.go and
+// check_stream.go validate them together. model.go describes the types. label.go decodes
+// container labels, and adder.go adds the objects that they define.
+//
+// Below it, package document parses and edits the text of documents, decode reads values, and
+// format writes the canonical form. Above it, diff compares configurations.
 //
 // The package does not implement the settings: internal/plan compiles them.
 package config

@@ -29,3 +29,13 @@ func (c *Config) Written(path string) (text string, ok bool) {
 	text, ok = c.expanded[path]
 	return text, ok
 }
+
+// Writes reports whether a text with ${…} occurs in the documents.
+func (c *Config) Writes(text string) bool {
+	for _, have := range c.expanded {
+		if have == text {
+			return true
+		}
+	}
+	return false
+}

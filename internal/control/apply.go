@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"headgate/internal/config"
+	"headgate/internal/config/diff"
 	"headgate/internal/control/review"
 	"headgate/internal/discovery"
 	"headgate/internal/exchange"
@@ -127,7 +128,7 @@ type change struct {
 	late     error    // why the change must not be acknowledged although it is made; nil if it may
 	adopted  *adopted // documents of the shared store that replace those here, nil for none
 
-	differs *config.Difference // made when it is first wanted
+	differs *diff.Difference // made when it is first wanted
 }
 
 // newChangeLocked returns a change that nothing was done for yet.

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"headgate/internal/config"
+	"headgate/internal/config/diff"
 	"headgate/internal/discovery"
 	"headgate/internal/discovery/discoverytest"
 	"headgate/internal/exchange"
@@ -409,7 +410,7 @@ func TestEditsAndContainersInAnyOrderEndTheSame(t *testing.T) {
 		got := f.c.Plan().Config()
 		cfg, _, _ := config.LoadDocuments(doc(edits[len(edits)-1]), nil)
 		want := discovery.Merge(cfg, []discovery.Provider{{Name: "local", Settings: &config.Docker{}, Objects: snapshots[len(snapshots)-1]}}, nil, nil)
-		if d := config.Compare(want.Config, got); !d.Empty() {
+		if d := diff.Compare(want.Config, got); !d.Empty() {
 			t.Fatalf("seed %d ends with another configuration: %v", seed, d.Objects)
 		}
 		if len(f.issues()) != len(want.Issues) {

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"headgate/internal/config"
+	"headgate/internal/config/diff"
 	"headgate/internal/control/review"
 	"headgate/internal/plan/whatif"
 	"headgate/internal/schema"
@@ -77,7 +78,7 @@ type Event struct {
 	// nil if it was refused.
 	Before, After *config.Config
 	// Difference is what After has otherwise than Before; nil if it was refused.
-	Difference *config.Difference
+	Difference *diff.Difference
 	// Review describes the difference, with warnings and what it affects; nil if the change
 	// was rejected, or nothing was served before.
 	Review *review.Review
@@ -134,9 +135,9 @@ func (ch *change) event(err error) Event {
 }
 
 // difference is what the change makes otherwise.
-func (ch *change) difference() *config.Difference {
+func (ch *change) difference() *diff.Difference {
 	if ch.differs == nil {
-		ch.differs = config.Compare(ch.next.Before, ch.next.Config)
+		ch.differs = diff.Compare(ch.next.Before, ch.next.Config)
 	}
 	return ch.differs
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"headgate/internal/config"
+	"headgate/internal/config/diff"
 	"headgate/internal/store/history"
 )
 
@@ -89,7 +90,7 @@ func (ch *change) nameChanges() {
 
 // sinceLastRun is what the documents say at a start otherwise than the newest revision;
 // nil if they say the same, or that cannot be found out.
-func (ch *change) sinceLastRun() *config.Difference {
+func (ch *change) sinceLastRun() *diff.Difference {
 	c := ch.control
 	r, ok := c.history.Head()
 	switch {
@@ -110,5 +111,5 @@ func (ch *change) sinceLastRun() *config.Difference {
 	if len(problems) > 0 {
 		return nil
 	}
-	return config.Compare(before, ch.next.Config)
+	return diff.Compare(before, ch.next.Config)
 }

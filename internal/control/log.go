@@ -5,7 +5,7 @@ import (
 	"log/slog"
 	"time"
 
-	"headgate/internal/config"
+	"headgate/internal/config/diff"
 	"headgate/internal/control/review"
 )
 
@@ -60,12 +60,12 @@ func (c *Control) logChange(e *Event) {
 // logDiscovered logs what containers have changed in one line: they come and go all
 // day. What it is in words is there for who looks for it.
 func (c *Control) logDiscovered(e *Event) {
-	objects := map[config.Verb]int{}
+	objects := map[diff.Verb]int{}
 	for i := range e.Difference.Objects {
 		objects[e.Difference.Objects[i].Change]++
 	}
 	attrs := []any{"via", string(e.Via), "took", e.Took.Round(time.Microsecond).String(), "proxies", len(e.After.Proxies)}
-	for _, change := range []config.Verb{config.Added, config.Changed, config.Removed} {
+	for _, change := range []diff.Verb{diff.Added, diff.Changed, diff.Removed} {
 		if n := objects[change]; n > 0 {
 			attrs = append(attrs, string(change), n)
 		}

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"headgate/internal/config"
+	"headgate/internal/config/diff"
 	"headgate/internal/testhouse"
 )
 
@@ -129,7 +129,7 @@ func TestAnEventTellsOfEachChange(t *testing.T) {
 }
 
 // sketch is a difference in short.
-func sketch(d *config.Difference) string {
+func sketch(d *diff.Difference) string {
 	var all []string
 	for _, o := range d.Objects {
 		s := o.Kind + " " + o.Name + " " + string(o.Change)

@@ -1,13 +1,13 @@
 package control
 
 import (
-	"headgate/internal/config"
+	"headgate/internal/config/diff"
 	"headgate/internal/control/review"
 	"headgate/internal/plan"
 )
 
 // review describes the change, with information that only the running process has.
-func (ch *change) review(d *config.Difference) *review.Review {
+func (ch *change) review(d *diff.Difference) *review.Review {
 	running := &review.Running{
 		Connections:      ch.open,
 		SelfSigned:       selfSigned(ch.next.Plan),

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"headgate/internal/config"
+	"headgate/internal/config/diff"
 	"headgate/internal/discovery"
 	"headgate/internal/discovery/discoverytest"
 	"headgate/internal/plan"
@@ -284,7 +285,7 @@ func TestWhatIsTheSameIsTheSameObjectAgain(t *testing.T) {
 	if !again.Same(discovery.Merge(c2, provide(make()), again, nil)) || again.Same(third) {
 		t.Error("Same is wrong")
 	}
-	d := config.Compare(again.Config, third.Config)
+	d := diff.Compare(again.Config, third.Config)
 	if len(d.Objects) != 1 || d.Objects[0].Name != "a" || d.Objects[0].Origin == nil || d.Objects[0].Origin.Container != "a-1" {
 		t.Errorf("the difference is %v", d.Objects)
 	}
@@ -355,7 +356,7 @@ func TestMergeIsTheSameInEveryOrder(t *testing.T) {
 		if !slices.Equal(got.Issues, want.Issues) {
 			t.Fatalf("issues\n%v\nwant\n%v", got.Issues, want.Issues)
 		}
-		if d := config.Compare(want.Config, got.Config); !d.Empty() {
+		if d := diff.Compare(want.Config, got.Config); !d.Empty() {
 			t.Fatalf("the configuration is another: %v", d.Objects)
 		}
 		before = got

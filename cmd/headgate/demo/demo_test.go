@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"headgate/internal/config"
+	"headgate/internal/config/format"
 )
 
 func TestConfigIsGoodAndCanonical(t *testing.T) {
@@ -18,7 +19,7 @@ func TestConfigIsGoodAndCanonical(t *testing.T) {
 		if _, _, problems := config.Load("headgate.yaml", data); len(problems) > 0 {
 			t.Errorf("%+v: %v", p, problems)
 		}
-		out, problems := config.Format(data)
+		out, problems := format.Canonical(data, config.Describe())
 		if len(problems) > 0 || string(out) != string(data) {
 			t.Errorf("%+v: %v\n%s", p, problems, out)
 		}

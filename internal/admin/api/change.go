@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"headgate/internal/config"
+	"headgate/internal/config/diff"
 	"headgate/internal/config/document"
 	"headgate/internal/control"
 	"headgate/internal/operator"
@@ -84,15 +85,15 @@ func (a *API) staleProblem(e *edit, docs config.Documents, now *config.Config) e
 	}
 	p.Current = jsonOf(map[string]string{"etag": control.ETag(docs)})
 	if since, ok := a.configurationOf(e.call.ifMatch); ok {
-		p.Current = jsonOf(changedSince{control.ETag(docs), config.Compare(since, now)})
+		p.Current = jsonOf(changedSince{control.ETag(docs), diff.Compare(since, now)})
 	}
 	return p
 }
 
 // changedSince is what a client has missed.
 type changedSince struct {
-	ETag       string             `json:"etag"`
-	Difference *config.Difference `json:"difference"`
+	ETag       string           `json:"etag"`
+	Difference *diff.Difference `json:"difference"`
 }
 
 // maxLookedAt limits how many revisions are searched for an entity tag.
@@ -171,7 +172,7 @@ func (e *edit) mayBeHost(now, after *config.Config) error {
 			return err
 		}
 	}
-	for _, v := range config.NewHostValues(now, after) {
+	for _, v := range diff.NewHostValues(now, after) {
 		if v.Disk {
 			return refuse("host_field", pointerOf(v.Path, e.path()), "the field can be set on the machine only", "edit the document there")
 		}
@@ -213,7 +214,7 @@ func (e *edit) path() string {
 
 // audit returns the record of the change: what changed, before and after.
 func (e *edit) audit(now, after *config.Config) []store.Record {
-	d := config.Compare(now, after)
+	d := diff.Compare(now, after)
 	before, then := map[string]json.RawMessage{}, map[string]json.RawMessage{}
 	var names []string
 	for i, o := range d.Objects {

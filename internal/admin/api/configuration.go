@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"headgate/internal/config"
+	"headgate/internal/config/diff"
 	"headgate/internal/config/document"
 	"headgate/internal/control"
 	"headgate/internal/control/review"
@@ -100,7 +101,7 @@ type changeBody struct {
 	// Until is when the configuration before comes back, unless the change is confirmed.
 	Until time.Time `json:"until,omitzero"`
 	// Changes are the objects that are not the same, with their fields.
-	Changes []config.ObjectChange `json:"changes"`
+	Changes []diff.ObjectChange `json:"changes"`
 	// Plan describes the change, with warnings and what it affects.
 	Plan *review.Review `json:"plan,omitempty"`
 	// WhatIf is the effect of the change on recent requests. It is set for dry runs and

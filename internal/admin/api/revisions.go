@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"headgate/internal/config"
+	"headgate/internal/config/diff"
 	"headgate/internal/control"
 	"headgate/internal/control/review"
 	"headgate/internal/operator"
@@ -149,14 +150,14 @@ func (a *API) revision(c *call) (any, error) {
 // differenceBody is what one configuration has otherwise than another.
 type differenceBody struct {
 	// Changes are the objects that are not the same, with their fields.
-	Changes []config.ObjectChange `json:"changes"`
+	Changes []diff.ObjectChange `json:"changes"`
 	// Plan describes the change from one revision to the other.
 	Plan *review.Review `json:"plan"`
 }
 
 // compared compares two configurations.
 func compared(before, after *config.Config) differenceBody {
-	d := config.Compare(before, after)
+	d := diff.Compare(before, after)
 	return differenceBody{d.Objects, review.Of(review.Change{Before: before, After: after, Difference: d})}
 }
 

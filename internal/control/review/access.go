@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"headgate/internal/config"
+	"headgate/internal/config/diff"
 	"headgate/internal/feature/basicauth"
 	"headgate/internal/feature/forwardauth"
 	"headgate/internal/feature/ipfilter"
@@ -288,12 +289,12 @@ func (r *reviewer) judgeStreams() {
 		}
 	}
 	for _, o := range r.Difference.Of("tcp_proxies") {
-		if o.Change == config.Changed {
+		if o.Change == diff.Changed {
 			tell(Address{o.Kind, o.Name}, r.Before.TCPProxies[o.Name].IPFilter, r.After.TCPProxies[o.Name].IPFilter)
 		}
 	}
 	for _, o := range r.Difference.Of("udp_proxies") {
-		if o.Change == config.Changed {
+		if o.Change == diff.Changed {
 			tell(Address{o.Kind, o.Name}, r.Before.UDPProxies[o.Name].IPFilter, r.After.UDPProxies[o.Name].IPFilter)
 		}
 	}

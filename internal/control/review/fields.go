@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"headgate/internal/config"
+	"headgate/internal/config/diff"
 	"headgate/internal/config/document"
 	"headgate/internal/feature/redirects"
 )
@@ -19,7 +20,7 @@ func (r *reviewer) judgeFields() {
 	for i := range r.Difference.Objects {
 		o := &r.Difference.Objects[i]
 		at := Address{o.Kind, o.Name}
-		if o.Change == config.Removed {
+		if o.Change == diff.Removed {
 			continue
 		}
 		for j := range o.Fields {
@@ -37,7 +38,7 @@ func (r *reviewer) judgeFields() {
 }
 
 // judgeField describes what one field opens.
-func (r *reviewer) judgeField(at Address, f *config.FieldChange) {
+func (r *reviewer) judgeField(at Address, f *diff.FieldChange) {
 	warn := func(s Severity, code, text, remedy string) { r.warn(at, s, code, f.Path, remedy, "%s", around(f)+text) }
 	on, off := string(f.After) == "true", string(f.After) != "true"
 	name := f.Path[strings.LastIndexByte(f.Path, '.')+1:]
@@ -52,11 +53,11 @@ func (r *reviewer) judgeField(at Address, f *config.FieldChange) {
 		warn(Warning, "trace_allowed", "TRACE requests show clients the request as the server got it", "")
 	case name == "ambiguous_paths" && text(f.After) == string(config.AllowAmbiguous):
 		warn(Warning, "ambiguous_allowed", "paths that a server may read as another route's are passed on", "")
-	case name == "redirect_http_to_https" && off && (f.Change == config.Removed || string(f.After) == "false"):
+	case name == "redirect_http_to_https" && off && (f.Change == diff.Removed || string(f.After) == "false"):
 		warn(Warning, "http_stays", "clients that come over plain HTTP stay there", "")
 	case name == "forward_credentials" && on:
 		warn(Warning, "credentials_forwarded", "servers get the names and passwords of users", "")
-	case name == "request_body_limit" && (f.Change == config.Removed || string(f.After) == `"0"`):
+	case name == "request_body_limit" && (f.Change == diff.Removed || string(f.After) == `"0"`):
 		warn(Warning, "limit_removed", "request bodies may have any size that is not limited elsewhere", "")
 	case name == "trusted" && (strings.HasSuffix(f.Path, "client_ip.trusted") || strings.Contains(f.Path, "proxy_protocol")):
 		if wide := everyAddress(f.After); wide != "" {
@@ -66,7 +67,7 @@ func (r *reviewer) judgeField(at Address, f *config.FieldChange) {
 }
 
 // around returns the description of the parts around a field, ": route /api: ".
-func around(f *config.FieldChange) string {
+func around(f *diff.FieldChange) string {
 	if f.Within == "" {
 		return ": "
 	}
@@ -186,11 +187,11 @@ func (r *reviewer) judgePasskeys(at Address) {
 // judgeRules reports changed redirect rules that can never match.
 func (r *reviewer) judgeRules() {
 	for _, o := range r.Difference.Objects {
-		if o.Change == config.Removed {
+		if o.Change == diff.Removed {
 			continue
 		}
 		at := Address{o.Kind, o.Name}
-		if o.Change == config.Changed && !slices.ContainsFunc(o.Fields, func(f config.FieldChange) bool {
+		if o.Change == diff.Changed && !slices.ContainsFunc(o.Fields, func(f diff.FieldChange) bool {
 			return strings.Contains(f.Path, "redirects") || strings.HasPrefix(f.Path, "routes") || f.Path == "virtual_hosts"
 		}) {
 			continue

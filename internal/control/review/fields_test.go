@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"headgate/internal/config"
+	"headgate/internal/config/diff"
 	"headgate/internal/schema"
 )
 
@@ -38,7 +39,7 @@ func TestEveryFieldHasASentence(t *testing.T) {
 			for from := range 3 {
 				to := (from + 1) % 3 // absent, one value, another value
 				before, after := with(k, way, from), with(k, way, to)
-				d := config.Compare(before, after)
+				d := diff.Compare(before, after)
 				r := Of(Change{Before: before, After: after, Difference: d})
 				if d.Empty() != (len(r.Objects) == 0) {
 					t.Errorf("%s: %d objects differ, told are %d", strings.Join(path, "."), len(d.Objects), len(r.Objects))

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"headgate/internal/config"
+	"headgate/internal/config/diff"
 )
 
 // anyHost is the key of proxies without virtual hosts.
@@ -172,7 +173,7 @@ func (r *reviewer) judgeHosts() {
 	changed := map[string]bool{}
 	hosts := map[string]bool{anyHost: true}
 	for _, o := range r.Difference.Of("proxies") {
-		if o.Change == config.Changed && !slices.ContainsFunc(o.Fields, movesRequests) {
+		if o.Change == diff.Changed && !slices.ContainsFunc(o.Fields, movesRequests) {
 			continue
 		}
 		changed[o.Name] = true
@@ -195,7 +196,7 @@ func (r *reviewer) judgeHosts() {
 }
 
 // movesRequests reports whether a field has a say in which requests a proxy takes.
-func movesRequests(f config.FieldChange) bool {
+func movesRequests(f diff.FieldChange) bool {
 	name, rest, _ := strings.Cut(f.Path, ".")
 	switch name {
 	case "virtual_hosts", "ports", "active":

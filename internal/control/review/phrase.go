@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"headgate/internal/config"
+	"headgate/internal/config/diff"
 	"headgate/internal/config/document"
 	"headgate/internal/schema"
 )
@@ -18,9 +19,9 @@ func (r *reviewer) describe() {
 		at := Address{o.Kind, o.Name}
 		r.object(at).Change = o.Change
 		switch o.Change {
-		case config.Added:
+		case diff.Added:
 			r.addSentence(at, Sentence{Severity: Info, Text: " is added" + r.outline(r.After, at)})
-		case config.Removed:
+		case diff.Removed:
 			r.addSentence(at, Sentence{Severity: Info, Text: " is removed" + r.outline(r.Before, at)})
 		default:
 			kind := config.KindOf(o.Kind)
@@ -46,7 +47,7 @@ type spot struct {
 }
 
 // place finds a field with its path, and describes the parts around it.
-func place(o *schema.Object, f *config.FieldChange) spot {
+func place(o *schema.Object, f *diff.FieldChange) spot {
 	var s spot
 	steps := fold(o, split(f.Path))
 	lists := calledLists(o, steps)
@@ -170,7 +171,7 @@ func cut(within string, left int, o *schema.Object, steps []step) (first, rest s
 }
 
 // sentence is what became of the field, as it goes on after the object's title.
-func (s spot) sentence(f *config.FieldChange) string {
+func (s spot) sentence(f *diff.FieldChange) string {
 	subject := " "
 	if len(s.subject) > 0 {
 		subject = ": " + strings.Join(s.subject, ", ") + " "
@@ -198,13 +199,13 @@ func (s spot) sentence(f *config.FieldChange) string {
 }
 
 // one describes an element that was added or removed.
-func (s spot) one(field *schema.Field, f *config.FieldChange) string {
+func (s spot) one(field *schema.Field, f *diff.FieldChange) string {
 	element := s.element
 	if element == "" {
 		element = "one of its " + plain(field.Name)
 	}
 	element = shorten(element)
-	if f.Change == config.Removed {
+	if f.Change == diff.Removed {
 		return "loses " + element
 	}
 	if details := value(field, field.Type.Elem, f.After, field.CalledBy); details != "" {
@@ -214,11 +215,11 @@ func (s spot) one(field *schema.Field, f *config.FieldChange) string {
 }
 
 // predicate describes a field that is called name.
-func predicate(field *schema.Field, name string, f *config.FieldChange) string {
+func predicate(field *schema.Field, name string, f *diff.FieldChange) string {
 	switch {
-	case f.Change == config.Moved:
+	case f.Change == diff.Moved:
 		return "changes the order of its " + name
-	case field.Name == "address" && f.Change == config.Changed:
+	case field.Name == "address" && f.Change == diff.Changed:
 		if before, after := text(f.Before), text(f.After); before != "" && after != "" {
 			from, to := apart(before, after)
 			return "moves from " + from + " to " + to
@@ -242,25 +243,25 @@ func predicate(field *schema.Field, name string, f *config.FieldChange) string {
 }
 
 // valuePredicate describes a field with its values.
-func valuePredicate(field *schema.Field, name string, change config.Verb, before, after string) string {
+func valuePredicate(field *schema.Field, name string, change diff.Verb, before, after string) string {
 	isObject := field.Type.Kind == schema.Struct
 	isList := field.Type.Kind == schema.List
 	switch {
-	case isList && change == config.Added && after != "" && after != "none":
+	case isList && change == diff.Added && after != "" && after != "none":
 		return "gets " + after
-	case isList && change == config.Added:
+	case isList && change == diff.Added:
 		return "gets an empty list of " + name + ", and takes none over"
-	case isList && change == config.Removed:
+	case isList && change == diff.Removed:
 		return "loses all " + name
-	case change == config.Removed && (isObject || before == ""):
+	case change == diff.Removed && (isObject || before == ""):
 		return "loses its " + name
-	case change == config.Removed:
+	case change == diff.Removed:
 		return "loses its " + name + ", which was " + before
-	case change == config.Added && isObject && after == "":
+	case change == diff.Added && isObject && after == "":
 		return "gets " + article(name) + " with its defaults"
-	case change == config.Added && isObject:
+	case change == diff.Added && isObject:
 		return "gets " + article(name) + ": " + after
-	case change == config.Added && after == "":
+	case change == diff.Added && after == "":
 		return "gets an empty " + name
 	case before == after && before != "":
 		return "changes its " + name
@@ -273,9 +274,9 @@ func valuePredicate(field *schema.Field, name string, change config.Verb, before
 }
 
 // switched describes a field that is on or off.
-func switched(name string, f *config.FieldChange) string {
+func switched(name string, f *diff.FieldChange) string {
 	switch {
-	case f.Change == config.Removed:
+	case f.Change == diff.Removed:
 		return "no longer says whether " + name + " is on"
 	case string(f.After) == "true":
 		return "switches " + name + " on"
@@ -286,11 +287,11 @@ func switched(name string, f *config.FieldChange) string {
 }
 
 // hiddenPredicate describes a field whose value is secret.
-func hiddenPredicate(name string, change config.Verb) string {
+func hiddenPredicate(name string, change diff.Verb) string {
 	switch change {
-	case config.Added:
+	case diff.Added:
 		return "gets " + article(name)
-	case config.Removed:
+	case diff.Removed:
 		return "loses its " + name
 	}
 	return "gets another " + name
@@ -298,14 +299,14 @@ func hiddenPredicate(name string, change config.Verb) string {
 
 // listChange describes what was added to a list of plain values and removed from it; "" if
 // that is not possible.
-func listChange(name string, f *config.FieldChange) string {
+func listChange(name string, f *diff.FieldChange) string {
 	var before, after []string
 	if len(f.Before) > 0 && json.Unmarshal(f.Before, &before) != nil || len(f.After) > 0 && json.Unmarshal(f.After, &after) != nil {
 		return ""
 	}
 	came, left := missing(after, before), missing(before, after)
 	switch {
-	case len(after) == 0 && f.Change == config.Removed:
+	case len(after) == 0 && f.Change == diff.Removed:
 		return "loses all " + name + ": " + listed(shortened(before))
 	case len(came) == 0 && len(left) == 0:
 		return "changes the order of its " + name

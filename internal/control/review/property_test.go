@@ -7,6 +7,7 @@ import (
 	"pgregory.net/rapid"
 
 	"headgate/internal/config"
+	"headgate/internal/config/diff"
 	"headgate/internal/schema"
 )
 
@@ -32,7 +33,7 @@ func TestEveryDifferenceIsTold(t *testing.T) {
 		if to >= 0 {
 			after = with(l.kind, l.way, to)
 		}
-		d := config.Compare(before, after)
+		d := diff.Compare(before, after)
 		r := Of(Change{Before: before, After: after, Difference: d})
 		if d.Empty() && (len(r.Objects) > 0 || r.Summary != "nothing changes") {
 			t.Fatalf("nothing differs, told is %q", r.Lines(10))

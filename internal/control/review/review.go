@@ -16,6 +16,7 @@ import (
 	"strings"
 
 	"headgate/internal/config"
+	"headgate/internal/config/diff"
 	"headgate/internal/schema"
 )
 
@@ -105,7 +106,7 @@ type Object struct {
 	Title string `json:"title"`
 	// Change is added, changed or removed; "" for an object that is the same itself and
 	// is warned about.
-	Change config.Verb `json:"change,omitempty"`
+	Change diff.Verb `json:"change,omitempty"`
 	// Severity is the worst of its sentences.
 	Severity Severity `json:"severity"`
 	// Origin is where the object comes from, or came from if it was removed.
@@ -141,7 +142,7 @@ type More struct {
 	// Kind is the name of the kind.
 	Kind string `json:"kind"`
 	// Change is added, changed or removed.
-	Change config.Verb `json:"change,omitempty"`
+	Change diff.Verb `json:"change,omitempty"`
 	// Count is how many there are.
 	Count int `json:"count"`
 }
@@ -171,7 +172,7 @@ type Change struct {
 	// Before and After are the configurations, nil for an empty one.
 	Before, After *config.Config
 	// Difference is their difference; if it is nil, it is computed.
-	Difference *config.Difference
+	Difference *diff.Difference
 	// Notes are the notes of After. Those of changed objects become warnings.
 	Notes []schema.Problem
 	// Running is what the running process knows, nil if there is none.
@@ -187,7 +188,7 @@ func Of(c Change) *Review {
 		c.After = config.New()
 	}
 	if c.Difference == nil {
-		c.Difference = config.Compare(c.Before, c.After)
+		c.Difference = diff.Compare(c.Before, c.After)
 	}
 	r := &reviewer{Change: c, objects: make(map[Address]*Object, len(c.Difference.Objects)), touched: map[string]bool{}}
 	r.describe()      // one sentence for each field, or for an object that comes or goes
@@ -309,7 +310,7 @@ func (r *reviewer) count(left []Address) []More {
 	}
 	var out []More
 	for _, k := range config.Kinds() {
-		for _, verb := range []config.Verb{config.Added, config.Changed, config.Removed, ""} {
+		for _, verb := range []diff.Verb{diff.Added, diff.Changed, diff.Removed, ""} {
 			m := More{Kind: k.Name, Change: verb}
 			if m.Count = counts[m]; m.Count > 0 {
 				out = append(out, m)

@@ -8,7 +8,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"headgate/internal/config"
+	"headgate/internal/config/diff"
 	"headgate/internal/feature/headers"
 	"headgate/internal/schema"
 )
@@ -114,7 +114,7 @@ func text(raw json.RawMessage) string {
 }
 
 // hidden reports whether no value of a field is shown.
-func hidden(field *schema.Field, f *config.FieldChange) bool {
+func hidden(field *schema.Field, f *diff.FieldChange) bool {
 	if field.Secret || f.Secret && f.Before == nil && f.After == nil {
 		return true
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"headgate/internal/config"
+	"headgate/internal/config/diff"
 	"headgate/internal/feature/headers"
 	"headgate/internal/feature/ipfilter"
 	"headgate/internal/feature/ratelimit"
@@ -184,7 +185,7 @@ var effects = map[string]struct {
 func (r *reviewer) judgeVisitors() {
 	for i := range r.Difference.Objects {
 		o := &r.Difference.Objects[i]
-		if o.Change != config.Changed {
+		if o.Change != diff.Changed {
 			continue
 		}
 		seen := map[string]bool{}

@@ -1,16 +1,29 @@
-package config
+package diff
 
 import (
 	"encoding/json"
 	"fmt"
+	"os"
+	"path/filepath"
 	"reflect"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"headgate/internal/config"
 	"headgate/internal/schema"
 )
+
+// load reads a configuration of one document.
+func load(t testing.TB, text string) *config.Config {
+	t.Helper()
+	c, _, problems := config.Load("headgate.yaml", []byte(text))
+	if len(problems) > 0 {
+		t.Fatalf("problems: %v\nin %s", problems, text)
+	}
+	return c
+}
 
 // differenceLines writes a difference as lines.
 func differenceLines(d *Difference) string {
@@ -66,8 +79,8 @@ proxies:
       - {direction: response, name: X-A, value: "1"}
 access_log: {format: combined}
 `
-	a, _ := mustLoad(t, before)
-	b, _ := mustLoad(t, after)
+	a := load(t, before)
+	b := load(t, after)
 	const want = `removed ports gone
 changed ports web
   changed address () "0.0.0.0:8080" -> "0.0.0.0:80"
@@ -92,7 +105,7 @@ changed access_log
 	if d := Compare(a, a); !d.Empty() {
 		t.Errorf("a configuration differs from itself: %s", differenceLines(d))
 	}
-	again, _ := mustLoad(t, before+"# and a comment\n")
+	again := load(t, before+"# and a comment\n")
 	if d := Compare(a, again); !d.Empty() {
 		t.Errorf("two readings of one file differ: %s", differenceLines(d))
 	}
@@ -107,12 +120,8 @@ func lines(text string) []string { return strings.Split(text, "\n") }
 // TestRoutesOnOnePathAreNotMixedUp holds that routes on one path are told apart by their
 // matchers, wherever they stand.
 func TestRoutesOnOnePathAreNotMixedUp(t *testing.T) {
-	load := func(routes ...string) *Config {
-		c, _, problems := Load("a.yaml", []byte("version: 1\nproxies:\n  shop:\n    routes:\n      - "+strings.Join(routes, "\n      - ")+"\n"))
-		if len(problems) > 0 {
-			t.Fatal(problems)
-		}
-		return c
+	load := func(routes ...string) *config.Config {
+		return load(t, "version: 1\nproxies:\n  shop:\n    routes:\n      - "+strings.Join(routes, "\n      - ")+"\n")
 	}
 	all, get, post := "{path: /a, fixed_response: {status: %d}}", "{path: /a, matchers: {methods: [GET]}, fixed_response: {status: %d}}", "{path: /a, matchers: {methods: [POST]}, fixed_response: {status: %d}}"
 	one := func(route string, status int) string { return fmt.Sprintf(route, status) }
@@ -131,29 +140,27 @@ func TestRoutesOnOnePathAreNotMixedUp(t *testing.T) {
 }
 
 func TestDifferenceShowsNothingThatCameFromOutside(t *testing.T) {
-	load := func(secret string) *Config {
-		l := loader{expand: &expander{
-			lookup: func(name string) (string, bool) { return secret, true },
-			read:   func(string) ([]byte, error) { return []byte(secret), nil },
-		}}
-		c, _, problems := l.load(one("f", []byte(`version: 1
+	file := filepath.Join(t.TempDir(), "token")
+	load := func(secret string) *config.Config {
+		t.Setenv("PAUSE", secret)
+		t.Setenv("TEXT", secret)
+		if err := os.WriteFile(file, []byte(secret), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return load(t, `version: 1
 proxies:
   shop:
-    headers: [{direction: request, name: Authorization, value: "Bearer ${file:/run/token}"}]
+    headers: [{direction: request, name: Authorization, value: "Bearer ${file:`+filepath.ToSlash(file)+`}"}]
     maintenance: {retry_after: "${PAUSE:-5m}"}
     routes: [{fixed_response: {status: 200, body: "${TEXT}"}}]
-`)))
-		if len(problems) > 0 {
-			t.Fatal(problems)
-		}
-		return c
+`)
 	}
 	d := Compare(load("77s"), load("78s"))
 	text, _ := json.Marshal(d)
 	if strings.Contains(string(text), "77s") || strings.Contains(string(text), "78s") {
 		t.Errorf("the difference shows what was put in: %s", text)
 	}
-	for _, want := range []string{`Bearer ${file:/run/token}`, `"${PAUSE:-5m}"`, `"${TEXT}"`, `"secret":true`} {
+	for _, want := range []string{`Bearer ${file:` + filepath.ToSlash(file) + `}`, `"${PAUSE:-5m}"`, `"${TEXT}"`, `"secret":true`} {
 		if !strings.Contains(string(text), want) {
 			t.Errorf("the difference does not show %s: %s", want, text)
 		}
@@ -163,39 +170,19 @@ proxies:
 	}
 }
 
-func TestEveryKindStandsInTheTable(t *testing.T) {
-	for _, f := range Describe().Fields {
-		k := KindOf(f.Name)
-		if f.Name == "version" {
-			continue
-		}
-		if k == nil {
-			t.Errorf("%s is in Config and not in the table of kinds", f.Name)
-			continue
-		}
-		if k.Single != (f.Type.Kind == schema.Struct) {
-			t.Errorf("%s: Single = %v, and the field is a %v", f.Name, k.Single, f.Type.Go)
-		}
-		if f.Called != "" && f.Called != k.Noun {
-			t.Errorf("%s: the noun is %q, problems say %q", f.Name, k.Noun, f.Called)
-		}
-		for _, name := range []string{"description", "tags"} {
-			if !k.Single && k.Schema().Field(name) == nil {
-				t.Errorf("%s has no %s", f.Name, name)
-			}
-		}
-	}
-	for _, k := range Kinds() {
-		if Describe().Field(k.Name) == nil {
-			t.Errorf("the kind %s is in the table and not in Config", k.Name)
-		}
+// TestAChangedPolicyIsOneDifference holds that proxies that use a policy do not change with it.
+func TestAChangedPolicyIsOneDifference(t *testing.T) {
+	const text = "version: 1\npolicies: {slow: {rate_limit: {requests: 50}}}\nproxies: {shop: {use: [slow], routes: [{fixed_response: {status: 200}}]}}\n"
+	d := Compare(load(t, text), load(t, strings.Replace(text, "50", "51", 1)))
+	if got, want := differenceLines(d), "changed policies slow\n  changed rate_limit.requests () 50 -> 51\n"; got != want {
+		t.Errorf("got %s, want %s", got, want)
 	}
 }
 
 // TestDifferenceSeesEveryField changes every plain field of the schema, one by one.
 func TestDifferenceSeesEveryField(t *testing.T) {
 	fields := 0
-	for _, k := range Kinds() {
+	for _, k := range config.Kinds() {
 		for _, f := range k.Schema().Fields {
 			a, b := reflect.New(k.Schema().Go).Elem(), reflect.New(k.Schema().Go).Elem()
 			k.Schema().Fill(a)
@@ -203,7 +190,7 @@ func TestDifferenceSeesEveryField(t *testing.T) {
 			if !alter(f.Type, b.FieldByIndex(f.Index)) {
 				t.Fatalf("no other value for %s.%s", k.Name, f.Name)
 			}
-			cmp := comparison{kind: k, before: New(), after: New()}
+			cmp := comparison{kind: k, before: config.New(), after: config.New()}
 			if got := cmp.compare(a, b, k.Name+".x"); len(got) == 0 || !strings.HasPrefix(got[0].Path, f.Name) {
 				t.Errorf("%s.%s: difference %v", k.Name, f.Name, got)
 			}
@@ -259,8 +246,11 @@ func alter(t *schema.Type, v reflect.Value) bool {
 }
 
 func BenchmarkCompare10000Proxies(b *testing.B) {
-	before, _, _ := Load("headgate.yaml", large(10_000))
-	after, _, _ := Load("headgate.yaml", large(10_000))
+	text := []byte("version: 1\nproxies:\n")
+	for i := range 10_000 {
+		text = fmt.Appendf(text, "  p%05d: {routes: [{path: /a, fixed_response: {status: 200}}, {fixed_response: {status: 404}}]}\n", i)
+	}
+	before, after := load(b, string(text)), load(b, string(text))
 	for name, p := range before.Proxies {
 		if name != "p00007" {
 			after.Proxies[name] = p

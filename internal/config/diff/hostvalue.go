@@ -1,4 +1,4 @@
-package config
+package diff
 
 import (
 	"fmt"
@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"headgate/internal/config"
 	"headgate/internal/schema"
 )
 
@@ -25,19 +26,19 @@ type HostValue struct {
 // NewHostValues returns the host values in after that are not in before. Objects that are
 // unchanged are skipped, and a value that only moved within the objects of its kind is not
 // new, unless the object around it changed its purpose.
-func NewHostValues(before, after *Config) []HostValue {
+func NewHostValues(before, after *config.Config) []HostValue {
 	var out []HostValue
-	for _, k := range Kinds() {
+	for _, k := range config.Kinds() {
 		var names []string
 		if !k.Single {
-			k.changed(before, after, func(name string, _, _ Named) { names = append(names, name) })
+			k.Changed(before, after, func(name string, _, _ config.Named) { names = append(names, name) })
 			slices.Sort(names)
 		}
 		had := map[[2]string]int{}
-		for _, v := range before.hostValues(k, names) {
+		for _, v := range hostValues(before, k, names) {
 			had[[2]string{v.field, v.Text}]++
 		}
-		for _, v := range after.hostValues(k, names) {
+		for _, v := range hostValues(after, k, names) {
 			key := [2]string{v.field, v.Text}
 			if had[key]--; had[key] < 0 {
 				out = append(out, v)
@@ -47,12 +48,11 @@ func NewHostValues(before, after *Config) []HostValue {
 	return out
 }
 
-// hostValues returns those of the objects of a kind with these names, as far as they are
-// there.
-func (c *Config) hostValues(k *Kind, names []string) []HostValue {
+// hostValues returns those of the objects of a kind with these names that exist.
+func hostValues(c *config.Config, k *config.Kind, names []string) []HostValue {
 	w := hostWalk{config: c}
 	if k.Single {
-		w.object(k.Schema(), reflect.ValueOf(c).Elem().FieldByIndex(model().config.Field(k.Name).Index), k.Name)
+		w.object(k.Schema(), reflect.ValueOf(c).Elem().FieldByIndex(config.Describe().Field(k.Name).Index), k.Name)
 		return w.found
 	}
 	for _, name := range names {
@@ -65,7 +65,7 @@ func (c *Config) hostValues(k *Kind, names []string) []HostValue {
 
 // hostWalk looks for host values.
 type hostWalk struct {
-	config *Config
+	config *config.Config
 	found  []HostValue
 	// choice is the discriminator of the current object, such as the direction of a header
 	// rule: a value for requests must not become one for responses.
@@ -125,14 +125,4 @@ func isSocket(text string) bool {
 	scheme, _, _ := strings.Cut(text, ":")
 	scheme, _, _ = strings.Cut(scheme, "+")
 	return len(scheme) < len(text) && strings.EqualFold(scheme, "unix")
-}
-
-// Writes reports whether a text with ${…} occurs in the documents.
-func (c *Config) Writes(text string) bool {
-	for _, have := range c.expanded {
-		if have == text {
-			return true
-		}
-	}
-	return false
 }

@@ -1,4 +1,4 @@
-package config
+package decode
 
 import (
 	"errors"
@@ -10,6 +10,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"headgate/internal/server/target"
 	"headgate/internal/setting/unit"
 )
 
@@ -22,28 +23,30 @@ const (
 	minSecret = 4
 )
 
-// expander replaces ${VAR}, ${VAR:-text} and ${file:/path} by their values.
-type expander struct {
-	// dir is where relative paths of files begin; "" if they have no beginning.
-	dir    string
-	lookup func(name string) (string, bool)
-	read   func(path string) ([]byte, error)
-	// secrets are the contents of files, each with its ${file:…} reference.
-	secrets map[string]string
+// Expander replaces ${VAR}, ${VAR:-text} and ${file:/path} by their values.
+type Expander struct {
+	// Dir is where relative paths of files begin; "" if they have no beginning.
+	Dir string
+	// Lookup returns the value of a variable, and whether it is set.
+	Lookup func(name string) (string, bool)
+	// Read returns the content of a file. Its error has no path.
+	Read func(path string) ([]byte, error)
+	// Secrets are the contents of files, each with its ${file:…} reference.
+	Secrets map[string]string
 }
 
-// newExpander returns an expander over the environment and the file system, in which
+// NewExpander returns an expander over the environment and the file system, in which
 // relative paths begin in dir.
-func newExpander(dir string) *expander {
-	return &expander{dir: dir, lookup: os.LookupEnv, read: readSecret}
+func NewExpander(dir string) *Expander {
+	return &Expander{Dir: dir, Lookup: os.LookupEnv, Read: readSecret}
 }
 
 // variableName is the form of a variable's name.
 var variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
-// text returns s with every ${…} replaced once: replaced text is not expanded again. $${ is
+// Text returns s with every ${…} replaced once: replaced text is not expanded again. $${ is
 // replaced by ${.
-func (e *expander) text(s string) (string, *fault) {
+func (e *Expander) Text(s string) (string, *target.Fault) {
 	var b strings.Builder
 	for {
 		i := strings.Index(s, "${")
@@ -73,15 +76,15 @@ func (e *expander) text(s string) (string, *fault) {
 }
 
 // reference returns the value of ${reference}.
-func (e *expander) reference(reference string) (string, *fault) {
+func (e *Expander) reference(reference string) (string, *fault) {
 	if path, ok := strings.CutPrefix(reference, "file:"); ok {
 		return e.file(path)
 	}
 	name, fallback, hasFallback := strings.Cut(reference, ":-")
 	if !variableName.MatchString(name) {
-		return "", wrong(fmt.Sprintf("${%s} is not a variable", shorten(reference)), "write ${NAME}, ${NAME:-text} or ${file:/path}; $${ gives a plain ${")
+		return "", wrong(fmt.Sprintf("${%s} is not a variable", Shorten(reference)), "write ${NAME}, ${NAME:-text} or ${file:/path}; $${ gives a plain ${")
 	}
-	value, ok := e.lookup(name)
+	value, ok := e.Lookup(name)
 	switch {
 	case hasFallback && value == "":
 		return fallback, nil
@@ -93,17 +96,17 @@ func (e *expander) reference(reference string) (string, *fault) {
 	return value, nil
 }
 
-func (e *expander) file(path string) (string, *fault) {
+func (e *Expander) file(path string) (string, *fault) {
 	named := path
 	switch {
 	case path == "":
 		return "", wrong("${file:} names no file", "write ${file:/run/secrets/name}")
-	case !filepath.IsAbs(path) && e.dir == "":
-		return "", wrong(fmt.Sprintf("the path of ${file:%s} is not absolute", shorten(path)), "write it from the root: ${file:/run/secrets/name}")
+	case !filepath.IsAbs(path) && e.Dir == "":
+		return "", wrong(fmt.Sprintf("the path of ${file:%s} is not absolute", Shorten(path)), "write it from the root: ${file:/run/secrets/name}")
 	case !filepath.IsAbs(path):
-		path = filepath.Join(e.dir, path)
+		path = filepath.Join(e.Dir, path)
 	}
-	data, err := e.read(path)
+	data, err := e.Read(path)
 	if err != nil {
 		return "", wrong(fmt.Sprintf("${file:%s}: %v", path, err), "make the file readable for headgate")
 	}
@@ -112,10 +115,10 @@ func (e *expander) file(path string) (string, *fault) {
 	}
 	value := strings.TrimSuffix(strings.TrimSuffix(string(data), "\n"), "\r")
 	if len(value) >= minSecret {
-		if e.secrets == nil {
-			e.secrets = map[string]string{}
+		if e.Secrets == nil {
+			e.Secrets = map[string]string{}
 		}
-		e.secrets[value] = "${file:" + named + "}"
+		e.Secrets[value] = "${file:" + named + "}"
 	}
 	return value, nil
 }

@@ -1,13 +1,17 @@
-package config
+package decode
 
-import "fmt"
+import (
+	"fmt"
+
+	"headgate/internal/server/target"
+)
 
 // maxName is the longest name of an object.
 const maxName = 128
 
-// checkName validates the name of a port or proxy, which is used in logs, metrics and URLs
+// CheckName validates the name of a port or proxy, which is used in logs, metrics and URLs
 // of the API.
-func checkName(name string) *fault {
+func CheckName(name string) *target.Fault {
 	const remedy = "use letters, digits, dots, hyphens and underscores, a letter or digit first"
 	switch {
 	case name == "":
@@ -19,7 +23,7 @@ func checkName(name string) *fault {
 		c := name[i]
 		letter := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9'
 		if !letter && (i == 0 || c != '.' && c != '-' && c != '_') {
-			return wrong(fmt.Sprintf("the name %q contains an invalid character", shorten(name)), remedy)
+			return wrong(fmt.Sprintf("the name %q contains an invalid character", Shorten(name)), remedy)
 		}
 	}
 	return nil

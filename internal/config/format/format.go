@@ -1,4 +1,6 @@
-package config
+// Package format writes the text of a configuration in its canonical form, without a change
+// of its meaning.
+package format
 
 import (
 	"bytes"
@@ -16,7 +18,7 @@ import (
 // maxFormatRounds bounds how often a file is written until it no longer moves.
 const maxFormatRounds = 4
 
-// Format returns a configuration in its canonical form: two blanks to a level,
+// Canonical returns a configuration in its canonical form: two blanks to a level,
 // the fields of an object in the order of the reference, names in the order of
 // the file, {…} and […] only where they are on one line. Comments, single blank
 // lines and the quotes of values are kept. In a file with anchors the order of
@@ -26,49 +28,49 @@ const maxFormatRounds = 4
 // A file that can be parsed is formatted whether or not it is a good
 // configuration. The problems are those of parsing, without a file name; the
 // text is nil when there are any.
-func Format(data []byte) ([]byte, []Problem) {
+func Canonical(data []byte, root *schema.Object) ([]byte, []schema.Problem) {
 	doc, p := document.Parse("", data)
 	if p != nil {
-		return nil, []Problem{*p}
+		return nil, []schema.Problem{*p}
 	}
 	want := commentLines(doc)
 	for range maxFormatRounds {
-		out, p := formatOnce(doc, data)
+		out, p := formatOnce(doc, data, root)
 		if p != nil {
-			return nil, []Problem{*p}
+			return nil, []schema.Problem{*p}
 		}
 		if bytes.Equal(out, data) {
 			return out, nil
 		}
 		data = out
 		if doc, p = document.Parse("", data); p != nil {
-			return nil, []Problem{unformattable(p.What)}
+			return nil, []schema.Problem{unformattable(p.What)}
 		}
 		if !slices.Equal(commentLines(doc), want) {
-			return nil, []Problem{unformattable("a comment would be lost")}
+			return nil, []schema.Problem{unformattable("a comment would be lost")}
 		}
 	}
-	return nil, []Problem{unformattable("a comment cannot be kept in its place")}
+	return nil, []schema.Problem{unformattable("a comment cannot be kept in its place")}
 }
 
 // unformattable is the problem of a file that means something and cannot be
 // written in its canonical form.
-func unformattable(what string) Problem {
-	return Problem{What: "the file cannot be formatted: " + what, Remedy: "put comments on separate lines, above the setting that they describe"}
+func unformattable(what string) schema.Problem {
+	return schema.Problem{What: "the file cannot be formatted: " + what, Remedy: "put comments on separate lines, above the setting that they describe"}
 }
 
 // formatOnce writes a document whose text is source.
-func formatOnce(doc *yaml.Node, source []byte) (out []byte, p *Problem) {
+func formatOnce(doc *yaml.Node, source []byte, described *schema.Object) (out []byte, p *schema.Problem) {
 	defer func() {
 		if v := recover(); v != nil {
-			out, p = nil, &Problem{What: fmt.Sprintf("the file cannot be formatted: %v", v)}
+			out, p = nil, &schema.Problem{What: fmt.Sprintf("the file cannot be formatted: %v", v)}
 		}
 	}()
 	root := doc.Content[0]
 	blanks := blankLines{lines: bytes.Split(source, []byte("\n"))}
 	unfold(root)
 	if !hasAnchors(root) {
-		order(root, &schema.Type{Kind: schema.Struct, Object: model().config})
+		order(root, &schema.Type{Kind: schema.Struct, Object: described})
 	}
 	blanks.collect(root)
 	out, err := yaml.Dump(doc, yaml.WithIndent(2), yaml.WithCompactSeqIndent(false), yaml.WithLineWidth(-1), yaml.WithUnicode(true))

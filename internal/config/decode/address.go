@@ -1,4 +1,4 @@
-package config
+package decode
 
 import (
 	"fmt"
@@ -8,6 +8,11 @@ import (
 	"headgate/internal/server/target"
 	"headgate/internal/setting/unit"
 )
+
+// fault is one thing that is wrong with a value.
+type fault = target.Fault
+
+func wrong(what, remedy string) *fault { return &fault{What: what, Remedy: remedy} }
 
 // parseAddress reads ip:port, IPv6 in brackets. An empty text is the zero
 // address, which is not valid.
@@ -25,14 +30,14 @@ func parseAddress(text string) (netip.AddrPort, *fault) {
 		return zero, wrong(fmt.Sprintf("address %q has no IP address", text), fmt.Sprintf("write %q for IPv4 or %q for every address", "0.0.0.0:"+text, "[::]:"+text))
 	}
 	if i < 0 {
-		return zero, wrong(fmt.Sprintf("address %q has no port", shorten(text)), fmt.Sprintf("write it as <ip>:<port>, like %q", "0.0.0.0:8080"))
+		return zero, wrong(fmt.Sprintf("address %q has no port", Shorten(text)), fmt.Sprintf("write it as <ip>:<port>, like %q", "0.0.0.0:8080"))
 	}
 	host, port := text[:i], text[i+1:]
 	if n, ok := target.PortNumber(port); !ok || n == 0 {
 		if _, err := netip.ParseAddr(text); err == nil {
 			return zero, wrong(fmt.Sprintf("IPv6 address %q has no brackets and no port", text), fmt.Sprintf("write it as %q", "["+text+"]:8080"))
 		}
-		return zero, wrong(fmt.Sprintf("%q is not a port number", shorten(port)), "write a number between 1 and 65535")
+		return zero, wrong(fmt.Sprintf("%q is not a port number", Shorten(port)), "write a number between 1 and 65535")
 	}
 	switch {
 	case host == "" || host == "*":
@@ -44,7 +49,7 @@ func parseAddress(text string) (netip.AddrPort, *fault) {
 			return zero, wrong(fmt.Sprintf("IPv6 address %q has no brackets", host), fmt.Sprintf("write it as %q", "["+host+"]:"+port))
 		}
 	}
-	return zero, wrong(fmt.Sprintf("%q is not an IP address", shorten(strings.Trim(host, "[]"))), fmt.Sprintf("write it as <ip>:<port>, like %q", "0.0.0.0:"+port))
+	return zero, wrong(fmt.Sprintf("%q is not an IP address", Shorten(strings.Trim(host, "[]"))), fmt.Sprintf("write it as <ip>:<port>, like %q", "0.0.0.0:"+port))
 }
 
 // checkAddress rejects addresses that can be read and not listened on.

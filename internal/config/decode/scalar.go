@@ -1,4 +1,4 @@
-package config
+package decode
 
 import (
 	"fmt"
@@ -12,6 +12,66 @@ import (
 	"headgate/internal/schema"
 	"headgate/internal/setting/unit"
 )
+
+// scalar reads a plain value of type t, which is f's or that of its elements.
+func (d *Decoder) scalar(n *yaml.Node, f *schema.Field, t *schema.Type, v reflect.Value, at schema.Place) {
+	value := document.Resolved(n)
+	if value.Kind != yaml.ScalarNode || !document.PlainTag(value) {
+		d.broken(n, at, fmt.Sprintf("found %s, expected %s", found(value), expected(t)), "")
+		return
+	}
+	text := value.Value
+	if !f.NoExpand && !d.Labels && strings.Contains(text, "${") {
+		expanded, fault := d.Expander.Text(text)
+		if fault != nil {
+			d.problem(n, at, fault.What, fault.Remedy)
+			return
+		}
+		if d.Expanded == nil {
+			d.Expanded = map[string]string{}
+		}
+		d.Expanded[at.Path()] = text
+		text = expanded
+	} else if fault := wrongType(value, t); fault != nil {
+		d.problem(n, at, fault.What, fault.Remedy)
+		return
+	}
+	if t.Kind == schema.Bool {
+		text = strings.ToLower(text)
+	}
+	if fault := setScalar(v, t, text); fault != nil {
+		d.problem(n, at, fault.What, fault.Remedy)
+		return
+	}
+	if t == f.Type {
+		d.check(n, f, v, at)
+	}
+}
+
+// check reports a value that is outside the bounds of its field.
+func (d *Decoder) check(n *yaml.Node, f *schema.Field, v reflect.Value, at schema.Place) {
+	if what, remedy := f.Check(v); what != "" {
+		d.problem(n, at, what, remedy)
+	}
+}
+
+// setScalar sets v from text.
+func setScalar(v reflect.Value, t *schema.Type, text string) *fault {
+	if t.Go == reflect.TypeFor[netip.AddrPort]() {
+		address, f := parseAddress(text)
+		v.Set(reflect.ValueOf(address))
+		return f
+	}
+	if t.Go == reflect.TypeFor[unit.AddressRange]() {
+		addresses, f := parseAddressRange(text)
+		v.Set(reflect.ValueOf(addresses))
+		return f
+	}
+	if err := t.SetText(v, text); err != nil {
+		return &fault{What: err.Error()}
+	}
+	return nil
+}
 
 // found describes the value at n, for a message.
 func found(n *yaml.Node) string {
@@ -27,15 +87,15 @@ func found(n *yaml.Node) string {
 	}
 	switch document.LookOf(n) {
 	case document.LooksNumber:
-		return "the number " + shorten(n.Value)
+		return "the number " + Shorten(n.Value)
 	case document.LooksBool:
 		return "the boolean " + n.Value
 	}
-	return fmt.Sprintf("the string %q", shorten(n.Value))
+	return fmt.Sprintf("the string %q", Shorten(n.Value))
 }
 
-// shorten cuts a long value for a message.
-func shorten(text string) string {
+// Shorten cuts a long value for a message.
+func Shorten(text string) string {
 	const longest = 60
 	if len(text) <= longest {
 		return text
@@ -98,8 +158,8 @@ func wrongType(n *yaml.Node, t *schema.Type) *fault {
 
 // asObject returns how to write a scalar as the object that is expected here, if it is
 // clear: as a switch, or as the single required field.
-func asObject(n *yaml.Node, o *schema.Object) string {
-	if n.Kind != yaml.ScalarNode || o == model().config {
+func (d *Decoder) asObject(n *yaml.Node, o *schema.Object) string {
+	if n.Kind != yaml.ScalarNode || o == d.Root {
 		return ""
 	}
 	var required []*schema.Field
@@ -111,7 +171,7 @@ func asObject(n *yaml.Node, o *schema.Object) string {
 	on := strings.EqualFold(n.Value, "true")
 	switch {
 	case document.LookOf(n) != document.LooksBool && len(required) == 1 && required[0].Type.Elem == nil && required[0].Type.Object == nil:
-		return fmt.Sprintf("write {%s: %s}", required[0].Name, shorten(n.Value))
+		return fmt.Sprintf("write {%s: %s}", required[0].Name, Shorten(n.Value))
 	case document.LookOf(n) != document.LooksBool:
 		return ""
 	case on && len(required) == 0:

@@ -1,12 +1,16 @@
-package config
+// Package diff returns the differences of two configurations as data: Compare, field by
+// field, and NewHostValues, the values that access the machine and are new.
+package diff
 
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 	"strings"
 
+	"headgate/internal/config"
 	"headgate/internal/schema"
 )
 
@@ -40,7 +44,7 @@ type ObjectChange struct {
 	Change Verb `json:"change"`
 	// Origin is where the object comes from, or came from if it was removed. It is
 	// absent for one that no document mentions.
-	Origin *Origin `json:"origin,omitempty"`
+	Origin *config.Origin `json:"origin,omitempty"`
 	// Fields are the fields of a changed object that are not the same.
 	Fields []FieldChange `json:"fields,omitempty"`
 }
@@ -84,15 +88,15 @@ func (d *Difference) Of(kind string) []ObjectChange {
 // Compare returns what after has otherwise than before, either of which may be nil
 // for an empty configuration. Objects that both share, as those that Load carried
 // over, cost nothing but a look.
-func Compare(before, after *Config) *Difference {
+func Compare(before, after *config.Config) *Difference {
 	if before == nil {
-		before = New()
+		before = config.New()
 	}
 	if after == nil {
-		after = New()
+		after = config.New()
 	}
 	d := &Difference{Objects: []ObjectChange{}}
-	for _, k := range Kinds() {
+	for _, k := range config.Kinds() {
 		cmp := comparison{kind: k, before: before, after: after}
 		if k.Single {
 			cmp.single(d)
@@ -102,7 +106,7 @@ func Compare(before, after *Config) *Difference {
 	}
 	for i := range d.Objects {
 		o := &d.Objects[i]
-		for _, c := range []*Config{after, before} {
+		for _, c := range []*config.Config{after, before} {
 			if origin, ok := c.Origin(o.Kind, o.Name); ok {
 				o.Origin = &origin
 				break
@@ -114,14 +118,14 @@ func Compare(before, after *Config) *Difference {
 
 // comparison compares the objects of one kind.
 type comparison struct {
-	kind          *Kind
-	before, after *Config
+	kind          *config.Kind
+	before, after *config.Config
 	fields        []FieldChange
 }
 
 // single compares the one object of a kind.
 func (c *comparison) single(d *Difference) {
-	f := model().config.Field(c.kind.Name)
+	f := config.Describe().Field(c.kind.Name)
 	a := reflect.ValueOf(c.before).Elem().FieldByIndex(f.Index)
 	b := reflect.ValueOf(c.after).Elem().FieldByIndex(f.Index)
 	if fields := c.compare(a, b, c.kind.Name); len(fields) > 0 {
@@ -132,7 +136,7 @@ func (c *comparison) single(d *Difference) {
 // named compares the objects of a kind by name.
 func (c *comparison) named(d *Difference) {
 	first := len(d.Objects)
-	c.kind.changed(c.before, c.after, func(name string, was, is Named) {
+	c.kind.Changed(c.before, c.after, func(name string, was, is config.Named) {
 		switch {
 		case was == nil:
 			d.Objects = append(d.Objects, ObjectChange{Kind: c.kind.Name, Name: name, Change: Added})
@@ -202,7 +206,7 @@ func (c *comparison) object(o *schema.Object, a, b reflect.Value, at spot) {
 
 // hides reports whether the value of f in the object v is a secret; one that comes from
 // ${…} is shown by that.
-func hides(f *schema.Field, v reflect.Value, cfg *Config, path string) bool {
+func hides(f *schema.Field, v reflect.Value, cfg *config.Config, path string) bool {
 	if !schema.Hides(f, v) {
 		return false
 	}
@@ -259,7 +263,7 @@ func (c *comparison) add(f *schema.Field, a, b reflect.Value, at spot) {
 
 // form returns how values of a configuration are shown: without values of ${…} and without
 // secrets.
-func (c *comparison) form(cfg *Config, ch *FieldChange) schema.Form {
+func (c *comparison) form(cfg *config.Config, ch *FieldChange) schema.Form {
 	return schema.Form{Mask: true, Written: func(path string) (string, bool) {
 		text, ok := cfg.Written(path)
 		ch.Secret = ch.Secret || ok
@@ -330,7 +334,7 @@ func (c *comparison) entries(f *schema.Field, a, b reflect.Value, at spot) {
 	for _, key := range append(a.MapKeys(), b.MapKeys()...) {
 		names[key.String()] = true
 	}
-	for _, name := range sortedNames(names) {
+	for _, name := range slices.Sorted(maps.Keys(names)) {
 		key := reflect.ValueOf(name)
 		at := at.field(name).inside(words(f, name))
 		x, y := a.MapIndex(key), b.MapIndex(key)

@@ -1,4 +1,4 @@
-package config
+package decode
 
 import (
 	"fmt"
@@ -55,13 +55,13 @@ var traefikKeys = [][]string{
 	{"tcp", "routers"}, {"tcp", "services"}, {"udp", "routers"}, {"udp", "services"},
 }
 
-// foreign reports a document that is the configuration of another proxy; nil if it is not.
-// Doc is the parsed document, nil if it is not YAML.
-func (d *decoder) foreign(src Document, doc *document.Document) *schema.Problem {
+// Foreign reports a file that is the configuration of another proxy; nil if it is not. Doc
+// is the parsed file, nil if it is not YAML.
+func (d *Decoder) Foreign(file string, data []byte, doc *document.Document) *schema.Problem {
 	name := ""
 	switch {
 	case doc == nil || doc.Root().Kind != yaml.MappingNode:
-		name = foreignText(src.Data[:min(len(src.Data), maxForeign)])
+		name = foreignText(data[:min(len(data), maxForeign)])
 	case !d.ours(doc.Root()):
 		name = foreignTree(doc.Root())
 	}
@@ -72,13 +72,13 @@ func (d *decoder) foreign(src Document, doc *document.Document) *schema.Problem 
 	if name == nginx {
 		remedy = "run headgate import nginx FILE, or " + remedy
 	}
-	return &schema.Problem{File: src.Name, Line: 1, Column: 1, What: fmt.Sprintf("this is %s, which headgate cannot read", name), Remedy: remedy}
+	return &schema.Problem{File: file, Line: 1, Column: 1, What: fmt.Sprintf("this is %s, which headgate cannot read", name), Remedy: remedy}
 }
 
 // ours reports whether a mapping has a key of headgate's.
-func (d *decoder) ours(root *yaml.Node) bool {
+func (d *Decoder) ours(root *yaml.Node) bool {
 	for i := 0; i+1 < len(root.Content); i += 2 {
-		if key := root.Content[i].Value; d.model.Field(key) != nil || strings.HasPrefix(key, "x-") {
+		if key := root.Content[i].Value; d.Root.Field(key) != nil || strings.HasPrefix(key, "x-") {
 			return true
 		}
 	}
