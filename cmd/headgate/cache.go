@@ -15,12 +15,13 @@ import (
 )
 
 func newCache() *cobra.Command {
-	cmd := group("cache", "Show and purge the caches", `cache shows what the caches hold and how many requests they answer, lists stored responses, and
-purges them. To learn why a URL is not cached, use "headgate explain --cache".`+reachHelp)
+	cmd := group("cache", "Show, fill and purge the caches", `cache shows what the caches hold and how many requests they answer, lists stored responses,
+requests the pages of a sitemap so that they are stored, and purges responses. To learn why a URL is not cached, use "headgate explain --cache".`+reachHelp)
 	cmd.Example = `  headgate cache status --period 24h
   headgate cache entries --sort hits --limit 20
+  headgate cache warm --sitemap https://shop.example.com/sitemap.xml
   headgate cache purge --tag product-7`
-	cmd.AddCommand(newCacheStatus(), newCacheEntries(), newPurge())
+	cmd.AddCommand(newCacheStatus(), newCacheEntries(), newCacheWarm(), newPurge())
 	return cmd
 }
 

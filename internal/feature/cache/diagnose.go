@@ -247,3 +247,10 @@ func (d *Diagnosis) Text(line func(label, text string)) {
 		}
 	}
 }
+
+// WhyNot returns why a response with a detail in Cache-Status is not stored, and what to
+// change; "" for a detail that is not about that.
+func WhyNot(detail string) (why, fix string) {
+	r := remedies[detail]
+	return r.why, r.fix
+}
