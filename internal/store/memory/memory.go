@@ -7,7 +7,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"iter"
 	"slices"
 	"strings"
 	"sync"
@@ -49,11 +48,6 @@ type Store struct {
 type stream struct {
 	last    store.Sequence
 	records []store.Record // oldest first
-}
-
-type lease struct {
-	token uint64
-	until time.Time
 }
 
 // New returns an empty store.
@@ -265,32 +259,6 @@ func (s *Store) writableLocked() error {
 	return nil
 }
 
-// tellLocked adds a commit to the log and has watchers hear of it.
-func (s *Store) tellLocked(at store.Position, b store.Batch) {
-	b.Position, b.Before, b.Time = at, s.mu.at.ID, s.clock()
-	s.mu.at, s.mu.made[at.ID] = at, at.Revision
-	s.mu.history = append(s.mu.history, b)
-	s.mu.size += sizeOf(b)
-	for len(s.mu.history) > maxHistory || s.mu.size > maxHistorySize || b.Time.Sub(s.mu.history[0].Time) > store.LogAge {
-		s.mu.size -= sizeOf(s.mu.history[0])
-		delete(s.mu.made, s.mu.history[0].ID)
-		s.mu.history = slices.Delete(s.mu.history, 0, 1)
-	}
-	close(s.mu.changed)
-	s.mu.changed = make(chan struct{})
-}
-
-// sizeOf returns how many bytes the keys and values of a commit have.
-func sizeOf(b store.Batch) (n int) {
-	for _, e := range b.Put {
-		n += len(e.Key) + len(e.Value)
-	}
-	for _, key := range b.Delete {
-		n += len(key)
-	}
-	return n
-}
-
 // boundSessionsLocked removes the oldest sessions over their bound, and returns their
 // keys.
 func (s *Store) boundSessionsLocked() []string {
@@ -303,97 +271,6 @@ func (s *Store) boundSessionsLocked() []string {
 	return keys[:over]
 }
 
-func (s *Store) appendLocked(name string, data []byte) store.Sequence {
-	st := s.mu.streams[name]
-	if st == nil {
-		st = &stream{}
-		s.mu.streams[name] = st
-	}
-	st.last++
-	st.records = append(st.records, store.Record{Stream: name, Sequence: st.last, Time: s.clock(), Data: slices.Clone(data)})
-	age, limit := store.Retention(name)
-	old := max(len(st.records)-limit, 0)
-	for old < len(st.records) && s.clock().Sub(st.records[old].Time) > age {
-		old++
-	}
-	st.records = slices.Delete(st.records, 0, old)
-	return st.last
-}
-
-// Watch yields commits.
-func (s *Store) Watch(ctx context.Context, prefix string, after store.Position) iter.Seq2[store.Batch, error] {
-	return func(yield func(store.Batch, error) bool) {
-		for {
-			batches, changed, err := s.since(ctx, prefix, after)
-			if err != nil {
-				yield(store.Batch{}, err)
-				return
-			}
-			for _, b := range batches {
-				after = b.Position
-				if (prefix == "" || len(b.Put)+len(b.Delete) > 0) && !yield(b, nil) {
-					return
-				}
-			}
-			if len(batches) > 0 {
-				continue // what is forgotten meanwhile is noticed
-			}
-			select {
-			case <-changed:
-			case <-ctx.Done():
-				yield(store.Batch{}, ctx.Err())
-				return
-			}
-		}
-	}
-}
-
-// since returns the commits after a revision, and what is closed at the next.
-func (s *Store) since(ctx context.Context, prefix string, after store.Position) ([]store.Batch, <-chan struct{}, error) {
-	if err := s.lock(ctx); err != nil {
-		return nil, nil, err
-	}
-	defer s.mu.Unlock()
-	if err := s.followsLocked(after); err != nil {
-		return nil, nil, err
-	}
-	var all []store.Batch
-	for _, b := range s.mu.history {
-		if b.Revision <= after.Revision {
-			continue
-		}
-		seen := store.Batch{Position: b.Position, Before: b.Before, Time: b.Time, Who: b.Who, Why: b.Why}
-		for _, e := range b.Put {
-			if strings.HasPrefix(e.Key, prefix) {
-				e.Value = slices.Clone(e.Value)
-				seen.Put = append(seen.Put, e)
-			}
-		}
-		for _, key := range b.Delete {
-			if strings.HasPrefix(key, prefix) {
-				seen.Delete = append(seen.Delete, key)
-			}
-		}
-		all = append(all, seen)
-	}
-	return all, s.mu.changed, nil
-}
-
-// followsLocked returns why a watch cannot go on from a position.
-func (s *Store) followsLocked(after store.Position) error {
-	have, known := s.mu.at.ID, after.Revision == s.mu.at.Revision
-	if i, ok := slices.BinarySearchFunc(s.mu.history, after.Revision, func(b store.Batch, r store.Revision) int { return cmp.Compare(b.Revision, r) }); ok {
-		have, known = s.mu.history[i].ID, true
-	}
-	switch {
-	case after.Revision > s.mu.at.Revision, known && after.ID != "" && after.ID != have:
-		return fmt.Errorf("watch after revision %d: %w", after.Revision, store.ErrRewound)
-	case after.Revision < s.mu.at.Revision && (len(s.mu.history) == 0 || s.mu.history[0].Revision > after.Revision+1):
-		return fmt.Errorf("watch after revision %d: %w", after.Revision, store.ErrTooOld)
-	}
-	return nil
-}
-
 // Time returns the time of the engine's clock: see store.Time.
 func (s *Store) Time() time.Time { return s.clock() }
 
@@ -404,103 +281,6 @@ func (s *Store) Now(ctx context.Context) (time.Time, error) {
 	}
 	defer s.mu.Unlock()
 	return s.clock(), nil
-}
-
-// Acquire takes a lease.
-func (s *Store) Acquire(ctx context.Context, name string, ttl time.Duration) (*store.Lease, error) {
-	if err := store.CheckName(name); err != nil {
-		return nil, err
-	}
-	if ttl <= 0 || ttl > store.MaxLease {
-		return nil, fmt.Errorf("acquire lease %s for %v: it is at most %v: %w", name, ttl, store.MaxLease, store.ErrTooLarge)
-	}
-	asked := time.Now()
-	if err := s.lock(ctx); err != nil {
-		return nil, err
-	}
-	defer s.mu.Unlock()
-	if err := s.writableLocked(); err != nil {
-		return nil, err
-	}
-	now := s.clock()
-	if held, ok := s.mu.leases[name]; ok && now.Before(held.until) {
-		return nil, &store.Held{By: "this process", Until: held.until}
-	}
-	s.mu.token++
-	s.mu.leases[name] = lease{s.mu.token, now.Add(ttl)}
-	return store.NewLease(s, name, s.mu.token, ttl, asked), nil
-}
-
-// RenewLease makes a lease last longer.
-func (s *Store) RenewLease(ctx context.Context, name string, token uint64, ttl time.Duration) error {
-	if err := s.lock(ctx); err != nil {
-		return err
-	}
-	defer s.mu.Unlock()
-	if held := s.mu.leases[name]; held.token != token || !s.clock().Before(held.until) {
-		return store.ErrFenced
-	}
-	s.mu.leases[name] = lease{token, s.clock().Add(ttl)}
-	return nil
-}
-
-// ReleaseLease ends a lease.
-func (s *Store) ReleaseLease(ctx context.Context, name string, token uint64) error {
-	if err := s.lock(ctx); err != nil {
-		return err
-	}
-	defer s.mu.Unlock()
-	if s.mu.leases[name].token == token {
-		delete(s.mu.leases, name)
-	}
-	return nil
-}
-
-// Append adds records to a stream.
-func (s *Store) Append(ctx context.Context, name string, records [][]byte) (store.Sequence, error) {
-	c := store.Change{Append: make([]store.Record, len(records))}
-	for i, data := range records {
-		c.Append[i] = store.Record{Stream: name, Data: data}
-	}
-	if err := c.Check(); err != nil {
-		return 0, err
-	}
-	if err := s.lock(ctx); err != nil {
-		return 0, err
-	}
-	defer s.mu.Unlock()
-	if err := s.writableLocked(); err != nil {
-		return 0, err
-	}
-	var last store.Sequence
-	for _, data := range records {
-		last = s.appendLocked(name, data)
-	}
-	return last, nil
-}
-
-// Page returns records, the newest first.
-func (s *Store) Page(ctx context.Context, name string, before store.Sequence, n int) ([]store.Record, error) {
-	if err := store.CheckName(name); err != nil {
-		return nil, err
-	}
-	if err := s.lock(ctx); err != nil {
-		return nil, err
-	}
-	defer s.mu.Unlock()
-	st := s.mu.streams[name]
-	if st == nil {
-		return nil, nil
-	}
-	n = min(max(n, 1), store.MaxPage)
-	var all []store.Record
-	for _, r := range slices.Backward(st.records) {
-		if (before == 0 || r.Sequence < before) && len(all) < n {
-			r.Data = slices.Clone(r.Data)
-			all = append(all, r)
-		}
-	}
-	return all, nil
 }
 
 // Close ends all watches.
