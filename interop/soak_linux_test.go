@@ -30,8 +30,8 @@ var soakTime = flag.Duration("soak", 0, "how long TestSoak runs; 0 skips it")
 // TestSoak runs a headgate with the race detector under clients and servers that behave and
 // that do not, over all protocols, while its configuration changes all the time, and checks
 // every response. soak_clients_linux_test.go has the clients, soak_servers_linux_test.go the
-// servers, soak_changes_linux_test.go the changes, soak_hardship_linux_test.go a full disk and
-// few descriptors.
+// servers, soak_changes_linux_test.go the changes, soak_cutover_linux_test.go the cutovers,
+// soak_hardship_linux_test.go a full disk and few descriptors.
 //
 // What has to hold: the bytes of every response that a client read to its end are those that
 // the server made for this request; a server that behaves is answered for, under all changes;
@@ -63,6 +63,7 @@ func TestSoak(t *testing.T) {
 	go s.drainNotices()
 	s.clients()
 	s.changes()
+	s.cutovers()
 	s.calls()
 	s.people()
 	s.hostile()
@@ -79,7 +80,9 @@ type soak struct {
 	g     *gate
 	ca    *acmetest.Authority
 
-	web, secure, quic, second, echo string // addresses of headgate
+	web, secure, quic, second, echo string           // addresses of headgate
+	beside, taken                   string           // its address beside another proxy, and that proxy's
+	behaves                         http.HandlerFunc // a server that does
 	good                            [2]string
 	bad, slow, stream, grpc         string // addresses of servers
 
@@ -104,7 +107,7 @@ type soak struct {
 func (s *soak) configure() {
 	t := s.t
 	s.web, s.secure, s.second, s.echo = free(t), free(t), free(t), free(t)
-	s.quic = s.secure
+	s.quic, s.beside, s.taken = s.secure, free(t), free(t)
 	s.ca = acmetest.Start(t, acmetest.Settings{HTTPPort: portOf(t, s.web), HTTPSPort: portOf(t, s.secure), BadNonces: 20})
 	s.identityProvider()
 	s.grpc, _ = grpcServer(t, "tcp", "127.0.0.1:0", nil)
@@ -117,6 +120,7 @@ ports:
   secure: {address: %q, protocol: https}
   quic: {address: %q, protocol: http3}
   second: {address: %q, protocol: http}
+  beside: {address: %q, protocol: http}
 acme:
   main: {directory: %q, ca_file: %q, email: ops@example.com, resolvers: [%q], http_port: %d, https_port: %d}
 access_log: {enabled: true, path: %q}
@@ -131,7 +135,7 @@ proxies:
   signed: {virtual_hosts: [signed.example.com], acme: main, routes: [{servers: [{url: "http://%s"}]}]}
 tcp_proxies:
   echo: {address: %q, servers: [{address: %q}]}
-`, s.web, s.secure, s.quic, s.second, s.ca.Directory, s.ca.CAFile, s.ca.Names, portOf(t, s.web), portOf(t, s.secure),
+`, s.web, s.secure, s.quic, s.second, s.beside, s.ca.Directory, s.ca.CAFile, s.ca.Names, portOf(t, s.web), portOf(t, s.secure),
 		filepath.Join(t.TempDir(), "access.log"), s.good[0], s.good[1], s.bad, s.slow, s.good[0], s.good[0], s.grpc, s.good[1], s.echo, s.stream) + s.signInConfig())
 }
 
@@ -216,7 +220,7 @@ func (s *soak) finish() {
 	}
 	slices.SortFunc(all, func(a, b string) int { return strings.Compare(a[9:], b[9:]) })
 	s.t.Logf("in %s:\n%s", time.Since(s.began).Round(time.Second), strings.Join(all, "\n"))
-	for _, what := range []string{"http/1.1 good", "http/2 good", "http/3 good", "http/1.1 cached", "stream", "gRPC call", "gRPC duplex", "signed in by OIDC"} {
+	for _, what := range []string{"http/1.1 good", "http/2 good", "http/3 good", "http/1.1 cached", "stream", "gRPC call", "gRPC duplex", "signed in by OIDC", "beside good", "cutover"} {
 		if s.seen.m[what] == 0 {
 			s.t.Errorf("no response of the kind %q was checked", what)
 		}

@@ -15,7 +15,7 @@ import (
 // servers starts two servers that behave, one that is slow and fails now and then as a
 // program does, one that breaks the protocol, and one of streams.
 func (s *soak) servers() {
-	behaves := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	s.behaves = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("X-Id", r.Header.Get("X-Id"))
 		if r.Method == http.MethodPost { // the body comes back
 			body, err := io.ReadAll(r.Body) // whole: a net/http server reads no more once it has begun to answer
@@ -29,7 +29,7 @@ func (s *soak) servers() {
 		w.Write(content(r.URL.Path))
 	})
 	for i := range s.good {
-		server := httptest.NewServer(behaves)
+		server := httptest.NewServer(s.behaves)
 		s.t.Cleanup(server.Close)
 		s.good[i] = server.Listener.Addr().String()
 	}
@@ -44,7 +44,7 @@ func (s *soak) servers() {
 			w.WriteHeader(http.StatusNotModified)
 			return
 		}
-		behaves(w, r)
+		s.behaves(w, r)
 	}))
 	s.t.Cleanup(slow.Close)
 	s.slow = slow.Listener.Addr().String()

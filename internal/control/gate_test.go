@@ -293,6 +293,27 @@ func TestPeopleSignInBeforeAnApplication(t *testing.T) {
 	staff.get(g.at("wiki", "/")).want(t, 200)
 }
 
+// What is reported of people is read after the request, whose memory others have by then.
+func TestReportsOfPeopleOutliveTheirRequests(t *testing.T) {
+	g := startGated(t)
+	b := g.browser()
+	b.signIn(g.at("wiki", "/"), "ann").want(t, 200)
+	b.do("POST", g.at("wiki", "/.headgate/sign-out"), "", "Origin", g.at("wiki", "")).want(t, 200)
+	for range 30 {
+		b.get(g.at("open", "/"+strings.Repeat("another/", 10)))
+	}
+	g.seen.mu.Lock()
+	defer g.seen.mu.Unlock()
+	if len(g.seen.people) != 2 {
+		t.Fatalf("reported: %+v", g.seen.people)
+	}
+	for _, e := range g.seen.people {
+		if e.Provider != "company" || e.Person != "company/sub-ann" {
+			t.Errorf("reported: %+v", e)
+		}
+	}
+}
+
 func TestHowClientsWithoutASessionAreAnswered(t *testing.T) {
 	g := startGated(t)
 	b := g.browser()

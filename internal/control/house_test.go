@@ -11,12 +11,14 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"go.uber.org/goleak"
 
 	"headgate/internal/config"
+	"headgate/internal/gate"
 	"headgate/internal/ports"
 	"headgate/internal/testhouse"
 )
@@ -41,6 +43,20 @@ type house struct {
 	log   *buffer
 	stop  context.CancelFunc
 	end   chan error
+	seen  seen
+}
+
+// seen keeps what a house reports of people.
+type seen struct {
+	unwatched
+	mu     sync.Mutex
+	people []gate.Event
+}
+
+func (s *seen) Person(e gate.Event) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.people = append(s.people, e)
 }
 
 // prepare makes a house that does not run yet. Text is its configuration file.
@@ -60,6 +76,7 @@ func prepareAt(t *testing.T, file, state string) *house {
 		Log:        slog.New(slog.NewTextHandler(h.log, nil)),
 		ConfigFile: file,
 		StateDir:   state,
+		Watcher:    &h.seen,
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -386,6 +386,7 @@ func (e *Engine) Finish(name, base string, c *Client, response url.Values, old s
 	if p == nil {
 		return "", nil, w.Return, used, ErrExpired
 	}
+	name = p.Name() // it was a view of the request, which what is reported outlives
 	if e.tooMany(c.Address) {
 		return "", nil, w.Return, used, ErrThrottled
 	}
@@ -405,7 +406,7 @@ func (e *Engine) Finish(name, base string, c *Client, response url.Values, old s
 		e.failed(Event{Provider: name, Address: c.Address}, err)
 		return "", nil, w.Return, used, ErrRefused
 	}
-	secret, s, err = e.createSession(newPerson(p.Name(), id), p.Issuer(), id.Grant, c, old) // name is a view of the request
+	secret, s, err = e.createSession(newPerson(name, id), p.Issuer(), id.Grant, c, old)
 	if err != nil {
 		return "", nil, w.Return, used, err
 	}
