@@ -25,24 +25,9 @@ configuration; a new upload takes effect at once. For ACME certificates, see hea
 
 func newCertificateList() *cobra.Command {
 	cmd := &cobra.Command{Use: "list", Short: "List stored certificates", Long: "list shows the stored certificates by name.", Example: "  headgate certificate list -o json", Args: noArguments}
-	r, output := addReach(cmd), addOutput(cmd)
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		return r.with(func(ctx context.Context, to *remote) error {
-			all, err := askList[client.StoredCertificate](ctx, to, storedPath(""))
-			if err != nil {
-				return err
-			}
-			if output.value == "json" {
-				return writeJSON(cmd, all.raw)
-			}
-			t := newTable(cmd.OutOrStdout(), "NAME", "STATE", "DAYS LEFT", "HOSTS", "USED BY", "ISSUER")
-			for _, c := range all.items {
-				t.row(c.Name, c.State, fmt.Sprint(c.DaysLeft), strings.Join(c.Names, " "), orNone(strings.Join(c.UsedBy, " ")), c.Issuer)
-			}
-			return t.end()
-		})
-	}
-	return cmd
+	return withOwnList(cmd, storedPath(""), []string{"NAME", "STATE", "DAYS LEFT", "HOSTS", "USED BY", "ISSUER"}, func(c *client.StoredCertificate) []string {
+		return []string{c.Name, c.State, fmt.Sprint(c.DaysLeft), strings.Join(c.Names, " "), orNone(strings.Join(c.UsedBy, " ")), c.Issuer}
+	})
 }
 
 // storedPath returns the path of a stored certificate, that of the list for "".
@@ -222,19 +207,8 @@ func newCertificateChosen() *cobra.Command {
 		if len(args) > 0 {
 			query = "host=" + url.QueryEscape(args[0])
 		}
-		return r.withRemote(func(ctx context.Context, to *remote) error {
-			all, err := askList[client.ChosenCertificate](ctx, to, "/certificates/chosen?"+query)
-			if err != nil {
-				return err
-			}
-			if output.value == "json" {
-				return writeJSON(cmd, all.raw)
-			}
-			t := newTable(cmd.OutOrStdout(), "HOST", "PORT", "CERTIFICATE", "FROM", "STATE", "ENDS", "WHY")
-			for _, c := range all.items {
-				t.row(c.Host, c.Port, orNone(c.Name), c.From, c.State, moment(c.NotAfter), c.Why)
-			}
-			return t.end()
+		return printList(r.withRemote, cmd, output, "/certificates/chosen?"+query, []string{"HOST", "PORT", "CERTIFICATE", "FROM", "STATE", "ENDS", "WHY"}, func(c *client.ChosenCertificate) []string {
+			return []string{c.Host, c.Port, orNone(c.Name), c.From, c.State, moment(c.NotAfter), c.Why}
 		})
 	}
 	return cmd

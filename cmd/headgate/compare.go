@@ -74,13 +74,8 @@ invalid command line.`,
 		if o.Old, o.New, err = sides(*old, *ours, c); err != nil {
 			return err
 		}
-		if *from != "routes" && len(*domains) > 0 {
-			return usage("--domain is for requests from routes; the file of --from names the hosts")
-		}
-		for _, domain := range *domains {
-			if err := compare.CheckDomain(domain); err != nil {
-				return usage("%v of --domain", err)
-			}
+		if err := checkDomains(*domains, *from); err != nil {
+			return err
 		}
 		notes, err := chooseRequests(cmd, &o, compare.Choice{Config: c, Host: *host, Domains: *domains, Limit: *limit}, *from)
 		if err != nil {
@@ -94,6 +89,19 @@ invalid command line.`,
 		return runCompare(ctx, cmd, o, notes, output.value)
 	}
 	return cmd
+}
+
+// checkDomains refuses domains that are none, or that are not used.
+func checkDomains(domains []string, from string) error {
+	if from != "routes" && len(domains) > 0 {
+		return usage("--domain is for requests from routes; the file of --from names the hosts")
+	}
+	for _, domain := range domains {
+		if err := compare.CheckDomain(domain); err != nil {
+			return usage("%v of --domain", err)
+		}
+	}
+	return nil
 }
 
 // comparedConfig reads the configuration; it is nil where none is needed and none is

@@ -12,23 +12,33 @@ import (
 // returns the cells of an entry.
 func withList[T any](cmd *cobra.Command, path string, columns []string, row func(*T) []string) *cobra.Command {
 	r, output := addReach(cmd), addOutput(cmd)
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		return r.withRemote(func(ctx context.Context, to *remote) error {
-			all, err := askList[T](ctx, to, path)
-			if err != nil {
-				return err
-			}
-			if output.value == "json" {
-				return writeJSON(cmd, all.raw)
-			}
-			t := newTable(cmd.OutOrStdout(), columns...)
-			for i := range all.items {
-				t.row(row(&all.items[i])...)
-			}
-			return t.end()
-		})
-	}
+	cmd.RunE = func(*cobra.Command, []string) error { return printList(r.withRemote, cmd, output, path, columns, row) }
 	return cmd
+}
+
+// withOwnList is withList for a list that this process reads itself if no headgate runs.
+func withOwnList[T any](cmd *cobra.Command, path string, columns []string, row func(*T) []string) *cobra.Command {
+	r, output := addReach(cmd), addOutput(cmd)
+	cmd.RunE = func(*cobra.Command, []string) error { return printList(r.with, cmd, output, path, columns, row) }
+	return cmd
+}
+
+// printList prints a list of the API.
+func printList[T any](with func(func(context.Context, *remote) error) error, cmd *cobra.Command, output *choice, path string, columns []string, row func(*T) []string) error {
+	return with(func(ctx context.Context, to *remote) error {
+		all, err := askList[T](ctx, to, path)
+		if err != nil {
+			return err
+		}
+		if output.value == "json" {
+			return writeJSON(cmd, all.raw)
+		}
+		t := newTable(cmd.OutOrStdout(), columns...)
+		for i := range all.items {
+			t.row(row(&all.items[i])...)
+		}
+		return t.end()
+	})
 }
 
 // withDelete completes a command that deletes the object of the API that its argument names,

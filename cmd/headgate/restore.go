@@ -61,33 +61,40 @@ one can run again. The converted state is kept beside it.` + reachHelp,
 		if err != nil {
 			return err
 		}
-		in := cmd.InOrStdin()
-		if args[0] != "-" {
-			f, err := os.Open(args[0])
-			if err != nil {
-				return err
-			}
-			defer f.Close()
-			in = f
-		} else if *from == "" {
-			cmd.SetIn(http.NoBody) // standard input is the archive, so there is no prompt
-		}
-		passphrase, err := readPassphrase(cmd, *from, "if it is not encrypted")
+		out, err := restoreArchive(cmd, r, args[0], *from, q)
 		if err != nil {
 			return err
 		}
-		to, err := r.open(cmd.Context())
-		if err != nil {
-			return err
-		}
-		defer to.close()
-		var out api.Change
-		if err := to.restore(cmd.Context(), q, in, passphrase, &out); err != nil {
-			return err
-		}
-		return printChange(cmd, output, &out)
+		return printChange(cmd, output, out)
 	}
 	return cmd
+}
+
+// restoreArchive sends an archive to headgate. Name is its file, "-" for standard input, and
+// from the file with the passphrase, "" to ask for it.
+func restoreArchive(cmd *cobra.Command, r *reach, name, from, q string) (*api.Change, error) {
+	in := cmd.InOrStdin()
+	if name != "-" {
+		f, err := os.Open(name)
+		if err != nil {
+			return nil, err
+		}
+		defer f.Close()
+		in = f
+	} else if from == "" {
+		cmd.SetIn(http.NoBody) // standard input is the archive, so there is no prompt
+	}
+	passphrase, err := readPassphrase(cmd, from, "if it is not encrypted")
+	if err != nil {
+		return nil, err
+	}
+	to, err := r.open(cmd.Context())
+	if err != nil {
+		return nil, err
+	}
+	defer to.close()
+	out := &api.Change{}
+	return out, to.restore(cmd.Context(), q, in, passphrase, out)
 }
 
 // restore sends an archive.

@@ -60,33 +60,53 @@ process with one that runs the binary now on disk, as headgate upgrade does.`,
 	follow := cmd.Flags().String("follow", "", "`URL` of the other machine of a pair, such as https://192.0.2.7:9080; by default the one in node.yaml of the state directory")
 	logs := addLogs(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		if err := checkAddress(*address); err != nil {
+		o := serverOptions{config: *file, state: *state, key: os.Getenv(keyVariable), store: *shared, node: nodeName(*node), follow: *follow, strict: *strict}
+		if err := o.findFiles(*address); err != nil {
 			return err
 		}
-		if *follow != "" {
-			var err error
-			if *follow, err = pair.CheckAddress(*follow); err != nil {
-				return usage("--follow: %v", err)
-			}
+		o.log = logs.open(cmd.ErrOrStderr())
+		if o.created {
+			o.log.Info("no configuration file was found; an empty one was created, which you can edit in the console or through the API", "file", o.config)
 		}
-		dir, err := stateDir(*state)
-		if err != nil {
-			return err
-		}
-		name, made, err := configToRun(*file, dir, *address)
-		if err != nil {
-			return err
-		}
-		if name, err = filepath.Abs(name); err != nil {
-			return err
-		}
-		log := logs.open(cmd.ErrOrStderr())
-		if made {
-			log.Info("no configuration file was found; an empty one was created, which you can edit in the console or through the API", "file", name)
-		}
-		return serve(cmd.Context(), open, serverOptions{log: log, config: name, created: made, state: dir, key: os.Getenv(keyVariable), store: *shared, node: nodeName(*node), follow: *follow, strict: *strict})
+		return serve(cmd.Context(), open, o)
 	}
 	return cmd
+}
+
+// findFiles completes the options of the command line: the state directory and the
+// configuration, which it creates with an address of the admin listener if there is none.
+func (o *serverOptions) findFiles(address string) (err error) {
+	if err := checkAddress(address); err != nil {
+		return err
+	}
+	if o.follow != "" {
+		if o.follow, err = pair.CheckAddress(o.follow); err != nil {
+			return usage("--follow: %v", err)
+		}
+	}
+	if o.state, err = stateDir(o.state); err != nil {
+		return err
+	}
+	if o.config, o.created, err = configToRun(o.config, o.state, address); err != nil {
+		return err
+	}
+	o.config, err = filepath.Abs(o.config)
+	return err
+}
+
+// acquireSockets reads what the process hands over that this one replaces, or the service
+// manager.
+func (o *serverOptions) acquireSockets() (err error) {
+	if !upgrade.Pending() {
+		o.activated = socketsPassed(o.log)
+		return nil
+	}
+	if o.inherited, err = inherit(); err != nil {
+		o.log.Error("cannot take over from the running process", "error", err)
+		return &exitError{exitInvalid, nil}
+	}
+	o.log.Info("taking over from the running process", "pid", o.inherited.Old.PID, "version", o.inherited.Old.Version)
+	return nil
 }
 
 // checkAddress refuses what is no address; "" is none.
@@ -147,18 +167,10 @@ func serve(ctx context.Context, open opener, o serverOptions) error {
 	b := thisBuild()
 	log.Info("starting", "version", b.Version, "revision", b.Revision, "config", o.config, "state", o.state,
 		"processors", runtime.GOMAXPROCS(0), "pid", os.Getpid())
+	if err := o.acquireSockets(); err != nil {
+		return err
+	}
 	notify := notifier{log}
-	if upgrade.Pending() {
-		var err error
-		if o.inherited, err = inherit(); err != nil {
-			log.Error("cannot take over from the running process", "error", err)
-			return &exitError{exitInvalid, nil}
-		}
-		log.Info("taking over from the running process", "pid", o.inherited.Old.PID, "version", o.inherited.Old.Version)
-	}
-	if o.inherited == nil {
-		o.activated = socketsPassed(log)
-	}
 	o.notify = notify
 	ready, applied := o.ready, make(chan struct{})
 	o.ready = func() {

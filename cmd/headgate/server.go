@@ -103,29 +103,7 @@ func newServerList() *cobra.Command {
 		Long:  `list shows the servers that operators have drained or disabled.` + reachHelp,
 		Args:  noArguments,
 	}
-	r, output := addReach(cmd), addOutput(cmd)
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		to, err := r.open(cmd.Context())
-		if err != nil {
-			return err
-		}
-		defer to.close()
-		all, err := askList[client.HeldServer](cmd.Context(), to, "/servers/held")
-		if err != nil {
-			return err
-		}
-		if output.value == "json" {
-			return writeJSON(cmd, all.raw)
-		}
-		t := newTable(cmd.OutOrStdout(), "PROXY", "SERVER", "STATE", "RUNNING", "SINCE", "UNTIL", "WHO", "WHY")
-		for _, s := range all.items {
-			until := "-"
-			if !s.Until.IsZero() {
-				until = s.Until.Local().Format(time.DateTime)
-			}
-			t.row(s.Proxy, s.Server, s.Hold, fmt.Sprint(s.Active), ago(s.Since), until, orNone(s.Who), orNone(s.Why))
-		}
-		return t.end()
-	}
-	return cmd
+	return withList(cmd, "/servers/held", []string{"PROXY", "SERVER", "STATE", "RUNNING", "SINCE", "UNTIL", "WHO", "WHY"}, func(s *client.HeldServer) []string {
+		return []string{s.Proxy, s.Server, s.Hold, fmt.Sprint(s.Active), ago(s.Since), moment(s.Until), orNone(s.Who), orNone(s.Why)}
+	})
 }

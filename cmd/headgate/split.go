@@ -81,31 +81,14 @@ what this machine has counted of both groups in the window: requests, errors and
 percentile of the time to the response head.` + reachHelp,
 		Args: noArguments,
 	}
-	r, output := addReach(cmd), addOutput(cmd)
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		to, err := r.open(cmd.Context())
-		if err != nil {
-			return err
+	columns := []string{"PROXY", "ROUTE", "STATE", "CANDIDATE", "NEXT", "STABLE", "CANDIDATE REQUESTS", "SINCE", "WHO", "WHY"}
+	return withList(cmd, "/splits", columns, func(s *client.SplitState) []string {
+		next := "-"
+		if s.Next > 0 {
+			next = strings.TrimSuffix(fmt.Sprintf("%d%%, waits for %s", s.Next, s.Waits), ", waits for ")
 		}
-		defer to.close()
-		all, err := askList[client.SplitState](cmd.Context(), to, "/splits")
-		if err != nil {
-			return err
-		}
-		if output.value == "json" {
-			return writeJSON(cmd, all.raw)
-		}
-		t := newTable(cmd.OutOrStdout(), "PROXY", "ROUTE", "STATE", "CANDIDATE", "NEXT", "STABLE", "CANDIDATE REQUESTS", "SINCE", "WHO", "WHY")
-		for _, s := range all.items {
-			next := "-"
-			if s.Next > 0 {
-				next = strings.TrimSuffix(fmt.Sprintf("%d%%, waits for %s", s.Next, s.Waits), ", waits for ")
-			}
-			t.row(s.Proxy, s.Route, string(s.Phase), fmt.Sprintf("%d%%", s.Share), next, countsText(s.Stable), countsText(s.Candidate), ago(s.Since), orNone(s.Who), orNone(s.Why))
-		}
-		return t.end()
-	}
-	return cmd
+		return []string{s.Proxy, s.Route, string(s.Phase), fmt.Sprintf("%d%%", s.Share), next, countsText(s.Stable), countsText(s.Candidate), ago(s.Since), orNone(s.Who), orNone(s.Why)}
+	})
 }
 
 // printSplits writes the splits of routes.

@@ -98,24 +98,9 @@ func longDuration(text string) (time.Duration, error) {
 
 func newTokenList() *cobra.Command {
 	cmd := &cobra.Command{Use: "list", Short: "List tokens", Long: "list shows all tokens by name, without their text.", Example: "  headgate token list", Args: noArguments}
-	r, output := addReach(cmd), addOutput(cmd)
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		return r.with(func(ctx context.Context, to *remote) error {
-			all, err := askList[client.Token](ctx, to, "/tokens")
-			if err != nil {
-				return err
-			}
-			if output.value == "json" {
-				return writeJSON(cmd, all.raw)
-			}
-			t := newTable(cmd.OutOrStdout(), "NAME", "ROLE", "SCOPES", "EXPIRES", "USED", "FROM", "DESCRIPTION")
-			for _, k := range all.items {
-				t.row(k.Name, k.Role, orNone(strings.Join(k.Scopes, " ")), moment(k.Expires), moment(k.Used), orNone(k.UsedFrom), k.Description)
-			}
-			return t.end()
-		})
-	}
-	return cmd
+	return withOwnList(cmd, "/tokens", []string{"NAME", "ROLE", "SCOPES", "EXPIRES", "USED", "FROM", "DESCRIPTION"}, func(k *client.Token) []string {
+		return []string{k.Name, k.Role, orNone(strings.Join(k.Scopes, " ")), moment(k.Expires), moment(k.Used), orNone(k.UsedFrom), k.Description}
+	})
 }
 
 func newTokenRevoke() *cobra.Command {

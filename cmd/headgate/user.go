@@ -143,24 +143,9 @@ func userPath(name string) string { return "/users/" + url.PathEscape(name) }
 
 func newUserList() *cobra.Command {
 	cmd := &cobra.Command{Use: "list", Short: "List users", Long: "list shows all users, by name.", Example: "  headgate user list -o json", Args: noArguments}
-	r, output := addReach(cmd), addOutput(cmd)
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		return r.with(func(ctx context.Context, to *remote) error {
-			all, err := askList[client.User](ctx, to, "/users")
-			if err != nil {
-				return err
-			}
-			if output.value == "json" {
-				return writeJSON(cmd, all.raw)
-			}
-			t := newTable(cmd.OutOrStdout(), "NAME", "ROLE", "STATE", "AUTHENTICATOR", "PASSKEYS", "SIGNED IN", "DESCRIPTION")
-			for _, u := range all.items {
-				t.row(u.Name, u.Role, either(u.Disabled, "disabled", "enabled"), either(u.TOTP, "yes", "no"), strconv.Itoa(len(u.Passkeys)), moment(u.SignedIn), u.Description)
-			}
-			return t.end()
-		})
-	}
-	return cmd
+	return withOwnList(cmd, "/users", []string{"NAME", "ROLE", "STATE", "AUTHENTICATOR", "PASSKEYS", "SIGNED IN", "DESCRIPTION"}, func(u *client.User) []string {
+		return []string{u.Name, u.Role, either(u.Disabled, "disabled", "enabled"), either(u.TOTP, "yes", "no"), strconv.Itoa(len(u.Passkeys)), moment(u.SignedIn), u.Description}
+	})
 }
 
 func newUserRemove() *cobra.Command {

@@ -171,44 +171,61 @@ func many[T any, P interface {
 		},
 	}
 	k.Changed = func(before, after *Config, visit func(name string, was, is Named)) {
-		old, now, shared := in(before), in(after), 0
 		if names, ok := after.ProxiesSince(before); ok && name == "proxies" {
-			for _, name := range names {
-				var was, is Named // the others are shared
-				if o := old[name]; o != nil {
-					was = asWritten(o)
-				}
-				if o := now[name]; o != nil {
-					is = asWritten(o)
-				}
-				visit(name, was, is)
-			}
-			return
-		}
-		for name, is := range now {
-			switch was := old[name]; {
-			case was == nil:
-				visit(name, nil, asWritten(is))
-			case was != is:
-				visit(name, asWritten(was), asWritten(is))
-				shared++
-			default:
-				shared++
-			}
-		}
-		if shared == len(old) {
-			return
-		}
-		for name, was := range old {
-			if now[name] == nil {
-				visit(name, asWritten(was), nil)
-			}
+			visitNamed(names, in(before), in(after), visit)
+		} else {
+			visitChanged(in(before), in(after), visit)
 		}
 	}
 	if check != nil {
 		k.check = func(ch *checker, name string, at schema.Place) { check(ch, in(ch.c)[name], at) }
 	}
 	return k
+}
+
+// visitNamed calls visit for the objects with these names.
+func visitNamed[P interface {
+	comparable
+	Named
+}](names []string, old, now map[string]P, visit func(name string, was, is Named)) {
+	var none P
+	for _, name := range names {
+		var was, is Named
+		if o := old[name]; o != none {
+			was = asWritten(o)
+		}
+		if o := now[name]; o != none {
+			is = asWritten(o)
+		}
+		visit(name, was, is)
+	}
+}
+
+// visitChanged calls visit for the objects that two maps do not share.
+func visitChanged[P interface {
+	comparable
+	Named
+}](old, now map[string]P, visit func(name string, was, is Named)) {
+	var none P
+	known := 0
+	for name, is := range now {
+		switch was := old[name]; {
+		case was == none:
+			visit(name, nil, asWritten(is))
+			continue
+		case was != is:
+			visit(name, asWritten(was), asWritten(is))
+		}
+		known++
+	}
+	if known == len(old) {
+		return
+	}
+	for name, was := range old {
+		if now[name] == none {
+			visit(name, asWritten(was), nil)
+		}
+	}
 }
 
 // single returns the row of a kind with one object. Check may be nil.

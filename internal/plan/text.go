@@ -27,30 +27,10 @@ func (e *Explanation) Text() string {
 		line("path", e.Path)
 	}
 	if e.Proxy != "" {
-		line("proxy", e.Proxy)
-		if e.Origin != "" {
-			line("origin", e.Origin)
-		}
-		line("route", e.Route)
-		if e.Client != e.Peer {
-			line("client", e.Client+", by what "+e.Peer+" says")
-		}
-		line("filters", strings.Join(append(append([]string{}, e.Filters...), e.Source), " → "))
-		for _, f := range e.Features {
-			if f.Policy != "" || f.Level == "defaults" {
-				line("feature", f.Feature+" by "+f.String()+", "+f.Place)
-			}
-		}
+		e.writeRoute(line)
 	}
 	if g := e.Gate; g != nil {
-		verb := "refuses "
-		if g.In {
-			verb = "lets in "
-		}
-		line("gate", verb+g.As+": "+g.Rule)
-		if g.Session != "" {
-			line("session", g.Session)
-		}
+		g.write(line)
 	}
 	if e.Answer != nil {
 		line("answer", e.Answer.text())
@@ -65,11 +45,7 @@ func (e *Explanation) Text() string {
 		line("failure", e.Retry)
 	}
 	if s := e.Split; s != nil {
-		verb := "likely "
-		if s.Certain {
-			verb = ""
-		}
-		line("split", fmt.Sprintf("%s%s, by %s; the candidate has %d%%", verb, s.Group, s.Why, s.Share))
+		line("split", splitText(s))
 	}
 	for _, note := range e.Notes {
 		line("note", note)
@@ -77,6 +53,43 @@ func (e *Explanation) Text() string {
 	e.writeServers(&b)
 	e.writeRoutes(&b)
 	return b.String()
+}
+
+// writeRoute writes what the selected route does.
+func (e *Explanation) writeRoute(line func(label, text string)) {
+	line("proxy", e.Proxy)
+	if e.Origin != "" {
+		line("origin", e.Origin)
+	}
+	line("route", e.Route)
+	if e.Client != e.Peer {
+		line("client", e.Client+", by what "+e.Peer+" says")
+	}
+	line("filters", strings.Join(append(append([]string{}, e.Filters...), e.Source), " → "))
+	for _, f := range e.Features {
+		if f.Policy != "" || f.Level == "defaults" {
+			line("feature", f.Feature+" by "+f.String()+", "+f.Place)
+		}
+	}
+}
+
+func (g *GateDecision) write(line func(label, text string)) {
+	verb := "refuses "
+	if g.In {
+		verb = "lets in "
+	}
+	line("gate", verb+g.As+": "+g.Rule)
+	if g.Session != "" {
+		line("session", g.Session)
+	}
+}
+
+func splitText(s *SplitDecision) string {
+	verb := "likely "
+	if s.Certain {
+		verb = ""
+	}
+	return fmt.Sprintf("%s%s, by %s; the candidate has %d%%", verb, s.Group, s.Why, s.Share)
 }
 
 func (c *Chosen) text() string {

@@ -160,26 +160,7 @@ func (m *Manager) failed(e *Config, r *Record, names []string, t *Trouble) time.
 		r.Rehearse = false
 		r.giveUp(now, t)
 	case t.theirs:
-		if until := m.limitedUntil(directoryOf(server).url); t.Code == "rate_limited" && !until.IsZero() {
-			t.after = until.Sub(now)
-		}
-		if t.Code == "authority_error" && r.Open != nil && r.Open.URL == "" {
-			r.NoReplaces = true // naming the one before may be what it cannot do
-		}
-		m.distrust(directoryOf(server).url)
-		if r.ServerFailures++; r.ServerFailures%maxResumed == 0 {
-			r.giveUp(now, t) // the order itself may be what it cannot do
-		}
-		limited := t.Code == "rate_limited" && now.Add(t.after).After(next) // the authority has set the time
-		if (r.ServerFailures >= 2 || limited) && len(e.Fallbacks) > 0 {
-			r.giveUp(now, t)
-			next, t.after = now.Add(m.pace.first/10), 0
-			var until time.Time
-			if r.Server, until = m.nextServer(e, r); !until.IsZero() {
-				t.after = until.Sub(now)
-			}
-			r.ServerFailures, r.Rehearse = 0, false
-		}
+		next = m.serverFailed(e, r, t, next)
 	case t.checked:
 		r.Rehearse = directoryOf(server).staging != ""
 	}
@@ -194,6 +175,34 @@ func (m *Manager) failed(e *Config, r *Record, names []string, t *Trouble) time.
 	}
 	m.log.Warn("no certificate", append(about, "hint", t.Hint, "next_try", next)...)
 	return next
+}
+
+// serverFailed notes that the authority failed, and selects the next one of the entry after
+// two failures or a limit. It returns when the next try is, which was to be at next.
+func (m *Manager) serverFailed(e *Config, r *Record, t *Trouble, next time.Time) time.Time {
+	now, url := m.now(), directoryOf(serverOf(e, r)).url
+	if until := m.limitedUntil(url); t.Code == "rate_limited" && !until.IsZero() {
+		t.after = until.Sub(now)
+	}
+	if t.Code == "authority_error" && r.Open != nil && r.Open.URL == "" {
+		r.NoReplaces = true // naming the one before may be what it cannot do
+	}
+	m.distrust(url)
+	if r.ServerFailures++; r.ServerFailures%maxResumed == 0 {
+		r.giveUp(now, t) // the order itself may be what it cannot do
+	}
+	limited := t.Code == "rate_limited" && now.Add(t.after).After(next) // the authority has set the time
+	if r.ServerFailures < 2 && !limited || len(e.Fallbacks) == 0 {
+		return next
+	}
+	r.giveUp(now, t)
+	t.after = 0
+	var until time.Time
+	if r.Server, until = m.nextServer(e, r); !until.IsZero() {
+		t.after = until.Sub(now)
+	}
+	r.ServerFailures, r.Rehearse = 0, false
+	return now.Add(m.pace.first / 10)
 }
 
 // nextServer returns the entry's directory to use next: the one after the one that failed,

@@ -151,14 +151,25 @@ func tried(exprs []string) counts {
 		}
 		return out
 	}
-	var paths []string
-	var with []int
-	always := false
+	paths, with, always := matchedPaths(any)
+	if len(paths) == 0 {
+		return counts{what: "its filter matches no usual line of an access log: write what it counts in bans"}
+	}
+	o := importer.NewObject().Set("path", paths).Flow()
+	if !always {
+		o.Set("status", with)
+	}
+	return counts{conditions: []importer.Object{o}, note: note + " with usual paths: add those that you know of; headgate counts all methods"}
+}
+
+// matchedPaths returns the probes that are counted, the statuses with which they are, sorted,
+// and whether one is with status 200, too.
+func matchedPaths(counted func(path string, status int) bool) (paths []string, with []int, always bool) {
 	for _, path := range probes[1:] {
-		ok := any(path, 200)
+		ok := counted(path, 200)
 		always = always || ok
 		for _, status := range []int{400, 401, 403, 404, 405, 429} {
-			if any(path, status) {
+			if counted(path, status) {
 				if ok = true; !slices.Contains(with, status) {
 					with = append(with, status)
 				}
@@ -168,15 +179,8 @@ func tried(exprs []string) counts {
 			paths = append(paths, path)
 		}
 	}
-	if len(paths) == 0 {
-		return counts{what: "its filter matches no usual line of an access log: write what it counts in bans"}
-	}
 	slices.Sort(with)
-	o := importer.NewObject().Set("path", paths).Flow()
-	if !always {
-		o.Set("status", with)
-	}
-	return counts{conditions: []importer.Object{o}, note: note + " with usual paths: add those that you know of; headgate counts all methods"}
+	return paths, with, always
 }
 
 // maxStatuses is how many statuses a condition of a ban rule has.

@@ -90,36 +90,11 @@ func headerAction(direction, name string, args []string) (act func(*outcome), be
 	if what, own := byItself[strings.ToLower(field)]; own && direction == "request" {
 		return func(*outcome) {}, always(importer.ByItself()), what
 	}
-	switch name {
-	case "del-header":
-		if slices.Contains(args, "-m") {
-			return nil, nil, "a header is removed by its whole name"
-		}
-		o.Set("operation", "remove").Set("name", field)
-	case "replace-header", "replace-value":
-		if len(args) < 3 {
-			return nil, nil, "a replacement has an expression and a text"
-		}
-		if what := checkRegex(args[1]); what != "" {
-			return nil, nil, what
-		}
-		value, what := format(args[2], false)
-		if what != "" {
-			return nil, nil, what
-		}
-		if name == "replace-value" {
-			note = "the whole header is matched, where HAProxy matches each part between commas"
-		}
-		o.Set("operation", "replace").Set("name", field).Set("regex", whole(args[1])).Set("value", groups(value))
-	default:
-		value, what := format(args[1], false)
-		if what != "" {
-			return nil, nil, what
-		}
-		if name == "add-header" {
-			o.Set("operation", "append")
-		}
-		o.Set("name", field).Set("value", strings.TrimSpace(value)) // who reads a header does not see spaces around it
+	if what := setHeaderRule(o, name, args); what != "" {
+		return nil, nil, what
+	}
+	if name == "replace-value" {
+		note = "the whole header is matched, where HAProxy matches each part between commas"
 	}
 	return func(out *outcome) {
 		if direction == "request" {
@@ -128,6 +103,41 @@ func headerAction(direction, name string, args []string) (act func(*outcome), be
 		}
 		out.answers = append(out.answers, o.Flow())
 	}, always(o.As("headers")), note
+}
+
+// setHeaderRule sets the operation, the name and the value of a header rule. It returns why
+// there can be none.
+func setHeaderRule(o importer.Object, name string, args []string) (what string) {
+	field := args[0]
+	switch name {
+	case "del-header":
+		if slices.Contains(args, "-m") {
+			return "a header is removed by its whole name"
+		}
+		o.Set("operation", "remove").Set("name", field)
+	case "replace-header", "replace-value":
+		if len(args) < 3 {
+			return "a replacement has an expression and a text"
+		}
+		if what := checkRegex(args[1]); what != "" {
+			return what
+		}
+		value, what := format(args[2], false)
+		if what != "" {
+			return what
+		}
+		o.Set("operation", "replace").Set("name", field).Set("regex", whole(args[1])).Set("value", groups(value))
+	default:
+		value, what := format(args[1], false)
+		if what != "" {
+			return what
+		}
+		if name == "add-header" {
+			o.Set("operation", "append")
+		}
+		o.Set("name", field).Set("value", strings.TrimSpace(value)) // who reads a header does not see spaces around it
+	}
+	return ""
 }
 
 // always returns what a rule becomes wherever it acts.
