@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"headgate/internal/feature/clientip"
-	"headgate/internal/plan/matchers"
+	"headgate/internal/matchers"
 	"headgate/internal/schema"
 	"headgate/internal/server/balance"
 	"headgate/internal/server/health"

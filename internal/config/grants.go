@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"headgate/internal/plan/matchers"
+	"headgate/internal/matchers"
 	"headgate/internal/schema"
 )
 

@@ -55,7 +55,7 @@ func NewRoute() *Route {
 	return r
 }
 
-//go:generate go run ../schema/gen -root ../..
+//go:generate go run ./gen -root ../..
 //go:embed schema.json
 var schemaJSON string
 

@@ -5,7 +5,7 @@ import (
 
 	"headgate/internal/feature/files"
 	"headgate/internal/feature/signin"
-	"headgate/internal/plan/matchers"
+	"headgate/internal/matchers"
 	"headgate/internal/server/health"
 	"headgate/internal/server/split"
 	"headgate/internal/setting/unit"

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"headgate/internal/config"
-	"headgate/internal/plan/matchers"
+	"headgate/internal/matchers"
 )
 
 // owners are the hosts that the documents name, and whose they are.

@@ -8,7 +8,7 @@ import (
 
 	"headgate/internal/config"
 	"headgate/internal/exchange"
-	"headgate/internal/plan/matchers"
+	"headgate/internal/matchers"
 	"headgate/internal/proto/uri"
 	"headgate/internal/schema"
 )

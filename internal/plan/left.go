@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"headgate/internal/exchange"
-	"headgate/internal/plan/matchers"
+	"headgate/internal/matchers"
 )
 
 // Left reports whether a route is no longer there in the plan, and how long what it

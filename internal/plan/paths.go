@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"headgate/internal/exchange"
-	"headgate/internal/plan/matchers"
+	"headgate/internal/matchers"
 )
 
 // paths is a path table: a tree of segments. It finds the route with the longest

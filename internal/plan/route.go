@@ -17,7 +17,7 @@ import (
 	"headgate/internal/feature/redirects"
 	"headgate/internal/feature/signin"
 	people "headgate/internal/gate"
-	"headgate/internal/plan/matchers"
+	"headgate/internal/matchers"
 	"headgate/internal/proto/uri"
 	"headgate/internal/schema"
 	"headgate/internal/server/health"

@@ -46,7 +46,7 @@ func TestARoomIsOneFolderOneFieldOneLine(t *testing.T) {
 		t.Errorf("lines in other files (-want +got):\n%s", diff)
 	}
 
-	run(t, root, "go", "run", "./internal/schema/gen", "-root", ".")
+	run(t, root, "go", "run", "./internal/config/gen", "-root", ".")
 	copyFile(t, filepath.Join("testdata", "sample", "greeted_test.go"), filepath.Join(root, "internal", "plan", "greeted_test.go"))
 	// The sample alone is vetted: go test would vet all that the packages import again.
 	run(t, root, "go", "vet", "./internal/feature/greeting")

@@ -11,7 +11,7 @@ import (
 	"headgate/internal/feature/forwardauth"
 	"headgate/internal/feature/ipfilter"
 	"headgate/internal/feature/ratelimit"
-	"headgate/internal/plan/matchers"
+	"headgate/internal/matchers"
 )
 
 // access is who may use a route.

@@ -6,7 +6,7 @@ import (
 
 	"headgate/internal/exchange"
 	"headgate/internal/gate"
-	"headgate/internal/plan/matchers"
+	"headgate/internal/matchers"
 	"headgate/internal/proto/uri"
 	"headgate/internal/schema"
 )

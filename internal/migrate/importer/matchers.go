@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"headgate/internal/plan/matchers"
+	"headgate/internal/matchers"
 )
 
 // Matchers returns the matchers of a route as its field of the document, the zero Object

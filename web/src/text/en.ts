@@ -393,3 +393,6 @@ export const en = {
     gone: 'Another operator removed it.',
   },
 }
+
+/** The texts of the console. Another language is another object of this type. */
+export type Text = typeof en

@@ -1,9 +1,8 @@
 import { kept } from '@/api/store'
-import { en } from './en'
+import { en, type Text } from './en'
 import { writeIn } from './many'
 
-/** The texts of the console. Another language is another object of this type. */
-export type Text = typeof en
+export type { Text }
 
 /** The languages that there are, each by its own name. */
 export const languages = { en: 'English', de: 'Deutsch', fr: 'Français', es: 'Español' } as const

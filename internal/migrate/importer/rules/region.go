@@ -5,8 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	"headgate/internal/matchers"
 	"headgate/internal/migrate/importer"
-	"headgate/internal/plan/matchers"
 )
 
 // Region is the requests of a route: a path with all below it, and matchers.

@@ -4,9 +4,9 @@ import (
 	"slices"
 	"strings"
 
+	"headgate/internal/matchers"
 	"headgate/internal/migrate/importer"
 	"headgate/internal/migrate/importer/rules"
-	"headgate/internal/plan/matchers"
 )
 
 // narrow adds a match to the matchers of a condition. It reports whether that is

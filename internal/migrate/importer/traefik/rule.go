@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"headgate/internal/matchers"
 	"headgate/internal/migrate/importer/rules"
-	"headgate/internal/plan/matchers"
 )
 
 // match is one call of a rule, such as Host(`a.example`).

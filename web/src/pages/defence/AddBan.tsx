@@ -1,11 +1,12 @@
 import { Button, Checkbox, Select, TextInput } from '@mantine/core'
 import { useState, type FormEvent } from 'react'
 import { call } from '@/api/client'
+import type { components } from '@/api/schema'
 import { Dialog } from '@/ui/Dialog'
 import { useAct, Wrong } from '@/ui/act'
 import { t } from '@/text'
-import type { Ban } from './BansPage'
 
+export type Ban = components['schemas']['Shown']
 const words = t.bans
 
 /** Bans an address by hand. */

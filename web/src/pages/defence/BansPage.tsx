@@ -12,10 +12,9 @@ import { ConfirmDialog } from '@/ui/Dialog'
 import { useAct } from '@/ui/act'
 import { t } from '@/text'
 import { count } from '@/text/many'
-import { AddBan } from './AddBan'
+import { AddBan, type Ban } from './AddBan'
 import { BanRules } from './BanRules'
 
-export type Ban = components['schemas']['Shown']
 type Rules = components['schemas']['banRulesBody']
 const words = t.bans
 

@@ -1,4 +1,4 @@
-import type { Text } from '..'
+import type { Text } from '../en'
 import { many } from '../many'
 
 /** Certificates and their orders. */

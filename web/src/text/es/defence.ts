@@ -1,4 +1,4 @@
-import type { Text } from '..'
+import type { Text } from '../en'
 import { count, many } from '../many'
 
 const requests = (n: number) => many(n, 'solicitud', 'solicitudes')

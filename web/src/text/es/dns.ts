@@ -1,4 +1,4 @@
-import type { Text } from '..'
+import type { Text } from '../en'
 
 /** The form of a provider of the DNS challenge. */
 export const dns: Text['dns'] = {

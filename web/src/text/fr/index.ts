@@ -1,4 +1,4 @@
-import type { Text } from '..'
+import type { Text } from '../en'
 import { count, many } from '../many'
 import { access } from './access'
 import { certificates } from './certificates'

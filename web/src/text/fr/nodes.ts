@@ -1,4 +1,4 @@
-import type { Text } from '..'
+import type { Text } from '../en'
 import { count } from '../many'
 
 export const nodes: Text['nodes'] = {

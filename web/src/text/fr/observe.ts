@@ -1,4 +1,4 @@
-import type { Text } from '..'
+import type { Text } from '../en'
 import { count, many } from '../many'
 
 /** The pages that show what happens. */
