@@ -60,13 +60,21 @@ func acknowledge(told *net.UnixConn) {
 	}
 }
 
-// upgrade replaces the process of a machine, and does something meanwhile.
-func (m *machines) upgrade(one *machine, meanwhile func()) {
+// alone waits until the process has ended that the one of a machine has replaced.
+func (m *machines) alone(one *machine) {
 	m.t.Helper()
 	m.eventually("the process before has ended on "+one.name, func() bool {
 		one.client.CloseIdleConnections() // that one waits for a request on each
-		return one.manager().ask("GET", "/upgrade", "", "").body["previous"] == nil
+		out := one.manager().ask("GET", "/upgrade", "", "")
+		return out.status == 200 && out.body["previous"] == nil
 	})
+}
+
+// upgrade replaces the process of a machine, and does something meanwhile. It returns the new
+// process.
+func (m *machines) upgrade(one *machine, meanwhile func()) (pid int) {
+	m.t.Helper()
+	m.alone(one)
 	var out strings.Builder
 	cmd := exec.Command(os.Getenv(binaryFolder), "upgrade", "-o", "json", "--state", filepath.Join(one.dir, "state"))
 	cmd.Stdout, cmd.Stderr = &out, &out
@@ -82,6 +90,7 @@ func (m *machines) upgrade(one *machine, meanwhile func()) {
 		m.t.Fatalf("upgrade of %s: %v, %s\n%s", one.name, err, out.String(), one.log.String())
 	}
 	m.t.Cleanup(func() { syscall.Kill(done.PID, syscall.SIGKILL) })
+	return done.PID
 }
 
 // TestFailedUpgradeOnASharedDatabase starts a new process that ends at once, and one that is

@@ -1,11 +1,9 @@
 package interop
 
 import (
-	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 )
 
@@ -17,34 +15,8 @@ func (m *machines) fails(code int, text string, args ...string) {
 	}
 }
 
-// notReplaced holds that a process refuses to be replaced by another one, with a status and
-// a message that say why, and that it continues.
-func (m *machines) notReplaced(one *machine) {
-	m.t.Helper()
-	pid := one.cmd.Process.Pid
-	state := filepath.Join(one.dir, "state")
-	if out := one.manager().ask("POST", "/upgrade", `{}`, ""); out.status != 409 || !strings.Contains(fmt.Sprint(out.body["detail"]), "a machine of a pair cannot replace") {
-		m.t.Errorf("POST /upgrade on %s: %d %v", one.name, out.status, out.body)
-	}
-	m.fails(1, "restart headgate, one machine after the other", "upgrade", "--state", state)
-	m.fails(1, "a machine of a pair cannot replace", "upgrade", "--check", "--state", state)
-	if err := one.cmd.Process.Signal(syscall.SIGUSR2); err != nil {
-		m.t.Fatal(err)
-	}
-	eventually(m.t, "SIGUSR2 is refused, and the log contains the reason", func() bool {
-		log := one.log.String()
-		return strings.Contains(log, "no upgrade") && strings.Contains(log, "a machine of a pair cannot replace")
-	})
-	if one.cmd.Process.Pid != pid || one.number() < 0 {
-		m.t.Errorf("%s does not serve after it refused an upgrade", one.name)
-	}
-	if strings.Contains(one.log.String(), "upgrade started") {
-		m.t.Errorf("%s has started another process", one.name)
-	}
-}
-
 // TestPairRefusesCommandsOfASingleMachine runs the commands that a machine of a pair must
-// refuse: those that replace the process or the store.
+// refuse: those that replace the store.
 func TestPairRefusesCommandsOfASingleMachine(t *testing.T) {
 	t.Parallel()
 	p := newPair(t)
@@ -53,7 +25,6 @@ func TestPairRefusesCommandsOfASingleMachine(t *testing.T) {
 		t.Errorf("a machine without a state set it aside: %v", backups)
 	}
 	for _, one := range []*twin{p.a, p.b} {
-		p.notReplaced(one.machine)
 		p.fails(1, "shares no database", "store", "adopt", "--state", one.state())
 		p.fails(1, "shares no database", "store", "push", "--state", one.state())
 		if out := p.command(0, "store", "status", "--state", one.state()); !strings.Contains(out, "headgate status shows the other machine") {

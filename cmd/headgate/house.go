@@ -68,7 +68,7 @@ func openServer(o serverOptions) (server, error) {
 	}
 	listener := admin.New(options)
 	c.Join(listener)
-	r := newReplacer(o, c, listener, options)
+	r := newReplacer(o, c, listener, options, shared.pair)
 	replace = r
 	begun.do = func() {
 		close(open)

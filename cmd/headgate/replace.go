@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -14,6 +15,7 @@ import (
 
 	"headgate/internal/admin"
 	"headgate/internal/control"
+	"headgate/internal/pair"
 	"headgate/internal/ports/listen"
 	"headgate/internal/upgrade"
 )
@@ -23,6 +25,7 @@ const (
 	adminFile    = "admin/" // followed by the address
 	socketFile   = "admin.sock"
 	partInstance = "instance"
+	partPair     = "pair" // of a machine of a pair: pair.Handed
 )
 
 // reportEvery is how often a replaced process reports the number of its connections to the
@@ -43,6 +46,7 @@ type replacer struct {
 	admin     *admin.Server
 	inherited *upgrade.Inheritance // of this process, nil for none
 	instance  string
+	pair      *pair.Store                             // nil for a machine of no pair
 	open      func(f *os.File) (*admin.Socket, error) // serves the admin socket again
 	left      chan struct{}                           // closed when this process has to end, as it was replaced
 
@@ -63,14 +67,14 @@ type replacer struct {
 }
 
 // newReplacer returns what replaces this process.
-func newReplacer(o serverOptions, c *control.Control, listener *admin.Server, options admin.Options) *replacer {
+func newReplacer(o serverOptions, c *control.Control, listener *admin.Server, options admin.Options, p *pair.Store) *replacer {
 	program, err := os.Executable()
 	if err != nil {
 		o.log.Warn("the path of the binary is unknown; it cannot be upgraded", "error", err)
 	}
 	path := admin.SocketPath(o.state)
 	return &replacer{
-		log: o.log, program: program, notify: o.notify, control: c, admin: listener, inherited: o.inherited, instance: options.Instance.ID, left: make(chan struct{}),
+		log: o.log, program: program, notify: o.notify, control: c, admin: listener, inherited: o.inherited, instance: options.Instance.ID, pair: p, left: make(chan struct{}),
 		open: func(f *os.File) (*admin.Socket, error) { return admin.InheritSocket(path, f, options) },
 	}
 }
@@ -178,6 +182,13 @@ func (r *replacer) Freeze(context.Context) (*upgrade.Handover, error) {
 	defer r.mu.Unlock()
 	r.mu.handover = h
 	h.State = append(h.State, upgrade.Part{Name: partInstance, Data: fmt.Appendf(nil, "%q", r.instance)})
+	if r.pair != nil {
+		data, err := json.Marshal(r.pair.HandOver())
+		if err != nil {
+			panic(err) // there is nothing in it that cannot be written
+		}
+		h.State = append(h.State, upgrade.Part{Name: partPair, Data: data})
+	}
 	at, f, err := r.admin.File()
 	if err == nil && f != nil {
 		r.mu.listener = f

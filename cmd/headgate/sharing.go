@@ -117,8 +117,10 @@ func (s *sharing) openPair(files *local.Store) (store.Store, error) {
 	if s.follow != "" {
 		settings.Follow = s.follow
 	}
+	var handed pair.Handed
+	s.inherited.Part(partPair, &handed)
 	s.pair, err = pair.Open(context.Background(), pair.Options{
-		Files: files, Identity: s.identity, Settings: settings, Log: s.log,
+		Files: files, Identity: s.identity, Settings: settings, Log: s.log, Hold: s.inherited != nil, Handed: handed,
 		Audit:   auditNode,
 		Changed: s.changedRole,
 		Diverged: func(d pair.Divergence) {

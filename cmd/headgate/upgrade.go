@@ -39,8 +39,8 @@ closes them. --check only checks whether the new binary can take over: it report
 the configuration that the binary rejects, a newer state directory, and changes of the
 systemd unit, which need a restart. Signal SIGUSR2 does the same as this command.
 
-The machines of a pair cannot be upgraded this way: restart them one after the other. In a
-container, headgate is the first process and cannot be replaced: start a container with the
+The machines of a pair are upgraded one after the other, the follower first. In a container,
+headgate is the first process and cannot be replaced: start a container with the
 new version, and stop this one.` + reachHelp,
 		Example: `  headgate upgrade --check
   headgate upgrade`,
@@ -153,5 +153,5 @@ func (r *replacer) possible() error {
 	case r.program == "":
 		return errors.New("the path of the binary is unknown: restart headgate")
 	}
-	return r.control.Replaceable()
+	return nil
 }

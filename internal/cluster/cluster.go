@@ -95,6 +95,7 @@ type Store struct {
 		adopt  bool           // an operator accepts an engine that was set back
 		counts Health         // the numbers of it
 		leases []*store.Lease // that may be held still
+		still  bool           // the copy does not go on: see StopFollowing
 	}
 }
 
@@ -164,6 +165,7 @@ func (s *Store) startFollowing(ready func()) {
 	ctx, stop := context.WithCancel(context.Background())
 	done := make(chan struct{})
 	s.stop, s.done = stop, done
+	s.setStill(false)
 	go s.follow(ctx, done, ready)
 }
 

@@ -80,6 +80,11 @@ func (s *Store) moved(at store.Position) {
 	s.mu.Lock()
 	s.mu.at = at
 	s.mu.Unlock()
+	s.wake()
+}
+
+// wake has those look again who wait for the copy.
+func (s *Store) wake() {
 	next := make(chan struct{})
 	close(*s.arrived.Swap(&next))
 }

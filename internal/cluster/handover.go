@@ -88,6 +88,21 @@ const suspendTime = 4 * time.Second
 func (s *Store) StopFollowing() {
 	s.stop()
 	<-s.done
+	s.setStill(true)
+	s.wake()
+}
+
+// setStill notes whether the copy goes on. No change waits for one that does not.
+func (s *Store) setStill(still bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.mu.still = still
+}
+
+func (s *Store) isStill() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.mu.still
 }
 
 // Suspend has changes wait, and gives back leases, which others may acquire: another process can

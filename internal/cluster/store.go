@@ -82,7 +82,7 @@ func (s *Store) await(ctx context.Context, at store.Revision) {
 	defer stop()
 	for {
 		next := *s.arrived.Load()
-		if s.Position().Revision >= at {
+		if s.Position().Revision >= at || s.isStill() {
 			return
 		}
 		select {

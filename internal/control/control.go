@@ -97,38 +97,37 @@ type Options struct {
 // by several goroutines at once.
 type Control struct {
 	// constant
-	log            *slog.Logger
-	options        Options
-	state          store.Store
-	files          *local.Store   // the state directory: of archives, and of state unless it is shared
-	shared         bool           // others change the state, too
-	handover       sharedHandover // never nil
-	notReplaceable error          // why another process cannot take over, nil if it can
-	history        *history.History
-	source         *disk.Source
-	metrics        *metrics.Registry
-	series         *metrics.Series
-	tunnels        *exchange.Tunnels
-	uploads        *certs.Uploads
-	inputs         *inputs.Loader
-	ports          *ports.Set
-	records        *records
-	spans          tracing.Counts
-	rings          rings
-	issuer         *issuer
-	bans           *bans.Engine
-	gate           *gate.Engine
-	lists          *lists.Manager
-	geo            *geo.Manager
-	changes        changes
-	holds          *holds
-	splits         *splits
-	quic           *listen.QUICKeys
-	late           late // of an upgrade
-	alone          alone
-	keys           *sharedKeys
-	purges         purges
-	watcher        Watcher
+	log      *slog.Logger
+	options  Options
+	state    store.Store
+	files    *local.Store   // the state directory: of archives, and of state unless it is shared
+	shared   bool           // others change the state, too
+	handover sharedHandover // never nil
+	history  *history.History
+	source   *disk.Source
+	metrics  *metrics.Registry
+	series   *metrics.Series
+	tunnels  *exchange.Tunnels
+	uploads  *certs.Uploads
+	inputs   *inputs.Loader
+	ports    *ports.Set
+	records  *records
+	spans    tracing.Counts
+	rings    rings
+	issuer   *issuer
+	bans     *bans.Engine
+	gate     *gate.Engine
+	lists    *lists.Manager
+	geo      *geo.Manager
+	changes  changes
+	holds    *holds
+	splits   *splits
+	quic     *listen.QUICKeys
+	late     late // of an upgrade
+	alone    alone
+	keys     *sharedKeys
+	purges   purges
+	watcher  Watcher
 	// providers are the sources of discovered objects.
 	providers *providers
 	// participants, observers and endings are constant from Run on.

@@ -21,10 +21,6 @@ import (
 // that.
 var ErrUpgrading = errors.New("headgate is being upgraded")
 
-// errPair refuses an upgrade of a machine of a pair: what the two of them have agreed on is in
-// the memory of a process.
-var errPair = upgrade.Refuse("pair", "a machine of a pair cannot replace its running process", "restart headgate, one machine after the other: the other serves meanwhile")
-
 // sharedHandover is a shared store that another process can use in the place of this one. Its
 // methods are in the order of an upgrade; those of the state directory are called besides.
 type sharedHandover interface {
@@ -39,7 +35,7 @@ type sharedHandover interface {
 	RefuseWrites()
 }
 
-// nothingShared is the sharedHandover of a machine that shares nothing, or of one of a pair.
+// nothingShared is the sharedHandover of a machine that shares nothing.
 type nothingShared struct{}
 
 func (nothingShared) StopFollowing() {}
@@ -48,19 +44,13 @@ func (nothingShared) Resume()        {}
 func (nothingShared) End() error     { return nil }
 func (nothingShared) RefuseWrites()  {}
 
-// handoverOf returns how a store is handed over, and why it cannot be.
-func handoverOf(state store.Store, shared bool) (sharedHandover, error) {
-	if to, ok := state.(sharedHandover); ok && shared {
-		return to, nil
+// handoverOf returns how a store is handed over.
+func handoverOf(state store.Store) sharedHandover {
+	if to, ok := state.(sharedHandover); ok {
+		return to
 	}
-	if shared {
-		return nothingShared{}, errPair
-	}
-	return nothingShared{}, nil
+	return nothingShared{}
 }
-
-// Replaceable returns why this process cannot be replaced by a new one, nil if it can.
-func (c *Control) Replaceable() error { return c.notReplaceable }
 
 // The parts of the state that go to a new process.
 const (
@@ -140,8 +130,6 @@ func (c *Control) freezeChanges() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch {
-	case c.notReplaceable != nil:
-		return c.notReplaceable
 	case c.mu.closed:
 		return ErrStopping
 	case c.mu.frozen:

@@ -31,7 +31,7 @@ func New(o Options) (*Control, error) {
 		log: o.Log, options: o, state: st.all, files: st.files, shared: st.shared, history: st.history, source: st.source,
 		uploads: certs.NewUploads(store.ValuesOf(st.all)), metrics: metrics.New(o.Build), tunnels: exchange.NewTunnels(), records: &records{log: o.Log},
 	}
-	c.handover, c.notReplaceable = handoverOf(st.all, st.shared)
+	c.handover = handoverOf(st.all)
 	if c.watcher = o.Watcher; c.watcher == nil {
 		c.watcher = unwatched{}
 	}

@@ -7,6 +7,7 @@ import (
 	"iter"
 	"time"
 
+	"headgate/internal/clock"
 	"headgate/internal/store"
 )
 
@@ -21,15 +22,22 @@ type engine struct {
 var _ store.Store = (*engine)(nil)
 
 func newEngine(s *Store) *engine {
-	ctx, stop := context.WithCancel(context.Background())
-	e := &engine{s: s, stop: stop, acks: make(chan store.Position, 1), done: make(chan struct{})}
-	go e.acknowledge(ctx)
+	e := &engine{s: s, acks: make(chan store.Position, 1)}
+	e.startAcknowledging()
 	return e
 }
 
+// startAcknowledging begins to send the leader what the copy has, again after Close, too.
+func (e *engine) startAcknowledging() {
+	ctx, stop := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	e.stop, e.done = stop, done
+	go e.acknowledge(ctx, done)
+}
+
 // acknowledge sends the leader what the copy has. Only the newest position counts.
-func (e *engine) acknowledge(ctx context.Context) {
-	defer close(e.done)
+func (e *engine) acknowledge(ctx context.Context, done chan<- struct{}) {
+	defer close(done)
 	for {
 		select {
 		case at := <-e.acks:
@@ -90,39 +98,63 @@ func (e *engine) Fetch(ctx context.Context, keys []string) ([]store.Entry, error
 	return all, e.unavailable(err)
 }
 
-// Watch yields commits of the leader, and writes records of its streams to the copy.
+// errLeft is the end of a stream that its reader has left.
+var errLeft = errors.New("left")
+
+// Watch yields commits of the leader, and writes records of its streams to the copy. It goes on
+// when the process of the leader is replaced.
 func (e *engine) Watch(ctx context.Context, _ string, after store.Position) iter.Seq2[store.Batch, error] {
 	return func(yield func(store.Batch, error) bool) {
-		last := map[string]store.Sequence{}
-		for _, name := range streams {
-			n, err := e.s.o.Files.Last(ctx, name)
-			if err != nil {
-				yield(store.Batch{}, err)
-				return
-			}
-			last[name] = n
-		}
-		left := errors.New("left")
-		err := e.s.peer.watch(ctx, e.s.peerAddress(), after, last, func(f *frame) error {
-			switch {
-			case f.Beat != nil:
-				e.s.noteBeat(f.Beat)
-				e.ack(e.s.copyPosition())
-			case len(f.Records) > 0:
-				return e.s.o.Files.FollowRecords(ctx, f.Records)
-			case f.Batch != nil:
-				e.s.reached(f.Batch.Position)
-				if !yield(*f.Batch, nil) {
-					return left
+		var replaced time.Time // since when
+		for {
+			err := e.watch(ctx, after, func(b store.Batch) bool {
+				after = b.Position
+				return yield(b, nil)
+			}, func() { replaced = time.Time{} })
+			if errors.Is(err, store.ErrClosed) {
+				if replaced.IsZero() {
+					replaced = time.Now()
 				}
-				e.ack(f.Batch.Position) // the copy has it on disk now
+				e.s.peer.close()
+				if time.Since(replaced) < replaceWait && clock.Sleep(ctx, closedPause) {
+					continue
+				}
 			}
-			return nil
-		})
-		if err != left {
-			yield(store.Batch{}, e.unavailable(err))
+			if err != errLeft {
+				yield(store.Batch{}, e.unavailable(err))
+			}
+			return
 		}
 	}
+}
+
+// watch reads one stream of the leader. Alive is called for each of its frames.
+func (e *engine) watch(ctx context.Context, after store.Position, yield func(store.Batch) bool, alive func()) error {
+	last := map[string]store.Sequence{}
+	for _, name := range streams {
+		n, err := e.s.o.Files.Last(ctx, name)
+		if err != nil {
+			return err
+		}
+		last[name] = n
+	}
+	return e.s.peer.watch(ctx, e.s.peerAddress(), after, last, func(f *frame) error {
+		alive()
+		switch {
+		case f.Beat != nil:
+			e.s.noteBeat(f.Beat)
+			e.ack(e.s.copyPosition())
+		case len(f.Records) > 0:
+			return e.s.o.Files.FollowRecords(ctx, f.Records)
+		case f.Batch != nil:
+			e.s.reached(f.Batch.Position)
+			if !yield(*f.Batch) {
+				return errLeft
+			}
+			e.ack(f.Batch.Position) // the copy has it on disk now
+		}
+		return nil
+	})
 }
 
 // Commit sends a change to the leader. Without an answer it is not known whether the leader

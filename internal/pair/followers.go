@@ -17,6 +17,8 @@ type followers struct {
 		opened    uint64
 		acked     store.Revision
 		heard     time.Time
+		left      time.Time     // when the last stream has ended, zero while there is one
+		waiting   int           // changes that wait for an acknowledgement
 		moved     chan struct{} // closed at the next acknowledgement, start or end
 	}
 }
@@ -39,8 +41,34 @@ func (f *followers) connect(name string, at store.Revision) (leave func()) {
 		defer f.mu.Unlock()
 		f.mu.connected--
 		f.mu.heard = time.Now()
+		f.mu.left = f.mu.heard
 		f.wakeLocked()
 	}
+}
+
+// expect notes that a follower was connected until now, before an upgrade.
+func (f *followers) expect() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.mu.left = time.Now()
+}
+
+// awaitReturn waits for a follower that has left a moment ago. It returns its name and whether it
+// is connected.
+func (f *followers) awaitReturn(ctx context.Context) (name string, connected bool) {
+	f.mu.Lock()
+	until := f.mu.left.Add(returnWait)
+	f.mu.Unlock()
+	ctx, stop := context.WithDeadline(ctx, until)
+	defer stop()
+	f.await(ctx, func() bool { return f.mu.connected > 0 })
+	name, connected, _, _ = f.state()
+	return name, connected
+}
+
+// awaitEnd waits until no stream is open.
+func (f *followers) awaitEnd(ctx context.Context) {
+	f.await(ctx, func() bool { return f.mu.connected == 0 })
 }
 
 func (f *followers) wakeLocked() {
@@ -73,14 +101,14 @@ func (f *followers) streams() uint64 {
 	return f.mu.opened
 }
 
-// await waits until the follower has a revision, over a connection that is lost and opened
-// again, too. It reports whether it has.
-func (f *followers) await(ctx context.Context, at store.Revision) bool {
+// await waits until a condition holds, which is called with the lock held. It reports false when
+// ctx has ended before.
+func (f *followers) await(ctx context.Context, holdsLocked func() bool) bool {
 	for {
 		f.mu.Lock()
-		has, moved := f.mu.acked >= at, f.mu.moved
+		holds, moved := holdsLocked(), f.mu.moved
 		f.mu.Unlock()
-		if has {
+		if holds {
 			return true
 		}
 		select {
@@ -89,4 +117,31 @@ func (f *followers) await(ctx context.Context, at store.Revision) bool {
 			return false
 		}
 	}
+}
+
+// waits reports whether a change waits for the follower, and returns what is closed when that may
+// have ended.
+func (f *followers) waits() (waits bool, moved <-chan struct{}) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.mu.waiting > 0, f.mu.moved
+}
+
+// expectAck notes that a change waits for the follower. awaitAck follows.
+func (f *followers) expectAck() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.mu.waiting++
+}
+
+// awaitAck waits until the follower has a revision, over a connection that is lost and opened
+// again, too. It reports whether it has.
+func (f *followers) awaitAck(ctx context.Context, at store.Revision) bool {
+	defer func() {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		f.mu.waiting--
+		f.wakeLocked()
+	}()
+	return f.await(ctx, func() bool { return f.mu.acked >= at })
 }

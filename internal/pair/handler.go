@@ -59,6 +59,10 @@ func (s *Store) serve(w http.ResponseWriter, rq *http.Request) error {
 	if !s.Serves(rq.TLS) || rq.Method != http.MethodPost {
 		return errors.New("unknown request")
 	}
+	if s.isSuspended() {
+		w.Header().Set("Connection", "close")
+		return errReplaced
+	}
 	rq.Body = http.MaxBytesReader(w, rq.Body, maxRequest)
 	if rq.URL.Path == pathJoin {
 		return answer(w, rq, func(ctx context.Context, in *joinRequest) (*joinResponse, error) {
@@ -104,7 +108,7 @@ func (s *Store) serve(w http.ResponseWriter, rq *http.Request) error {
 			if !relayed(name, in) {
 				return 0, s.refusal(nil)
 			}
-			return s.commitOwn(ctx, *in)
+			return s.commitOwn(ctx, *in, true)
 		})
 	case pathChallenge:
 		return answer(w, rq, func(ctx context.Context, in *string) (string, error) { return s.ownChallenge(ctx, *in) })
@@ -277,6 +281,10 @@ func (s *Store) serveWatch(w http.ResponseWriter, rq *http.Request, name string)
 			err = out.beat(ctx)
 		case <-turn:
 			turn = s.turn()
+			if s.isSuspended() {
+				err = errReplaced
+				break
+			}
 			switch _, _, gone := s.caller(rq); {
 			case gone != nil:
 				err = gone

@@ -236,7 +236,7 @@ func (s *Store) enrol(ctx context.Context, e store.Entry, inv invitation, rq *jo
 	if s.o.Audit != nil {
 		c.Append = append(c.Append, s.o.Audit("node.join", "node "+rq.Name, inv.By, from))
 	}
-	switch _, err = s.commitOwn(ctx, c); {
+	switch _, err = s.commitOwn(ctx, c, false); {
 	case errors.As(err, new(*store.Conflict)):
 		return nil, ErrToken
 	case err != nil:
@@ -299,7 +299,7 @@ func (s *Store) Remove(ctx context.Context, name, by string, record *store.Recor
 	if record != nil {
 		c.Append = []store.Record{*record}
 	}
-	if _, err := s.commitOwn(ctx, c); err != nil {
+	if _, err := s.commitOwn(ctx, c, false); err != nil {
 		return err
 	}
 	s.revoked()

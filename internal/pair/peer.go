@@ -14,6 +14,7 @@ import (
 	"strconv"
 	"time"
 
+	"headgate/internal/clock"
 	"headgate/internal/store"
 )
 
@@ -88,6 +89,7 @@ var failures = []struct {
 	{"name", http.StatusConflict, ErrName},
 	{"full", http.StatusConflict, ErrFull},
 	{"throttled", http.StatusTooManyRequests, ErrThrottled},
+	{"closed", http.StatusServiceUnavailable, store.ErrClosed},
 	{"unavailable", http.StatusServiceUnavailable, store.ErrUnavailable},
 }
 
@@ -189,7 +191,8 @@ func send(ctx context.Context, transport *http.Transport, address string, body i
 	return nil, f.err()
 }
 
-// call calls a path of a machine. A connection that failed is no error of the change.
+// call calls a path of a machine, and again while a process that is being replaced answers. A
+// connection that failed is no error of the change.
 func (p *peer) call(ctx context.Context, address, path string, in, out any) error {
 	ctx, stop := context.WithTimeout(ctx, callTimeout+syncWait)
 	defer stop()
@@ -197,7 +200,17 @@ func (p *peer) call(ctx context.Context, address, path string, in, out any) erro
 	if err != nil {
 		return err
 	}
-	return post(ctx, p.transport, address+path, bytes.NewReader(body), out)
+	for {
+		err := post(ctx, p.transport, address+path, bytes.NewReader(body), out)
+		if !errors.Is(err, store.ErrClosed) {
+			return err
+		}
+		// The process is being replaced, and the new one answers in a moment.
+		p.close()
+		if !clock.Sleep(ctx, closedPause) {
+			return err
+		}
+	}
 }
 
 // hello asks a machine how it is, and tells it how this one is.

@@ -18,6 +18,9 @@ func (s *Store) handOver(ctx context.Context) (*store.Position, error) {
 	if s.Role() != Leader {
 		return nil, errNotLeader
 	}
+	if ctx.Err() != nil {
+		return nil, ctx.Err() // the other machine has given up, while this one was being upgraded
+	}
 	s.mu.Lock()
 	s.mu.held = time.Now().Add(handWait + callTimeout)
 	s.mu.role = Waiting // streams go on: the other machine has to get the last change

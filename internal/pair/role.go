@@ -123,15 +123,19 @@ func (s *Store) setRole(r Role) {
 // startFollowing makes the state directory a copy of the leader's.
 func (s *Store) startFollowing(ctx context.Context) error {
 	s.setRole(Follower)
+	s.mu.Lock()
+	hold := s.mu.holding
+	s.mu.Unlock()
+	e := newEngine(s)
 	f, err := cluster.Open(ctx, cluster.Options{
-		Copy: s.o.Files, Engine: newEngine(s), Name: s.group(), Subject: "the leader", Log: s.log, Changed: s.followed,
-		Rewound: s.forget,
+		Copy: s.o.Files, Engine: e, Name: s.group(), Subject: "the leader", Log: s.log, Changed: s.followed,
+		Rewound: s.forget, Hold: hold,
 	})
 	if err != nil {
 		return err
 	}
 	s.mu.Lock()
-	s.mu.follow = f
+	s.mu.follow, s.mu.engine = f, e
 	s.mu.Unlock()
 	return nil
 }
@@ -169,8 +173,8 @@ func (s *Store) adopt(ctx context.Context) error {
 }
 
 // run calls the other machine until ctx ends.
-func (s *Store) run(ctx context.Context) {
-	defer close(s.done)
+func (s *Store) run(ctx context.Context, done chan<- struct{}) {
+	defer close(done)
 	ticker := time.NewTicker(callEvery)
 	defer ticker.Stop()
 	for {

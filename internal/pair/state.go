@@ -44,8 +44,15 @@ type State struct {
 	Diverged *Divergence `json:"diverged,omitempty"`
 }
 
-// State returns how the machine is.
+// State returns how the machine is. While another process takes over it is how it was then: the
+// state directory cannot be read.
 func (s *Store) State() State {
+	s.mu.Lock()
+	was := s.mu.suspended
+	s.mu.Unlock()
+	if was != nil {
+		return *was
+	}
 	ctx, stop := context.WithTimeout(context.Background(), callTimeout)
 	defer stop()
 	epoch, _ := s.epoch(ctx)         // a damaged one is reported where it is used

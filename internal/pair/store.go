@@ -25,6 +25,10 @@ type Options struct {
 	Identity *Identity
 	// Settings are those of this machine.
 	Settings Settings
+	// Hold opens the store of a process that is to replace another one, which has returned Handed:
+	// Files was opened with local.Options.Hold. Nothing is called or followed until Resume.
+	Hold   bool
+	Handed Handed
 	// Log reports what happens to the pair. Nil discards it.
 	Log *slog.Logger
 	// Audit makes the audit record of what another machine does: from is its address. Nil
@@ -63,6 +67,7 @@ type Store struct {
 		sync.Mutex
 		role      Role
 		follow    *cluster.Store // nil unless it follows
+		engine    *engine        // of follow
 		known     hello          // of the other machine, as it answered last
 		contact   time.Time      // when that was
 		problem   error          // of the last call, nil if it was answered
@@ -72,6 +77,9 @@ type Store struct {
 		last      State         // that was reported
 		divergent *Divergence
 		streams   uint64 // that this machine has opened
+		kept      bool   // the role: moving is held; see StopFollowing
+		holding   bool   // it was opened with Options.Hold, and not resumed yet
+		suspended *State // what this machine was when another process took over; nil unless it does
 	}
 }
 
@@ -81,7 +89,7 @@ var _ store.Store = (*Store)(nil)
 // up to date; one that has led asks the other machine whether it was promoted meanwhile.
 // Close the store; if it fails, Files stays open.
 func Open(ctx context.Context, o Options) (*Store, error) {
-	s := &Store{o: o, id: o.Identity, log: o.Log, done: make(chan struct{}), kick: make(chan Epoch, 1), asked: make(chan struct{}, maxAsked)}
+	s := &Store{o: o, id: o.Identity, log: o.Log, stop: func() {}, done: make(chan struct{}), kick: make(chan Epoch, 1), asked: make(chan struct{}, maxAsked)}
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
 	}
@@ -98,17 +106,23 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	if o.Files.Mirrors() || epoch.Node != s.id.Name {
+	follows := o.Files.Mirrors() || epoch.Node != s.id.Name
+	switch {
+	case o.Hold:
+		close(s.done)
+		if err := s.hold(ctx, follows); err != nil {
+			return nil, err
+		}
+		return s, nil
+	case follows:
 		err = s.startFollowing(ctx)
-	} else {
+	default:
 		err = s.startLeading(ctx)
 	}
 	if err != nil {
 		return nil, err
 	}
-	running, stop := context.WithCancel(context.Background())
-	s.stop = stop
-	go s.run(running)
+	s.startRunning()
 	return s, nil
 }
 
@@ -219,35 +233,46 @@ func (s *Store) Commit(ctx context.Context, c store.Change) (store.Revision, err
 	if s.Role() == Follower {
 		return s.relay(ctx, c)
 	}
-	return s.commitOwn(ctx, c)
+	return s.commitOwn(ctx, c, false)
 }
 
-// commitOwn makes a change if this machine leads.
-func (s *Store) commitOwn(ctx context.Context, c store.Change) (store.Revision, error) {
+// commitOwn makes a change if this machine leads. relayed says that it comes from the follower,
+// which repeats it if the error is store.ErrClosed: another process takes over.
+func (s *Store) commitOwn(ctx context.Context, c store.Change, relayed bool) (store.Revision, error) {
 	wait := s.o.Settings.Sync && important(&c)
-	at, err := s.commitHere(ctx, c, wait)
+	if wait && !s.isSuspended() {
+		if name, connected := s.followers.awaitReturn(ctx); !connected && s.Role() == Leader {
+			return 0, &NotFollowed{Follower: name}
+		}
+	}
+	at, err := s.commitHere(ctx, c, wait, relayed)
 	if err != nil || !wait {
 		return at, err
 	}
 	ctx, stop := context.WithTimeout(ctx, syncWait)
 	defer stop()
-	if !s.followers.await(ctx, at) {
+	if !s.followers.awaitAck(ctx, at) {
 		name, _, _, _ := s.followers.state()
 		return at, fmt.Errorf("%w: this machine has committed it, and the follower %s has not confirmed it within %v", store.ErrSingleCopy, name, syncWait)
 	}
 	return at, nil
 }
 
-func (s *Store) commitHere(ctx context.Context, c store.Change, followed bool) (store.Revision, error) {
+// commitHere commits a change. If it is to be followed, the caller awaits its acknowledgement.
+func (s *Store) commitHere(ctx context.Context, c store.Change, followed, relayed bool) (store.Revision, error) {
 	s.gate.RLock()
 	defer s.gate.RUnlock()
-	if s.Role() != Leader {
+	switch {
+	case s.Role() != Leader:
 		return 0, s.refusal(nil)
+	case (followed || relayed) && s.isSuspended():
+		return 0, store.ErrClosed
 	}
-	if name, connected, _, _ := s.followers.state(); followed && !connected {
-		return 0, &NotFollowed{Follower: name}
+	at, err := s.o.Files.Commit(ctx, c)
+	if err == nil && followed {
+		s.followers.expectAck()
 	}
-	return s.o.Files.Commit(ctx, c)
+	return at, err
 }
 
 // relay sends a change that traffic has caused to the leader.

@@ -178,7 +178,7 @@ func (s *Store) noteCertificate(ctx context.Context, c *x509.Certificate, addres
 	if s.o.Audit != nil {
 		change.Append = append(change.Append, s.o.Audit("node.restore", "node "+name, name, from))
 	}
-	if _, err := s.commitOwn(ctx, change); err != nil {
+	if _, err := s.commitOwn(ctx, change, false); err != nil {
 		return err
 	}
 	s.log.Warn("a machine was restored and has a new certificate", "node", name, "address", address, "from", from)

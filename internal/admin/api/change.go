@@ -265,6 +265,9 @@ func (e *edit) refusal(err error) error {
 	if errors.Is(err, store.ErrUnavailable) || errors.Is(err, store.ErrClosed) || errors.Is(err, store.ErrUnknownOutcome) {
 		return err
 	}
+	if errors.Is(err, control.ErrUpgrading) {
+		return upgrading() // it has begun after the request was accepted
+	}
 	if errors.Is(err, control.ErrStopping) {
 		return refuse("unavailable", "", err.Error(), "")
 	}

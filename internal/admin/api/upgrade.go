@@ -71,6 +71,11 @@ func (a *API) frozen(rq *http.Request) error {
 	if a.Control == nil || !a.Control.Frozen() || rq.Method == http.MethodGet || rq.Method == http.MethodHead {
 		return nil
 	}
+	return upgrading()
+}
+
+// upgrading returns the response to a change that comes during an upgrade.
+func upgrading() error {
 	p := refuse("upgrading", "", "headgate is being upgraded; changes are possible again in a moment", "try again")
 	p.retryAfter = frozenRetry
 	return p
