@@ -3,6 +3,7 @@ package interop
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"net"
 	"net/http"
@@ -106,8 +107,23 @@ func (s *soak) runs(args ...string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	out, err := exec.CommandContext(ctx, os.Getenv(binaryFolder), append(args, "--state", s.g.dir+"/state")...).CombinedOutput()
+	if err != nil {
+		s.saw(fmt.Sprintf("headgate %s: %.90s", args[0], lastLine(string(out))))
+	}
 	if text := string(out); err != nil && (ctx.Err() != nil || strings.Contains(text, "DATA RACE") || strings.Contains(text, "panic:")) {
 		s.never("headgate %s: %v\n%s", strings.Join(args, " "), err, text)
 	}
 	return err
+}
+
+// lastLine returns the last line of a text, without what differs from time to time.
+func lastLine(text string) string {
+	text = strings.TrimSpace(text)
+	text = text[strings.LastIndexByte(text, '\n')+1:]
+	return strings.Map(func(r rune) rune {
+		if r >= '0' && r <= '9' {
+			return '#'
+		}
+		return r
+	}, text)
 }

@@ -11,6 +11,7 @@ import (
 	"net/url"
 	"os"
 	"os/signal"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -229,13 +230,39 @@ func (c *cutoverRun) request() *client.CutoverInput {
 	return q
 }
 
-// post requests the cutover, or tries it out.
+// maxRereads bounds how often a request is repeated because of other changes.
+const maxRereads = 5
+
+// post requests the cutover, or tries it out. Changes by others meanwhile, for example while
+// the old proxy still had its ports, do not matter unless they moved these ports.
 func (c *cutoverRun) post(ctx context.Context, dryRun bool) (done client.Cutover, err error) {
 	q := url.Values{"confirm_within": {c.cutoverFlags.confirm.String()}}
 	if dryRun {
 		q.Set("dry_run", "true")
 	}
-	return done, c.to.Do(ctx, http.MethodPost, "/cutover?"+q.Encode(), c.request(), &done, client.IfMatch(c.status.ETag))
+	for range maxRereads {
+		err = c.to.Do(ctx, http.MethodPost, "/cutover?"+q.Encode(), c.request(), &done, client.IfMatch(c.status.ETag))
+		if !hasCode(err, "stale") {
+			break
+		}
+		if err := c.reread(ctx); err != nil {
+			return done, err
+		}
+	}
+	return done, err
+}
+
+// reread reads the status again. The ports must have the addresses that they are moved from.
+func (c *cutoverRun) reread(ctx context.Context) error {
+	if err := c.to.Do(ctx, http.MethodGet, "/status", nil, &c.status); err != nil {
+		return err
+	}
+	for _, m := range c.moves {
+		if !slices.ContainsFunc(c.status.Ports, func(p ports.State) bool { return p.Name == m.Port && p.Address == m.From }) {
+			return fmt.Errorf("port %s was moved from %s or removed by another change; nothing was changed; run headgate cutover again", m.Port, m.From)
+		}
+	}
+	return nil
 }
 
 // Between two tries of an address that is in use passes as much time as the last try took,
@@ -283,7 +310,10 @@ func (c *cutoverRun) awaitFree(ctx context.Context, end time.Time) error {
 }
 
 // inUse reports whether a change was rejected because an address is in use.
-func inUse(err error) bool {
+func inUse(err error) bool { return hasCode(err, "address_in_use") }
+
+// hasCode reports whether a request was refused with a code.
+func hasCode(err error, code string) bool {
 	var r *client.Problem
-	return errors.As(err, &r) && r.Code == "address_in_use"
+	return errors.As(err, &r) && r.Code == code
 }
