@@ -844,6 +844,13 @@ func (c *Client) ListLists(ctx context.Context, options ...Option) iter.Seq2[Lis
 	return ListAll[ListObject](ctx, c, "/lists", options...)
 }
 
+// ListMirrors: GET /mirrors. Lists the routes whose `mirror` has `compare`: how the responses of
+// the mirror differ from those of the servers, as this machine has counted since its start, with
+// samples. Query parameters: limit, cursor, q, sort, proxy.
+func (c *Client) ListMirrors(ctx context.Context, options ...Option) iter.Seq2[MirrorReport, error] {
+	return ListAll[MirrorReport](ctx, c, "/mirrors", options...)
+}
+
 // ListNodes: GET /nodes. Lists the nodes that share the store. Without a shared store, the list
 // contains only this node. Query parameters: limit, cursor, q, sort.
 func (c *Client) ListNodes(ctx context.Context, options ...Option) iter.Seq2[Node, error] {

@@ -1065,6 +1065,19 @@ type CompareRequest struct {
 	Proxy string `json:"proxy,omitempty"`
 }
 
+// ComparedResponse is one of two responses.
+type ComparedResponse struct {
+	// Status is its status; 0 if there is no response.
+	Status int `json:"status"`
+	// Bytes is the length of the body, as far as it was read.
+	Bytes int64 `json:"bytes"`
+	// MS is the time to its head.
+	MS float64 `json:"ms"`
+	// Value is that of the field, empty if it is absent. Of a cookie it is the name; values that
+	// could be secrets are replaced by "…".
+	Value string `json:"value,omitempty"`
+}
+
 // Comparison is a comparison that runs or has ended.
 type Comparison struct {
 	// State is running, done or stopped; planned in a dry run.
@@ -1977,6 +1990,14 @@ type FieldChange struct {
 	// Secret is whether the value is withheld: a password hash, or the value of ${…}. For the
 	// latter, Before and After contain the text with ${…}.
 	Secret bool `json:"secret,omitempty"`
+}
+
+// FieldCount is how often a header field differs.
+type FieldCount struct {
+	// Name is the name of the field, in lower case.
+	Name string `json:"name"`
+	// Requests is the number of requests.
+	Requests int64 `json:"requests"`
 }
 
 // Files makes a route serve the files of a folder.
@@ -2906,9 +2927,9 @@ type Member struct {
 }
 
 // Mirror sends copies of a route's requests to other servers, for tests. Copies are not waited
-// for, their responses are discarded, and their failures only appear in the metrics. The copy is
-// the request as the route's servers get it, including cookies and credentials. Upgrades are not
-// copied.
+// for, their responses are discarded unless compare is set, and their failures only appear in
+// the metrics. The copy is the request as the route's servers get it, including cookies and
+// credentials. Upgrades are not copied.
 type Mirror struct {
 	// Enabled is whether requests are copied.
 	Enabled *bool `json:"enabled,omitzero"`
@@ -2923,6 +2944,45 @@ type Mirror struct {
 	MaxRequests *int `json:"max_requests,omitzero"`
 	// Timeout bounds a copy from its start to the end of the response.
 	Timeout string `json:"timeout,omitzero"`
+	// Compare is whether the responses to copies are compared with those of the route's servers:
+	// status, body, header fields and time. "headgate mirror report" shows the result, which is in
+	// memory and starts anew with the process. Bodies are compared up to 16 MiB, and as they pass.
+	Compare *bool `json:"compare,omitzero"`
+}
+
+// MirrorReport is the comparison of mirrored responses of a route.
+type MirrorReport struct {
+	// Proxy and Route are the names of the proxy, and of the route with its matchers.
+	Proxy string `json:"proxy"`
+	// Proxy and Route are the names of the proxy, and of the route with its matchers.
+	Route string `json:"route"`
+	// Since is the time of the first comparison; absent before that.
+	Since time.Time `json:"since,omitzero"`
+	// Compared is the number of requests with a response from both, Same how many of them had no
+	// difference.
+	Compared int64 `json:"compared"`
+	// Compared is the number of requests with a response from both, Same how many of them had no
+	// difference.
+	Same int64 `json:"same"`
+	// Status, Body and Header count requests by their first difference, in this order.
+	Status int64 `json:"status"`
+	// Status, Body and Header count requests by their first difference, in this order.
+	Body int64 `json:"body"`
+	// Status, Body and Header count requests by their first difference, in this order.
+	Header int64 `json:"header"`
+	// Incomplete are those whose bodies could not be compared, because one of them was cut off.
+	Incomplete int64 `json:"incomplete"`
+	// Skipped are copies that were not compared because too many comparisons were in progress.
+	Skipped int64 `json:"skipped"`
+	// Servers and Mirror are the responses of the servers of the route and of the mirror.
+	Servers ResponseStats `json:"servers"`
+	// Servers and Mirror are the responses of the servers of the route and of the mirror.
+	Mirror ResponseStats `json:"mirror"`
+	// Headers are the header fields that differ, the most frequent first, also of responses with
+	// another difference.
+	Headers []FieldCount `json:"headers"`
+	// Samples are the latest differences, one for each path and kind, the newest first.
+	Samples []ResponseDifference `json:"samples"`
 }
 
 // Mistake is one thing that is wrong with a body.
@@ -4500,6 +4560,40 @@ type Reset struct {
 type ResetInput struct {
 	// Why is the reason for the reset, for the event and the audit log.
 	Why string `json:"why,omitempty"`
+}
+
+// ResponseDifference is a request with different responses.
+type ResponseDifference struct {
+	// Time is when it was last seen, Requests how often.
+	Time time.Time `json:"time"`
+	// Time is when it was last seen, Requests how often.
+	Requests int64 `json:"requests"`
+	// Method and Path are those of the request. The query is left out, because its values can be
+	// secrets.
+	Method string `json:"method"`
+	// Method and Path are those of the request. The query is left out, because its values can be
+	// secrets.
+	Path string `json:"path"`
+	// Kind is the first difference.
+	Kind string `json:"kind"`
+	// Servers and Mirror are the two responses.
+	Servers ComparedResponse `json:"servers"`
+	// Servers and Mirror are the two responses.
+	Mirror ComparedResponse `json:"mirror"`
+	// Field is the name of the first header field that differs, in lower case, of the kind header.
+	Field string `json:"field,omitempty"`
+}
+
+// ResponseStats is what was counted of one side.
+type ResponseStats struct {
+	// Failed are requests without a response.
+	Failed int64 `json:"failed"`
+	// P50MS and P95 are the median and the 95th percentile of the time to the response head, in
+	// milliseconds.
+	P50MS float64 `json:"p50_ms"`
+	// P50 and P95 are the median and the 95th percentile of the time to the response head, in
+	// milliseconds.
+	P95MS float64 `json:"p95_ms"`
 }
 
 // Result is what an upgrade has done.

@@ -170,9 +170,9 @@ type listOf[T any] struct {
 }
 
 // askList reads a whole list of the API.
-func askList[T any](ctx context.Context, to *remote, path string) (all listOf[T], err error) {
+func askList[T any](ctx context.Context, to *remote, path string, options ...client.Option) (all listOf[T], err error) {
 	all.raw = []json.RawMessage{}
-	for raw, err := range client.ListAll[json.RawMessage](ctx, to.Client, path) {
+	for raw, err := range client.ListAll[json.RawMessage](ctx, to.Client, path, options...) {
 		var item T
 		if err == nil {
 			err = json.Unmarshal(raw, &item)

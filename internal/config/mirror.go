@@ -7,7 +7,7 @@ import (
 )
 
 // Mirror sends copies of a route's requests to other servers, for tests. Copies are not
-// waited for, their responses are discarded, and their failures only appear in the metrics.
+// waited for, their responses are discarded unless compare is set, and their failures only appear in the metrics.
 // The copy is the request as the route's servers get it, including cookies and credentials.
 // Upgrades are not copied.
 type Mirror struct {
@@ -25,6 +25,10 @@ type Mirror struct {
 	MaxRequests int `json:"max_requests" was:"max_running" default:"64" min:"1" max:"10000"`
 	// Timeout bounds a copy from its start to the end of the response.
 	Timeout unit.Duration `json:"timeout" default:"10s" min:"10ms" max:"10m"`
+	// Compare is whether the responses to copies are compared with those of the route's servers:
+	// status, body, header fields and time. "headgate mirror report" shows the result, which is in
+	// memory and starts anew with the process. Bodies are compared up to 16 MiB, and as they pass.
+	Compare bool `json:"compare" default:"false"`
 }
 
 // Check reports problems of the settings, which are at at.

@@ -7,6 +7,7 @@ import (
 
 	"headgate/internal/config"
 	"headgate/internal/exchange"
+	"headgate/internal/server/mirror"
 	"headgate/internal/upstream"
 )
 
@@ -17,6 +18,7 @@ type keptMirror struct {
 	to      *upstream.Servers
 	told    func(upstream.Copied)
 	counter retirer
+	report  mirror.Report
 }
 
 // Retire ends the copies and takes their numbers off the page.
@@ -37,10 +39,32 @@ func (c *compiler) mirror(b *body) error {
 	if err != nil {
 		return err
 	}
-	b.source = upstream.NewMirror(b.source, kept.to, upstream.Copies{
-		Percent: m.Percent, MaxBody: int(m.MaxBody), MaxRequests: m.MaxRequests, Timeout: m.Timeout.D(), Told: kept.told,
-	}, &kept.MirrorState)
+	copies := upstream.Copies{Percent: m.Percent, MaxBody: int(m.MaxBody), MaxRequests: m.MaxRequests, Timeout: m.Timeout.D(), Told: kept.told}
+	if m.Compare {
+		copies.Compare, b.compared = &kept.report, &kept.report
+	}
+	b.source = upstream.NewMirror(b.source, kept.to, copies, &kept.MirrorState)
 	return nil
+}
+
+// MirrorReport is the comparison of mirrored responses of a route.
+type MirrorReport struct {
+	// Proxy and Route are the names of the proxy, and of the route with its matchers.
+	Proxy string `json:"proxy" required:"true"`
+	Route string `json:"route" required:"true"`
+	mirror.State
+}
+
+// MirrorReports returns the comparisons of all routes whose mirror has one, by proxy.
+func (p *Plan) MirrorReports() (all []MirrorReport) {
+	for _, proxy := range p.proxies {
+		for _, b := range proxy.bodies {
+			if b.compared != nil {
+				all = append(all, MirrorReport{b.proxy.Name, b.label, b.compared.State()})
+			}
+		}
+	}
+	return all
 }
 
 // keptMirror opens the servers of a mirror, or carries them over.

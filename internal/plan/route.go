@@ -21,6 +21,7 @@ import (
 	"headgate/internal/proto/uri"
 	"headgate/internal/schema"
 	"headgate/internal/server/health"
+	"headgate/internal/server/mirror"
 	"headgate/internal/upstream"
 )
 
@@ -45,6 +46,7 @@ type body struct {
 	source   exchange.Source
 	servers  *upstream.Servers // nil for a fixed response; with a split, the stable ones
 	split    *upstream.Split   // nil without one
+	compared *mirror.Report    // nil without a comparison of mirrored responses
 	scripts  *files.Scripts    // nil if the servers do not speak FastCGI
 	cache    *cache.Cache      // nil without one
 	closed   bool              // for maintenance

@@ -11,6 +11,7 @@ import (
 
 	"headgate/internal/exchange"
 	"headgate/internal/proto/header"
+	"headgate/internal/server/mirror"
 )
 
 // Mirror is a source that wraps another one, and sends copies of requests to its own
@@ -37,6 +38,8 @@ type Copies struct {
 	Timeout time.Duration
 	// Told is called with the result of a copy, possibly concurrently; it may be nil.
 	Told func(Copied)
+	// Compare compares the responses to copied requests; nil does not.
+	Compare *mirror.Report
 }
 
 // Copied is how a copy fared.
@@ -79,10 +82,14 @@ func (m *Mirror) Respond(ex *exchange.Exchange) *exchange.Answer {
 	}
 	rq := &ex.Request
 	if rq.Body == nil {
-		if m.acquire() {
-			go m.run(newCopy(ex))
+		if !m.acquire() {
+			return m.of.Respond(ex)
 		}
-		return m.of.Respond(ex)
+		c := newCopy(ex)
+		c.pair = m.startPair(ex)
+		pair := c.pair // the goroutine owns c
+		go m.run(c)
+		return m.respond(ex, pair)
 	}
 	if rq.Length > int64(m.settings.MaxBody) {
 		m.report(CopyTooLong)
@@ -93,15 +100,19 @@ func (m *Mirror) Respond(ex *exchange.Exchange) *exchange.Answer {
 	c := newCopy(ex)
 	body := newReplay(rq.Body, rq.Length, m.settings.MaxBody)
 	rq.Body = body
-	answer := m.of.Respond(ex)
+	c.pair = m.startPair(ex)
+	answer := m.respond(ex, c.pair)
 	kept, ok := body.all()
 	if !ok {
 		m.report(CopyTooLong)
+		c.drop()
 		return answer
 	}
 	if m.acquire() {
 		c.body = append([]byte{}, kept...)
 		go m.run(c)
+	} else {
+		c.drop()
 	}
 	return answer
 }
@@ -142,10 +153,18 @@ func (m *Mirror) run(c *copied) {
 	c.newSubrequest(m.settings.Timeout)
 	c.subrequest.WhileWanted(func() bool { return m.state.retired.Load() || exchange.Now() > end })
 	outcome := CopySent
+	var seen *mirror.Answer
+	if c.pair != nil {
+		seen = &c.pair.Mirror
+		defer seen.End(false)
+	}
+	began := exchange.Now()
 	if c.subrequest.Send(m.to) != nil {
 		outcome = CopyFailed
 	} else {
-		m.discard(&c.subrequest.Response, end)
+		rs := &c.subrequest.Response
+		observeHead(seen, rs, began)
+		m.discard(rs, end, seen)
 	}
 	c.subrequest.Close()
 	m.report(outcome)
@@ -153,19 +172,25 @@ func (m *Mirror) run(c *copied) {
 
 // maxDiscarded limits how much of the response to a copy is read, in bytes. A longer body
 // is abandoned together with its connection.
-const maxDiscarded = 16 << 20
+const maxDiscarded = mirror.MaxBody
 
 // discard reads a response to its end, so that its connection can be kept, unless
-// it is too long or takes too long.
-func (m *Mirror) discard(rs *exchange.Response, end int64) {
-	if rs.Body == nil {
+// it is too long or takes too long. seen, which may be nil, gets the body.
+func (m *Mirror) discard(rs *exchange.Response, end int64, seen *mirror.Answer) {
+	if rs.Body == nil || len(rs.Text) > 0 {
 		return
 	}
 	p := copyBuffers.Get().(*[copySize]byte)
 	defer copyBuffers.Put(p)
 	for left := maxDiscarded; left > 0 && exchange.Now() < end && !m.state.retired.Load(); {
 		n, err := rs.Body.Read(p[:])
+		if seen != nil {
+			seen.Write(p[:n])
+		}
 		if left -= n; err != nil {
+			if seen != nil {
+				seen.End(err == io.EOF)
+			}
 			return
 		}
 	}
@@ -182,6 +207,7 @@ type copied struct {
 	trailers bool
 	fields   []header.Field
 	body     []byte
+	pair     *mirror.Pair // nil if the responses are not compared
 }
 
 // newCopy copies the head of a request.

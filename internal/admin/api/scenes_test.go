@@ -83,6 +83,8 @@ func (s *scene) splits() {
 		}
 	}
 	s.does(409, "POST", "/splits/promote", `{"proxy":"canary"}`)
+	s.does(200, "GET", "/mirrors", "")
+	s.does(404, "GET", "/mirrors?proxy=canary", "")
 	s.does(204, "DELETE", "/proxies/canary", "", always)
 }
 

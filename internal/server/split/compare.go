@@ -59,7 +59,7 @@ func (s Stats) errorText() string {
 }
 
 func (s *sums) stats() Stats {
-	p95 := s.atRank(0.95 * float64(s.answered-min(s.answered, 1)))
+	p95 := s.times.Quantile(0.95)
 	return Stats{Requests: int(s.requests), Errors: int(s.errors), P95: math.Round(float64(p95)/1e4) / 100}
 }
 
@@ -100,8 +100,8 @@ func slower(stable, candidate *sums, factor float64) bool {
 	if stable.answered == 0 || candidate.answered == 0 {
 		return false
 	}
-	low := candidate.atRank(candidate.rank(-margin))
-	high := stable.atRank(stable.rank(margin))
+	low := candidate.times.AtRank(candidate.rank(-margin))
+	high := stable.times.AtRank(stable.rank(margin))
 	return float64(low) > factor*float64(high) && low-high >= leastSlower
 }
 

@@ -85,24 +85,6 @@ func TestAHigherShareKeepsTheCandidatesClients(t *testing.T) {
 	}
 }
 
-func TestBucketsCoverAllTimesInOrder(t *testing.T) {
-	last := 0
-	for us := range 200_000 {
-		took := time.Duration(us) * time.Microsecond
-		b := bucketOf(took)
-		if b < last || bound(b) > took || bound(b+1) <= took {
-			t.Fatalf("%v is in bucket %d, from %v to %v; the one before is %d", took, b, bound(b), bound(b+1), last)
-		}
-		last = b
-	}
-	if b := bucketOf(time.Hour); b != buckets-1 {
-		t.Errorf("an hour is in bucket %d of %d", b, buckets)
-	}
-	if b := bucketOf(-time.Second); b != 0 {
-		t.Errorf("a negative time is in bucket %d", b)
-	}
-}
-
 // group is what a group of servers does in a test.
 type group struct {
 	requests, errors int

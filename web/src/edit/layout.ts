@@ -109,7 +109,7 @@ export const layouts: Record<string, Layout> = {
   Files: { usual: ['root', 'index', 'spa'] },
   FastCGI: { usual: ['root', 'server_root', 'front_controller', 'params'] },
   StickyCookie: { usual: ['name', 'max_age'] },
-  Mirror: { usual: ['servers', 'percent'] },
+  Mirror: { usual: ['servers', 'percent', 'compare'] },
   Ejection: { usual: ['failures', 'time'] },
   CircuitBreaker: { usual: ['error_percent', 'open_time', 'window'] },
 }

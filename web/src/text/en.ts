@@ -23,6 +23,7 @@ import { newProxy, proxies, proxy } from './proxies'
 import { purge } from './purge'
 import { servers } from './servers'
 import { settings } from './settings'
+import { mirrored } from './mirrored'
 import { split } from './split'
 
 const pages = {
@@ -88,6 +89,7 @@ export const en = {
   servers,
   settings,
   split,
+  mirrored,
   webhooks,
   kinds: {
     proxies: 'Proxy',

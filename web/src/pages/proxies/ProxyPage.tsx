@@ -33,6 +33,7 @@ type Choice = components['schemas']['chosenBody']
 type Route = NonNullable<Proxy['routes']>[number]
 const Charts = lazy(() => import('@/charts/Charts'))
 const Splits = lazy(() => import('./Splits'))
+const Mirrored = lazy(() => import('./Mirrored'))
 
 /** What proxies inherit: the policies by name, and the defaults of all. */
 function useInherited(): { policies: Policies; defaults?: object } {
@@ -182,6 +183,11 @@ export default function ProxyPage() {
           {live.data?.splits && (
             <Suspense fallback={<Loading />}>
               <Splits splits={live.data.splits} />
+            </Suspense>
+          )}
+          {p.routes?.some((r) => r.mirror?.compare) && (
+            <Suspense fallback={<Loading />}>
+              <Mirrored proxy={name} />
             </Suspense>
           )}
           {p.recent?.requests || mine.length > 0 ? (

@@ -4,7 +4,7 @@ import { count, many } from '../many'
 const responses = (n: number) => many(n, 'Antwort', 'Antworten')
 
 /** Proxies, forms and plans. */
-export const work: Pick<Text, 'proxies' | 'proxy' | 'newProxy' | 'edit' | 'conflict' | 'entries' | 'plan' | 'ports' | 'purge' | 'servers' | 'settings' | 'split' | 'discovery'> = {
+export const work: Pick<Text, 'proxies' | 'proxy' | 'newProxy' | 'edit' | 'conflict' | 'entries' | 'plan' | 'ports' | 'purge' | 'servers' | 'settings' | 'split' | 'mirrored' | 'discovery'> = {
   proxies: {
     noun: 'Proxy',
     nouns: 'Proxys',
@@ -485,6 +485,23 @@ export const work: Pick<Text, 'proxies' | 'proxy' | 'newProxy' | 'edit' | 'confl
     toHelp: 'Leer für die nächste Stufe.',
     held: 'Der Kandidat behält diesen Anteil.',
     done: (share) => `Der Kandidat erhält ${share} der Clients.`,
+  },
+  mirrored: {
+    title: 'Gespiegelte Antworten',
+    counted: (time) => `Seit ${time}, auf dieser Maschine. Jede Anfrage zählt nach ihrem ersten Unterschied.`,
+    none: 'Noch ist nichts verglichen.',
+    servers: 'Server',
+    mirror: 'Spiegel',
+    side: 'Antworten von',
+    same: 'Gleich',
+    kinds: { status: 'Status', body: 'Inhalt', header: 'Header' },
+    incomplete: 'Abgebrochen',
+    skipped: 'Nicht verglichen',
+    failed: 'Keine Antwort',
+    headers: 'Felder, die abweichen',
+    request: 'Anfrage',
+    times: 'Anzahl',
+    difference: 'Unterschied',
   },
   settings: {
     lead: 'Einstellungen der gesamten headgate-Instanz.',

@@ -4,7 +4,7 @@ import { count, many } from '../many'
 const responses = (n: number) => many(n, 'respuesta', 'respuestas')
 
 /** Proxies, forms and plans. */
-export const work: Pick<Text, 'proxies' | 'proxy' | 'newProxy' | 'edit' | 'conflict' | 'entries' | 'plan' | 'ports' | 'purge' | 'servers' | 'settings' | 'split' | 'discovery'> = {
+export const work: Pick<Text, 'proxies' | 'proxy' | 'newProxy' | 'edit' | 'conflict' | 'entries' | 'plan' | 'ports' | 'purge' | 'servers' | 'settings' | 'split' | 'mirrored' | 'discovery'> = {
   proxies: {
     noun: 'proxy',
     nouns: 'proxies',
@@ -486,6 +486,23 @@ export const work: Pick<Text, 'proxies' | 'proxy' | 'newProxy' | 'edit' | 'confl
     toHelp: 'Vacío para el paso siguiente.',
     held: 'El candidato conserva esta parte.',
     done: (share) => `El candidato recibe el ${share} de los clientes.`,
+  },
+  mirrored: {
+    title: 'Respuestas duplicadas',
+    counted: (time) => `Desde ${time}, en esta máquina. Cada petición cuenta por su primera diferencia.`,
+    none: 'Aún no se ha comparado nada.',
+    servers: 'Servidores',
+    mirror: 'Espejo',
+    side: 'Respuestas de',
+    same: 'Iguales',
+    kinds: { status: 'Estado', body: 'Cuerpo', header: 'Cabecera' },
+    incomplete: 'Interrumpidas',
+    skipped: 'No comparadas',
+    failed: 'Sin respuesta',
+    headers: 'Campos que difieren',
+    request: 'Petición',
+    times: 'Número',
+    difference: 'Diferencia',
   },
   settings: {
     lead: 'Ajustes de toda la instancia de headgate.',

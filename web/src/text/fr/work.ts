@@ -4,7 +4,7 @@ import { count, many } from '../many'
 const responses = (n: number) => many(n, 'réponse', 'réponses')
 
 /** Proxies, forms and plans. */
-export const work: Pick<Text, 'proxies' | 'proxy' | 'newProxy' | 'edit' | 'conflict' | 'entries' | 'plan' | 'ports' | 'purge' | 'servers' | 'settings' | 'split' | 'discovery'> = {
+export const work: Pick<Text, 'proxies' | 'proxy' | 'newProxy' | 'edit' | 'conflict' | 'entries' | 'plan' | 'ports' | 'purge' | 'servers' | 'settings' | 'split' | 'mirrored' | 'discovery'> = {
   proxies: {
     noun: 'proxy',
     nouns: 'proxys',
@@ -488,6 +488,23 @@ export const work: Pick<Text, 'proxies' | 'proxy' | 'newProxy' | 'edit' | 'confl
     toHelp: 'Laissez vide pour l’étape suivante.',
     held: 'Le candidat garde cette part.',
     done: (share) => `Le candidat reçoit ${share} des clients.`,
+  },
+  mirrored: {
+    title: 'Réponses dupliquées',
+    counted: (time) => `Depuis ${time}, sur cette machine. Chaque requête compte pour sa première différence.`,
+    none: 'Rien n’est encore comparé.',
+    servers: 'Serveurs',
+    mirror: 'Miroir',
+    side: 'Réponses de',
+    same: 'Identiques',
+    kinds: { status: 'Statut', body: 'Corps', header: 'En-tête' },
+    incomplete: 'Interrompues',
+    skipped: 'Non comparées',
+    failed: 'Sans réponse',
+    headers: 'Champs qui diffèrent',
+    request: 'Requête',
+    times: 'Nombre',
+    difference: 'Différence',
   },
   settings: {
     lead: 'Paramètres de toute l’instance headgate.',
