@@ -350,7 +350,7 @@ type Audit struct {
 	Time time.Time `json:"time"`
 	// The operator.
 	Who string `json:"who"`
-	// Via is how: api, console, file, cli or docker.
+	// Via is how: api, console, file, cli, docker or http.
 	Via string `json:"via,omitempty"`
 	// Address is where from.
 	Address string `json:"address,omitempty"`
@@ -1470,13 +1470,16 @@ type Discovery struct {
 	// Docker are the container engines, Docker or Podman, by name. Labels of their containers define
 	// proxies.
 	Docker map[string]Docker `json:"docker,omitzero"`
+	// HTTP are documents with proxies that are downloaded again and again, by name. Names differ
+	// from those of docker.
+	HTTP map[string]HTTPDocument `json:"http,omitzero"`
 }
 
 // DiscoveryIssue is something in what a provider found that cannot be used.
 type DiscoveryIssue struct {
-	// Container is whose it is; absent for the provider itself.
+	// Container is whose it is; absent for the provider itself and for documents.
 	Container string `json:"container,omitempty"`
-	// Label is the label that is meant, if it is one.
+	// Label is the label that is meant, if it is one; or the field of an object in a document.
 	Label string `json:"label,omitempty"`
 	// Kind is the kind of the affected object, such as proxies.
 	Kind string `json:"kind,omitempty"`
@@ -1521,6 +1524,9 @@ type DiscoveryObject struct {
 	// Docker are the container engines, Docker or Podman, by name. Labels of their containers define
 	// proxies.
 	Docker map[string]Docker `json:"docker,omitzero"`
+	// HTTP are documents with proxies that are downloaded again and again, by name. Names differ
+	// from those of docker.
+	HTTP map[string]HTTPDocument `json:"http,omitzero"`
 }
 
 // DiscoveryState is the state of discovery.
@@ -2323,6 +2329,59 @@ type Group struct {
 	Proxies []string `json:"proxies"`
 }
 
+// HTTPAuth are credentials for a download: bearer, or username and password.
+type HTTPAuth struct {
+	// Bearer is a token for the Authorization header.
+	Bearer string `json:"bearer,omitzero"`
+	// Username is the user of basic authentication.
+	Username string `json:"username,omitzero"`
+	// Password is the password of that user.
+	Password string `json:"password,omitzero"`
+}
+
+// HTTPDocument is a document with proxies that another program serves over HTTP, such as an
+// inventory or a Git server. Its proxies have the form of those in a configuration file, with
+// the fields that container labels may set, and servers. It is trusted less than operators;
+// these settings restrict what it can do.
+type HTTPDocument struct {
+	// URL is where the document is: https, or http on this machine. Redirects are followed on the
+	// same host only. Link-local addresses and those of cloud metadata services are refused. The
+	// document has at most 4 MiB.
+	URL string `json:"url,omitzero"`
+	// Interval is the time between two downloads, which varies by a twentieth. A document that has
+	// not changed is not sent again if the server knows ETag or Last-Modified.
+	Interval string `json:"interval,omitzero"`
+	// Auth are the credentials that are sent with each download. Absent means none.
+	Auth *HTTPAuth `json:"auth,omitzero"`
+	// SHA256 is the digest of the only document that is used, in hexadecimal. Absent means any
+	// document.
+	SHA256 string `json:"sha256,omitzero"`
+	// CaFile is a PEM file with the certificate authorities to trust in place of the system's. A
+	// relative path begins at the configuration file.
+	CaFile string `json:"ca_file,omitzero"`
+	// Nodes are the names of the nodes that use the document, as `headgate node list` shows them;
+	// each downloads it for itself. Absent means all nodes that share the configuration.
+	Nodes []string `json:"nodes,omitzero"`
+	// Ports names the ports for proxies of the document, which can select some of them. Absent means
+	// all.
+	Ports []string `json:"ports,omitzero"`
+	// Hosts are the virtual hosts that the document may name: names, and `*.` and a name for
+	// everything below it. Absent means any that the configuration files leave free, but neither
+	// `localhost` nor an IP address; names in `admin.hosts` are never its.
+	Hosts []string `json:"hosts,omitzero"`
+	// ACME are the ACME entries that the document may name; `[none]` lets it name none. Absent means
+	// all of them.
+	ACME []string `json:"acme,omitzero"`
+	// Listen are the addresses on which TCP and UDP proxies of the document may listen. Absent means
+	// none: then they can only have names on an https port.
+	Listen []netip.AddrPort `json:"listen,omitzero"`
+	// Servers are the servers that the document may name: networks, addresses, names, `*.` and a
+	// name for everything below it, and `*` for every name. Absent means any address but loopback,
+	// and no name, because a name can resolve to any address. Link-local addresses, those of cloud
+	// metadata services and Unix sockets are never allowed.
+	Servers []string `json:"servers,omitzero"`
+}
+
 // Header is a header of requests to a collector.
 type Header struct {
 	// Name is the name of the header.
@@ -2629,7 +2688,7 @@ type LastChange struct {
 	When time.Time `json:"when"`
 	// Who did it; absent when it is not known, as of a file that was edited.
 	Who string `json:"who,omitempty"`
-	// Via is how it came: api, console, file, cli or docker.
+	// Via is how it came: api, console, file, cli, docker or http.
 	Via string `json:"via"`
 	// Revision is the number of the revision.
 	Revision int `json:"revision"`
@@ -3416,7 +3475,7 @@ type OrderStep struct {
 type Origin struct {
 	// Via is the way by which it came.
 	Via string `json:"via"`
-	// Document is the name of the document that defines it.
+	// Document is the name of the document that defines it, or its URL without the query.
 	Document string `json:"document,omitempty"`
 	// Line is the line of its name, from 1.
 	Line int `json:"line,omitempty"`
@@ -3945,9 +4004,9 @@ type PromoteInput struct {
 type Provider struct {
 	// Name is the name of the provider's entry in discovery.
 	Name string `json:"name"`
-	// Type is docker.
+	// Type is docker or http.
 	Type string `json:"type"`
-	// Endpoint is the address of its API.
+	// Endpoint is the address of its API, or the URL of its document.
 	Endpoint string `json:"endpoint"`
 	// State is connecting until the first response, then running or error.
 	State string `json:"state"`
@@ -4642,7 +4701,7 @@ type Revision struct {
 	Who string `json:"who,omitempty"`
 	// Why is the reason that the operator gave.
 	Why string `json:"why,omitempty"`
-	// Via is the interface: api, console, file, cli or docker.
+	// Via is the interface: api, console, file, cli, docker or http.
 	Via string `json:"via"`
 	// Changes are the objects that were added, changed or removed, each as KIND/NAME; * for very
 	// many. It is absent where that is not known.
@@ -5292,7 +5351,8 @@ type Source struct {
 
 // SourceState is the state of a source of objects.
 type SourceState struct {
-	// Name is the source: configuration for the documents, discovery.docker.NAME for a provider.
+	// Name is the source: configuration for the documents, discovery.docker.NAME or
+	// discovery.http.NAME for a provider.
 	Name string `json:"name"`
 	// State is running, or error if its last version was rejected or it is unavailable, and the
 	// previous version is active; for a provider connecting until its first response; since Since.

@@ -185,7 +185,7 @@ func readCompose(stdin io.Reader, name string) ([]byte, error) {
 
 // merge combines the configuration with the discovered objects.
 func (c *dockerCheck) merge(found *discovery.Snapshot, concerns func(container string) bool) {
-	m := discovery.Merge(c.documents, []discovery.Provider{{Name: c.provider, Settings: c.settings, Objects: found.Objects, Issues: found.Issues}}, nil, nil)
+	m := discovery.Merge(c.documents, []discovery.Provider{{Name: c.provider, Bounds: c.settings.Bounds(), Objects: found.Objects, Issues: found.Issues}}, nil, nil)
 	c.Objects, c.Issues = []checkedObject{}, []discovery.Issue{}
 	for _, d := range found.Objects {
 		about := concerns(d.Origin.Container)

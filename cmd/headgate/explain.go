@@ -153,10 +153,10 @@ func uncached(e *plan.Explanation) string {
 
 // undiscovered returns a note if the configuration files are not the whole configuration.
 func undiscovered(p *plan.Plan) []string {
-	if len(p.Config().Discovery.Docker) == 0 {
+	if len(p.Config().Discovery.Providers()) == 0 {
 		return nil
 	}
-	return []string{"proxies discovered from containers are not included; use --running to include them"}
+	return []string{"proxies from discovery are not included; use --running to include them"}
 }
 
 // parseQuestion reads the arguments and flags of explain. The path is taken as

@@ -11,6 +11,7 @@ import (
 	"headgate/internal/admin/watch"
 	"headgate/internal/control"
 	"headgate/internal/discovery/docker"
+	"headgate/internal/discovery/httpdoc"
 	"headgate/internal/metrics"
 	"headgate/internal/upgrade"
 )
@@ -41,6 +42,7 @@ func openServer(o serverOptions) (server, error) {
 		TakeOver:   takeOver(o.inherited),
 		Activated:  o.activated,
 		Docker:     docker.Open,
+		HTTP:       httpdoc.Open,
 	})
 	if err != nil {
 		return nil, explainCopy(err)

@@ -23,6 +23,17 @@ type Discovered struct {
 	// TCP or UDP proxy. Without servers, a proxy responds with 503, and a TCP or UDP proxy
 	// is omitted.
 	Servers []DiscoveredServer
+	// Written is whether the labels are the fields of an object of a document, which names
+	// its servers itself. Servers is empty then.
+	Written bool
+}
+
+// Writer returns the word for what defines the object, for messages.
+func (d *Discovered) Writer() string {
+	if d.Written {
+		return "the document"
+	}
+	return "labels"
 }
 
 // Label is one value from a container label. Labels are trusted less than operators.
@@ -34,7 +45,7 @@ type Label struct {
 	// commas.
 	Value string
 	// Container and Name are the source of the value, for messages: "shop-1" and
-	// "headgate.http.shop.routes.0.path".
+	// "headgate.http.shop.routes.0.path", or "" and "routes[0].path" of a document.
 	Container, Name string
 }
 

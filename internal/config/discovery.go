@@ -18,6 +18,9 @@ type Discovery struct {
 	// Docker are the container engines, Docker or Podman, by name. Labels of their
 	// containers define proxies.
 	Docker map[string]*Docker `json:"docker,omitempty" max:"16" object:"provider" example:"{local: {hosts: [\"*.example.com\"]}}"`
+	// HTTP are documents with proxies that are downloaded again and again, by name. Names
+	// differ from those of docker.
+	HTTP map[string]*HTTPDocument `json:"http,omitempty" max:"16" object:"provider" example:"{cmdb: {url: \"https://cmdb.example.com/headgate.yaml\"}}"`
 }
 
 // Docker is a container engine. Labels are trusted less than operators; these settings
@@ -76,22 +79,35 @@ type DockerTLS struct {
 
 // discovery reports problems of the providers.
 func (ch *checker) discovery(at schema.Place) {
-	docker := at.Field("docker")
+	docker, http := at.Field("docker"), at.Field("http")
 	for _, name := range sortedNames(ch.c.Discovery.Docker) {
 		ch.docker(ch.c.Discovery.Docker[name], docker.Field(name).Called("provider", name))
+	}
+	for _, name := range sortedNames(ch.c.Discovery.HTTP) {
+		place := http.Field(name).Called("provider", name)
+		if ch.c.Discovery.Docker[name] != nil {
+			place.Problemf("rename one of them", "there is a provider %s under docker too", name)
+		}
+		ch.httpDocument(ch.c.Discovery.HTTP[name], place)
 	}
 }
 
 func (ch *checker) docker(d *Docker, at schema.Place) {
 	checkEndpoint(d, at)
-	checkNodes(d.Nodes, at.Field("nodes"))
 	for i, f := range d.Filters {
 		if key, value, ok := strings.Cut(f, "="); !ok || key == "" || value == "" {
 			at.Field("filters").Index(i).Problemf("write it as `docker ps --filter` does, such as label=stage=production or name=web", "the filter %q is not a key and a value", decode.Shorten(f))
 		}
 	}
-	checkNames(d.Ports, ch.c.Ports, "port", "ports", at.Field("ports"))
-	for i, text := range d.Hosts {
+	ch.bounds(d, at)
+}
+
+// bounds reports problems of the nodes and the bounds of a provider.
+func (ch *checker) bounds(p Provider, at schema.Place) {
+	checkNodes(p.OnNodes(), at.Field("nodes"))
+	b := p.Bounds()
+	checkNames(b.Ports, ch.c.Ports, "port", "ports", at.Field("ports"))
+	for i, text := range b.Hosts {
 		switch h, f := parseVirtualHost(text); {
 		case f != nil:
 			at.Field("hosts").Index(i).Problem(f.What, f.Remedy)
@@ -99,7 +115,7 @@ func (ch *checker) docker(d *Docker, at schema.Place) {
 			at.Field("hosts").Index(i).Problem("a regular expression is not allowed here", `write a name, or "*." and a name`)
 		}
 	}
-	for i, name := range d.ACME {
+	for i, name := range b.ACME {
 		if name != acme.None && ch.c.ACME[name] == nil && !at.Root().Field("acme").Reported() {
 			remedy := "add it under acme"
 			if near := schema.Nearest(name, sortedNames(ch.c.ACME)); near != "" {
@@ -108,7 +124,7 @@ func (ch *checker) docker(d *Docker, at schema.Place) {
 			at.Field("acme").Index(i).Problemf(remedy, "there is no acme entry %q", name)
 		}
 	}
-	for i, a := range d.Listen {
+	for i, a := range b.Listen {
 		if !a.IsValid() {
 			at.Field("listen").Index(i).Problem("the address is empty", `write one like "0.0.0.0:5432"`)
 		}

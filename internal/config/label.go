@@ -89,7 +89,7 @@ func Find(d *Discovered, ports []string) *Found {
 	switch {
 	case said > MaxLabels:
 		at.Problemf("remove some of the labels", "%d labels, more than the maximum of %d", said, MaxLabels)
-	case d.Kind != "proxies" && len(d.Servers) == 0:
+	case d.Kind != "proxies" && len(d.Servers) == 0 && !d.Written:
 		at.Problem("it has no server that can take connections", "")
 	}
 	if f.addReport(report); f.Problems != nil {
@@ -206,6 +206,9 @@ func (t *labelTree) read(o *schema.Object, d *Discovered, ports []string) *yaml.
 		root.field("ports").value = &text
 	}
 	node := t.node(&schema.Type{Kind: schema.Struct, Object: o}, root, "")
+	if d.Written {
+		return node
+	}
 	if d.Kind != "proxies" {
 		setEntry(node, "servers", t.servers(o.Field("servers").Type.Elem, d.Servers, "address", "servers"))
 		return node
@@ -284,8 +287,8 @@ func (t *labelTree) label(o *schema.Object, at *branch, l *Label, path string) {
 				t.unknown(typ.Object, step, path, line)
 				return
 			}
-			if path = join(path, step); !f.Label {
-				problem(LabelForbidden, "labels cannot set "+path, "set it in the configuration; labels can set "+strings.Join(typ.Object.LabelNames(), ", "))
+			if path = join(path, step); !f.Label && !(t.found.Discovered.Written && namesServer(f)) {
+				problem(LabelForbidden, t.found.Discovered.Writer()+" cannot set "+path, "set it in the configuration; "+t.found.Discovered.Writer()+" can set "+strings.Join(typ.Object.LabelNames(), ", "))
 				return
 			}
 			typ, at = f.Type, at.field(step)
@@ -313,6 +316,20 @@ func (t *labelTree) label(o *schema.Object, at *branch, l *Label, path string) {
 	}
 	at.value, at.line = &l.Value, line
 	t.found.places.by[path] = line
+}
+
+// namesServer reports whether a field names servers, which a document can set and labels
+// cannot.
+func namesServer(f *schema.Field) bool {
+	switch f.Owner {
+	case reflect.TypeFor[Route](), reflect.TypeFor[TCPProxy](), reflect.TypeFor[UDPProxy]():
+		return f.Name == "servers"
+	case reflect.TypeFor[Server]():
+		return f.Name == "url"
+	case reflect.TypeFor[StreamServer]():
+		return f.Name == "address"
+	}
+	return false
 }
 
 // unknown reports an unknown field.

@@ -2,7 +2,6 @@ package config
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -27,20 +26,6 @@ func (c *Config) OnlyOn(nodes []string) string {
 		return ""
 	}
 	return "only on " + strings.Join(nodes, ", ")
-}
-
-// Engines returns the container engines that this node watches, by name.
-func (c *Config) Engines() map[string]*Docker {
-	if !slices.ContainsFunc(slices.Collect(maps.Values(c.Discovery.Docker)), func(d *Docker) bool { return !c.Here(d.Nodes) }) {
-		return c.Discovery.Docker
-	}
-	here := map[string]*Docker{}
-	for name, d := range c.Discovery.Docker {
-		if c.Here(d.Nodes) {
-			here[name] = d
-		}
-	}
-	return here
 }
 
 // apart reports whether two objects are never used on the same node.
@@ -96,7 +81,9 @@ func (c *Config) eachNodes(root schema.Place, do func(nodes []string, at schema.
 	for _, name := range sortedNames(c.UDPProxies) {
 		do(c.UDPProxies[name].Nodes, root.Field("udp_proxies").Field(name).Called("UDP proxy", name).Field("nodes"))
 	}
-	for _, name := range sortedNames(c.Discovery.Docker) {
-		do(c.Discovery.Docker[name].Nodes, root.Field("discovery").Field("docker").Field(name).Called("provider", name).Field("nodes"))
+	providers := c.Discovery.Providers()
+	for _, name := range sortedNames(providers) {
+		p := providers[name]
+		do(p.OnNodes(), root.Field("discovery").Field(string(p.Via())).Field(name).Called("provider", name).Field("nodes"))
 	}
 }

@@ -33,8 +33,8 @@ func TestObjectsAreOfSomeNodes(t *testing.T) {
 		if !slices.Equal(got, want) {
 			t.Errorf("on %q: %q, want %q", node, got, want)
 		}
-		if n, want := len(c.Engines()), map[string]int{"": 2, "a": 1, "b": 2}[node]; n != want {
-			t.Errorf("on %q: %d engines, want %d", node, n, want)
+		if n, want := len(c.Providers()), map[string]int{"": 2, "a": 1, "b": 2}[node]; n != want {
+			t.Errorf("on %q: %d providers, want %d", node, n, want)
 		}
 	}
 	var notes []string

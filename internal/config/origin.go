@@ -11,13 +11,15 @@ const (
 	ViaDocument Via = "document"
 	// ViaDocker is a container's labels.
 	ViaDocker Via = "docker"
+	// ViaHTTP is a document that was downloaded.
+	ViaHTTP Via = "http"
 )
 
 // Origin is where an object comes from.
 type Origin struct {
 	// Via is the way by which it came.
 	Via Via `json:"via"`
-	// Document is the name of the document that defines it.
+	// Document is the name of the document that defines it, or its URL without the query.
 	Document string `json:"document,omitempty"`
 	// Line is the line of its name, from 1.
 	Line int `json:"line,omitempty"`

@@ -208,7 +208,7 @@ func (ch *change) digestsOf() map[string]history.Digest {
 }
 
 // discovered reports whether the change comes from a source.
-func (ch *change) discovered() bool { return ch.cause.Via == ViaDocker }
+func (ch *change) discovered() bool { return ch.cause.Via.Discovers() }
 
 // check makes objects of the documents.
 func (ch *change) check() error {

@@ -75,6 +75,8 @@ type Options struct {
 	Build metrics.Build
 	// Docker opens the sources under discovery.docker; nil has none.
 	Docker discovery.DockerOpener
+	// HTTP opens the sources under discovery.http; nil has none.
+	HTTP discovery.HTTPOpener
 	// Roots are the authorities by which servers are trusted that lists and geo databases
 	// are downloaded from; nil is the system's.
 	Roots *x509.CertPool

@@ -409,7 +409,7 @@ func TestEditsAndContainersInAnyOrderEndTheSame(t *testing.T) {
 		f.c.discovered(false)
 		got := f.c.Plan().Config()
 		cfg, _, _ := config.LoadDocuments(doc(edits[len(edits)-1]), nil)
-		want := discovery.Merge(cfg, []discovery.Provider{{Name: "local", Settings: &config.Docker{}, Objects: snapshots[len(snapshots)-1]}}, nil, nil)
+		want := discovery.Merge(cfg, []discovery.Provider{{Name: "local", Objects: snapshots[len(snapshots)-1]}}, nil, nil)
 		if d := diff.Compare(want.Config, got); !d.Empty() {
 			t.Fatalf("seed %d ends with another configuration: %v", seed, d.Objects)
 		}

@@ -21,7 +21,11 @@ const (
 	ViaAPI     Via = "api"     // the API
 	ViaConsole Via = "console" // the console
 	ViaDocker  Via = "docker"  // discovery of containers
+	ViaHTTP    Via = "http"    // documents of discovery
 )
+
+// Discovers reports whether changes come from discovery, and not from an operator.
+func (v Via) Discovers() bool { return v == ViaDocker || v == ViaHTTP }
 
 // Cause is where a change comes from.
 type Cause struct {
@@ -103,12 +107,12 @@ func (c *Control) count(e *Event) {
 	switch e.Verb {
 	case Applied, Reverted:
 		c.metrics.Applied(true)
-		if e.Via != ViaDocker {
+		if !e.Via.Discovers() {
 			c.metrics.InForce(true)
 		}
 	case RefusedVerb:
 		c.metrics.Applied(false)
-		if e.Via != ViaDocker && !e.Edit {
+		if !e.Via.Discovers() && !e.Edit {
 			c.metrics.InForce(false)
 		}
 	}

@@ -34,7 +34,7 @@ func (c *Control) logChange(e *Event) {
 	case Reverted:
 		c.log.Warn("configuration reverted because it was not confirmed", "why", e.Why)
 	}
-	if e.Via == ViaDocker {
+	if e.Via.Discovers() {
 		c.logDiscovered(e)
 		return
 	}

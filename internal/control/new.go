@@ -41,7 +41,7 @@ func New(o Options) (*Control, error) {
 	c.newHolds(st.node)
 	c.newPorts(&o)
 	c.issuer = newIssuer(o.Log, st.all, c.ports, st.node, agentOf(&o), c.watcher.Order, c.watcher.DemandLimited)
-	c.providers = newProviders(o.Log, o.Docker)
+	c.providers = newProviders(&o)
 	c.holds.unknown = c.providers.unknown
 	c.participants = []Participant{background{}, c.records, &c.rings, sockets{c.ports}, c.issuer, c.providers, c.holds, c.splits, &defence{engine: c.bans, lists: c.lists}, signIn{c.gate}}
 	c.observers = []func(*Event){c.logChange, c.count}

@@ -2,10 +2,10 @@ package control
 
 import (
 	"context"
-	"fmt"
+	"errors"
 	"log/slog"
 	"maps"
-	"reflect"
+	"path/filepath"
 	"slices"
 	"sync"
 	"time"
@@ -20,8 +20,10 @@ import (
 // changes: a new source is opened before a change and started with it; a removed one is
 // stopped after it, and its objects are removed.
 type providers struct {
-	log  *slog.Logger
-	open discovery.DockerOpener
+	log      *slog.Logger
+	open     discovery.DockerOpener
+	openHTTP discovery.HTTPOpener
+	env      discovery.Environment
 	// wake has a value when a source may know something new.
 	wake    chan struct{}
 	stopped sync.WaitGroup
@@ -41,13 +43,17 @@ type running struct {
 	quit   chan struct{}
 
 	// guarded by providers.mu
-	settings *config.Docker
+	settings config.Provider
 	objects  []*config.Discovered // that were known last
 	failed   *discovery.Snapshot  // why there is no source
 }
 
-func newProviders(log *slog.Logger, open discovery.DockerOpener) *providers {
-	p := &providers{log: log, open: open, wake: make(chan struct{}, 1)}
+func newProviders(o *Options) *providers {
+	p := &providers{log: o.Log, open: o.Docker, openHTTP: o.HTTP, wake: make(chan struct{}, 1)}
+	p.env = discovery.Environment{Log: o.Log, Agent: agentOf(o), Roots: o.Roots}
+	if o.StateDir != "" {
+		p.env.State = filepath.Join(o.StateDir, "discovery")
+	}
 	p.mu.running = map[string]*running{}
 	return p
 }
@@ -65,17 +71,17 @@ func (p *providers) rouse() {
 func (p *providers) Prepare(next *Next) (Change, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	ch := &providing{providers: p, opened: map[string]*running{}, settings: next.Config.Engines()}
+	ch := &providing{providers: p, opened: map[string]*running{}, settings: next.Config.Providers()}
 	for _, name := range slices.Sorted(maps.Keys(ch.settings)) {
 		settings := ch.settings[name]
-		if r := p.mu.running[name]; r != nil && r.source != nil && r.dir == next.Config.Dir && sameSource(r.settings, settings) {
+		if r := p.mu.running[name]; r != nil && r.source != nil && r.dir == next.Config.Dir && r.settings.SameSource(settings) {
 			continue
 		}
 		r := &running{name: name, dir: next.Config.Dir, settings: settings, quit: make(chan struct{})}
-		if err := p.openSource(r); err != nil && !next.Starting() && p.open != nil {
+		if err := p.openSource(r); err != nil && !next.Starting() && !errors.Is(err, errNotBuilt) {
 			ch.Cancel()
 			return nil, &Refused{Problems: []schema.Problem{{
-				Object: "discovery, provider " + name, Field: schema.JoinPath("discovery.docker", name), What: err.Error(),
+				Object: "discovery, provider " + name, Field: schema.JoinPath("discovery."+string(settings.Via()), name), What: err.Error(),
 			}}}
 		}
 		ch.opened[name] = r
@@ -85,9 +91,18 @@ func (p *providers) Prepare(next *Next) (Change, error) {
 
 // openSource opens a source, or notes why it could not be.
 func (p *providers) openSource(r *running) error {
-	err := error(errNoDocker)
-	if p.open != nil {
-		r.source, err = p.open(r.name, r.settings, discovery.Environment{Log: p.log, Dir: r.dir})
+	err := errNotBuilt
+	env := p.env
+	env.Dir = r.dir
+	switch settings := r.settings.(type) {
+	case *config.Docker:
+		if p.open != nil {
+			r.source, err = p.open(r.name, settings, env)
+		}
+	case *config.HTTPDocument:
+		if p.openHTTP != nil {
+			r.source, err = p.openHTTP(r.name, settings, env)
+		}
 	}
 	if err != nil {
 		r.source, r.failed = nil, &discovery.Snapshot{State: discovery.Failed, Since: time.Now(), Reason: err.Error()}
@@ -97,23 +112,14 @@ func (p *providers) openSource(r *running) error {
 	return nil
 }
 
-var errNoDocker = fmt.Errorf("this headgate was built without discovery by Docker")
-
-// sameSource reports whether two settings ask the same of an engine: the bounds of what
-// is found are not the source's business.
-func sameSource(a, b *config.Docker) bool {
-	x, y := *a, *b
-	for _, d := range []*config.Docker{&x, &y} {
-		d.Hosts, d.ACME, d.Listen, d.Ports, d.Nodes = nil, nil, nil, nil, nil
-	}
-	return reflect.DeepEqual(x, y)
-}
+// errNotBuilt is of a provider whose kind this program does not have.
+var errNotBuilt = errors.New("this headgate was built without discovery of this kind")
 
 // providing is the sources that a change is about to have.
 type providing struct {
 	*providers
 	opened   map[string]*running
-	settings map[string]*config.Docker
+	settings map[string]config.Provider
 }
 
 // Commit starts what was opened, and stops what is not wanted any more.
@@ -129,7 +135,7 @@ func (ch *providing) Commit() {
 			continue
 		}
 		delete(p.mu.running, name)
-		p.end(was)
+		p.end(was, ch.settings[name] == nil || !sameLocation(was.settings, ch.settings[name]))
 	}
 	for name, r := range ch.opened {
 		p.mu.running[name] = r
@@ -140,7 +146,7 @@ func (ch *providing) Commit() {
 // Cancel ends what was opened.
 func (ch *providing) Cancel() {
 	for _, r := range ch.opened {
-		ch.end(r)
+		ch.end(r, false)
 	}
 }
 
@@ -163,12 +169,26 @@ func (p *providers) startSource(r *running) {
 	p.rouse()
 }
 
-// end stops a source, in the background: a change does not wait for it.
-func (p *providers) end(r *running) {
+// sameLocation reports whether two entries find their objects at the same place.
+func sameLocation(a, b config.Provider) bool {
+	x, ok := a.(*config.HTTPDocument)
+	y, also := b.(*config.HTTPDocument)
+	return ok && also && x.URL == y.URL
+}
+
+// end stops a source, in the background: a change does not wait for it. Forget is whether
+// what it keeps is removed.
+func (p *providers) end(r *running, forget bool) {
 	close(r.quit)
-	if r.source != nil {
-		p.stopped.Go(r.source.Stop)
+	if r.source == nil {
+		return
 	}
+	p.stopped.Go(func() {
+		r.source.Stop()
+		if f, ok := r.source.(discovery.Forgetter); ok && forget {
+			f.Forget()
+		}
+	})
 }
 
 // close stops all sources and waits for them.
@@ -177,7 +197,7 @@ func (p *providers) close() {
 	p.mu.closed = true
 	for name, r := range p.mu.running {
 		delete(p.mu.running, name)
-		p.end(r)
+		p.end(r, false)
 	}
 	p.mu.Unlock()
 	p.stopped.Wait()
@@ -188,7 +208,7 @@ func (p *providers) reopen() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for name, r := range p.mu.running {
-		if r.source != nil || p.open == nil || p.mu.closed {
+		if r.source != nil || p.mu.closed {
 			continue
 		}
 		again := &running{name: name, dir: r.dir, settings: r.settings, objects: r.objects, quit: make(chan struct{})}
@@ -203,15 +223,15 @@ func (p *providers) reopen() {
 // found returns what the entries of a configuration found, of which those that run
 // already have found something.
 func (p *providers) found(c *config.Config) []discovery.Provider {
-	engines := c.Engines()
-	if len(engines) == 0 {
+	entries := c.Providers()
+	if len(entries) == 0 {
 		return nil
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	var all []discovery.Provider
-	for _, name := range slices.Sorted(maps.Keys(engines)) {
-		one := discovery.Provider{Name: name, Settings: engines[name]}
+	for _, name := range slices.Sorted(maps.Keys(entries)) {
+		one := discovery.Provider{Name: name, Bounds: entries[name].Bounds()}
 		if r := p.mu.running[name]; r != nil {
 			if s := r.snapshot(); s.Known {
 				r.objects, one.Issues = s.Objects, s.Issues
@@ -229,7 +249,7 @@ func (p *providers) found(c *config.Config) []discovery.Provider {
 func (p *providers) unknown(c *config.Config) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for name := range c.Engines() {
+	for name := range c.Providers() {
 		if r := p.mu.running[name]; r == nil || !r.snapshot().Known {
 			return true
 		}
@@ -254,7 +274,7 @@ func (p *providers) states() []ProviderState {
 		r := p.mu.running[name]
 		s := r.snapshot()
 		all = append(all, ProviderState{
-			Name: name, Type: "docker", Endpoint: r.settings.Endpoint,
+			Name: name, Type: string(r.settings.Via()), Endpoint: r.settings.Location(),
 			State: s.State, Since: s.Since, Reason: s.Reason, Hint: s.Hint, Issues: []discovery.Issue{},
 		})
 	}
@@ -265,9 +285,9 @@ func (p *providers) states() []ProviderState {
 type ProviderState struct {
 	// Name is that of its entry in discovery.
 	Name string `json:"name"`
-	// Type is docker.
+	// Type is docker or http.
 	Type string `json:"type"`
-	// Endpoint is the address of its API.
+	// Endpoint is the address of its API, or the URL of its document.
 	Endpoint string `json:"endpoint"`
 	// State is connecting, running, or error, since Since.
 	State discovery.State `json:"state"`
@@ -347,7 +367,7 @@ func (c *Control) discovered(again bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	now := c.configLocked()
-	if c.mu.closed || now == nil || len(now.Documents().Discovery.Docker) == 0 {
+	if c.mu.closed || now == nil || len(now.Documents().Discovery.Providers()) == 0 {
 		return
 	}
 	if again {
@@ -368,10 +388,24 @@ func (c *Control) discovered(again bool) {
 		c.mu.again = true // by thawChanges, or in the new process
 		return
 	}
-	ch := c.newChangeLocked(Cause{Via: ViaDocker}, nil)
+	ch := c.newChangeLocked(Cause{Via: viaOf(merged, c.mu.merged)}, nil)
 	ch.declared = now.Documents()
 	c.mu.again = false
 	if err := c.makeLocked(ch); err != nil {
 		c.mu.again = true
 	}
+}
+
+// viaOf returns how the objects came by which a merge differs from the one before.
+func viaOf(now, before *discovery.Merged) Via {
+	other := now.Discovered(before)
+	if before != nil {
+		other = append(other, before.Discovered(now)...)
+	}
+	for _, d := range other {
+		if d.Origin.Via != config.ViaHTTP {
+			return ViaDocker
+		}
+	}
+	return ViaHTTP
 }

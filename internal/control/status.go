@@ -60,8 +60,8 @@ type Status struct {
 
 // SourceState is the state of a source of objects.
 type SourceState struct {
-	// Name is the source: configuration for the documents, discovery.docker.NAME for a
-	// provider.
+	// Name is the source: configuration for the documents, discovery.docker.NAME or
+	// discovery.http.NAME for a provider.
 	Name string `json:"name" required:"true"`
 	// State is running, or error if its last version was rejected or it is unavailable, and
 	// the previous version is active; for a provider connecting until its first response;
@@ -123,7 +123,7 @@ func (c *Control) issuesLocked() ([]discovery.Issue, map[string]int) {
 	}
 	c.mu.issues = since
 	found := map[string]int{}
-	for name := range m.Config.Discovery.Docker {
+	for name := range m.Config.Discovery.Providers() {
 		found[name] = m.Count(name)
 	}
 	return issues, found
@@ -256,7 +256,7 @@ const maxIssuesShown, maxIssuesOfObject = 100, 20
 
 // source is a provider as a source.
 func (p *ProviderState) source() SourceState {
-	out := SourceState{Name: "discovery.docker." + p.Name, State: string(p.State), Since: p.Since}
+	out := SourceState{Name: "discovery." + p.Type + "." + p.Name, State: string(p.State), Since: p.Since}
 	if p.Reason != "" {
 		out.Issues = append(out.Issues, p.Reason)
 	}

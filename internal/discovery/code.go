@@ -23,6 +23,8 @@ const (
 	MisplacedLabels Code = "misplaced_labels"
 	// ReplicasDiffer is of containers of one service that do not say the same.
 	ReplicasDiffer Code = "replicas_differ"
+	// BadDocument is of a document that is not used because of a mistake in it.
+	BadDocument Code = "bad_document"
 	// TooMany is of what goes over a bound: containers, labels, their length.
 	TooMany Code = "too_many"
 )

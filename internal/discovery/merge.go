@@ -17,9 +17,9 @@ const maxIssues = 10_000
 
 // Provider is what one entry of discovery found.
 type Provider struct {
-	// Name is that of the entry, Settings are its bounds.
-	Name     string
-	Settings *config.Docker
+	// Name is that of the entry, Bounds are what its objects may use.
+	Name   string
+	Bounds config.Bounds
 	// Objects and Issues are those of its snapshot.
 	Objects []*config.Discovered
 	Issues  []Issue
@@ -67,7 +67,7 @@ type merge struct {
 }
 
 // Merge adds what providers found to the configuration files. The files take precedence,
-// then the older container: the result does not depend on the order in which things were
+// then documents of providers by the name of the provider, then the older container: the result does not depend on the order in which things were
 // found. A problem of one object never removes another one, and objects that are
 // unchanged since the previous merge, which may be nil, cost almost nothing. Blamed are
 // objects that are left out because of errors after the merge.
@@ -111,8 +111,8 @@ func Merge(documents *config.Config, providers []Provider, before *Merged, blame
 func (m *merge) find(d *config.Discovered, p *Provider, before *Merged) *object {
 	id := identity{p.Name, d.Kind, d.Name, d.Origin.Container}
 	o := before.known[id]
-	if o == nil || !slices.Equal(o.ports, p.Settings.Ports) || o.Discovered != d && !reflect.DeepEqual(o.Discovered, d) {
-		o = &object{Found: config.Find(d, p.Settings.Ports), ports: p.Settings.Ports}
+	if o == nil || !slices.Equal(o.ports, p.Bounds.Ports) || o.Discovered != d && !reflect.DeepEqual(o.Discovered, d) {
+		o = &object{Found: config.Find(d, p.Bounds.Ports), ports: p.Bounds.Ports}
 		switch settings := o.Read().(type) {
 		case *config.Proxy:
 			o.hosts, _ = settings.Hosts() // the check reports what is wrong with them
@@ -202,7 +202,11 @@ func (m *merge) nameTaken(o *object) bool {
 
 // conflict reports to both of two discovered objects that they conflict.
 func (m *merge) conflict(loser *object, winner *config.Discovered, label *config.Label, what, hint string) {
-	m.issue(loser, label, Conflict, fmt.Sprintf("%s of %s has %s, and is older", nounOf(winner), winner.Origin, what), hint)
+	precedence := "is older"
+	if winner.Created.IsZero() {
+		precedence = "takes precedence"
+	}
+	m.issue(loser, label, Conflict, fmt.Sprintf("%s of %s has %s, and %s", nounOf(winner), winner.Origin, what, precedence), hint)
 	m.add(Issue{
 		Provider: winner.Origin.Provider, Container: winner.Origin.Container, Label: winner.Origin.Label, Kind: winner.Kind, Name: winner.Name,
 		Code: Conflict, Message: fmt.Sprintf("%s of %s wants %s too, and is left out", nounOf(loser.Discovered), loser.Discovered.Origin, what), Hint: hint,

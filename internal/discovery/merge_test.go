@@ -56,7 +56,7 @@ func load(t testing.TB, text string) *config.Config {
 func merge(t testing.TB, text string, objects ...*config.Discovered) *discovery.Merged {
 	t.Helper()
 	c := load(t, text)
-	return discovery.Merge(c, []discovery.Provider{{Name: "local", Settings: c.Discovery.Docker["local"], Objects: objects}}, nil, nil)
+	return discovery.Merge(c, []discovery.Provider{{Name: "local", Bounds: c.Discovery.Docker["local"].Bounds(), Objects: objects}}, nil, nil)
 }
 
 // issueLines returns issues in short: "shop-1 conflict proxies shop".
@@ -127,7 +127,7 @@ proxies:
 		{"an address of ours", hand, shared(proxy("s", 1, "http://192.0.2.1:8080", "virtual_hosts=new.example")), discovery.OwnSocket, "port web"},
 
 		{"a host within the bounds", bounded, proxy("s", 1, server, "virtual_hosts=a.b.apps.example,exact.example,*.apps.example"), "", ""},
-		{"a host out of the bounds", bounded, proxy("s", 1, server, "virtual_hosts=apps.example"), discovery.OutOfBounds, "provider local does not let labels name the host apps.example; it lets them name *.apps.example, exact.example"},
+		{"a host out of the bounds", bounded, proxy("s", 1, server, "virtual_hosts=apps.example"), discovery.OutOfBounds, "provider local does not let labels name the host apps.example; it allows *.apps.example, exact.example"},
 		{"a wildcard out of the bounds", bounded, proxy("s", 1, server, "virtual_hosts=*.exact.example"), discovery.OutOfBounds, ""},
 		{"a host that ends like a bound", bounded, proxy("s", 1, server, "virtual_hosts=xapps.example"), discovery.OutOfBounds, ""},
 		{"an acme entry out of the bounds", bounded, proxy("s", 1, server, "virtual_hosts=exact.example", "acme=private"), discovery.OutOfBounds, "ACME entry private"},
@@ -136,7 +136,7 @@ proxies:
 
 		{"an address", hand, discoverytest.TCPProxy("s", 1, "172.18.0.5:1", "address=127.0.0.1:7000"), discovery.OutOfBounds, "label headgate.tcp.s.address: provider local does not let labels listen on 127.0.0.1:7000"},
 		{"an address within the bounds", bounded, discoverytest.TCPProxy("s", 1, "172.18.0.5:1", "address=127.0.0.1:7000"), "", ""},
-		{"an address out of the bounds", bounded, discoverytest.UDPProxy("s", 1, "172.18.0.5:1", "address=127.0.0.1:7001"), discovery.OutOfBounds, "it lets them listen on 127.0.0.1:7000"},
+		{"an address out of the bounds", bounded, discoverytest.UDPProxy("s", 1, "172.18.0.5:1", "address=127.0.0.1:7001"), discovery.OutOfBounds, "it allows 127.0.0.1:7000"},
 		{"an address for UDP", bounded, discoverytest.UDPProxy("s", 1, "172.18.0.5:1", "address=127.0.0.1:7000"), "", ""},
 		{"TLS names", hand, discoverytest.TCPProxy("s", 1, "172.18.0.5:1", "port=secure", "sni=new.example"), "", ""},
 		{"TLS names of a proxy by hand", hand, discoverytest.TCPProxy("s", 1, "172.18.0.5:1", "port=secure", "sni=www.example.com"), discovery.HostTaken, "label headgate.tcp.s.sni"},
@@ -267,7 +267,7 @@ func TestWhatIsTheSameIsTheSameObjectAgain(t *testing.T) {
 		return []*config.Discovered{proxy("a", 1, server, "virtual_hosts=a.example", "use=staff"), proxy("b", 2, server, "virtual_hosts=b.example")}
 	}
 	provide := func(objects []*config.Discovered) []discovery.Provider {
-		return []discovery.Provider{{Name: "local", Settings: &config.Docker{}, Objects: objects}}
+		return []discovery.Provider{{Name: "local", Objects: objects}}
 	}
 	first := discovery.Merge(c, provide(make()), nil, nil)
 	again := discovery.Merge(c2, provide(make()), first, nil) // equal, and other pointers
@@ -294,9 +294,9 @@ func TestWhatIsTheSameIsTheSameObjectAgain(t *testing.T) {
 func TestAPolicyThatChangesChangesWhatUsesIt(t *testing.T) {
 	objects := []*config.Discovered{proxy("a", 1, server, "virtual_hosts=a.example", "use=staff")}
 	c := load(t, hand)
-	first := discovery.Merge(c, []discovery.Provider{{Name: "local", Settings: &config.Docker{}, Objects: objects}}, nil, nil)
+	first := discovery.Merge(c, []discovery.Provider{{Name: "local", Objects: objects}}, nil, nil)
 	without := load(t, strings.Replace(hand, "staff: {ip_filter: {allow: [10.0.0.0/8]}}", "other: {ip_filter: {allow: [10.0.0.0/8]}}", 1))
-	second := discovery.Merge(without, []discovery.Provider{{Name: "local", Settings: &config.Docker{}, Objects: objects}}, first, nil)
+	second := discovery.Merge(without, []discovery.Provider{{Name: "local", Objects: objects}}, first, nil)
 	if second.Config.Found("proxies", "a") != nil || len(second.Issues) != 1 || second.Issues[0].Code != discovery.NoSuchObject {
 		t.Errorf("the policy is gone: %v", second.Issues)
 	}
@@ -312,7 +312,7 @@ func TestBlameFindsTheObjectAndItsLabel(t *testing.T) {
 	if len(blamed) != 1 || len(rest) != 1 || rest[0].What != "by hand" {
 		t.Fatalf("blamed %v, rest %v", blamed, rest)
 	}
-	again := discovery.Merge(m.Config.Documents(), []discovery.Provider{{Name: "local", Settings: &config.Docker{}, Objects: []*config.Discovered{
+	again := discovery.Merge(m.Config.Documents(), []discovery.Provider{{Name: "local", Objects: []*config.Discovered{
 		proxy("a", 1, server, "virtual_hosts=a.example", "routes.0.path=/x"),
 		proxy("c", 3, server, "virtual_hosts=a.example", "routes.0.path=/x"),
 	}}}, m, blamed)
@@ -340,7 +340,7 @@ func TestMergeIsTheSameInEveryOrder(t *testing.T) {
 		all[i].Origin.Container = fmt.Sprintf("c%d", i)
 	}
 	provide := func(objects []*config.Discovered) []discovery.Provider {
-		return []discovery.Provider{{Name: "local", Settings: &config.Docker{}, Objects: objects}}
+		return []discovery.Provider{{Name: "local", Objects: objects}}
 	}
 	want := discovery.Merge(c, provide(all), nil, nil)
 	compiles(t, want.Config)
@@ -380,7 +380,7 @@ func BenchmarkMerge1000Objects(b *testing.B) {
 		}
 		all = append(all, proxy(fmt.Sprintf("p%d", i), i, server, fmt.Sprintf("virtual_hosts=h%d.example", i), label))
 	}
-	provide := []discovery.Provider{{Name: "local", Settings: &config.Docker{}, Objects: all}}
+	provide := []discovery.Provider{{Name: "local", Objects: all}}
 	b.Run("first", func(b *testing.B) {
 		for b.Loop() {
 			discovery.Merge(c, provide, nil, nil)

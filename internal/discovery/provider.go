@@ -26,6 +26,8 @@
 //   - What decides about servers is the provider's: enable, port, scheme, network and
 //     their labels, filters, exposed_by_default and network of its settings, the address
 //     of a container and its port, health and state, replicas that are one object.
+//   - A provider whose objects are Written (internal/discovery/httpdoc) gives the fields of
+//     each object as labels, and the object names its own servers.
 //   - The bounds hosts, acme, listen and ports of the settings are the merge's, as they
 //     hold for what was found before they were set: the provider ignores them. So are
 //     hosts that the documents name, two objects of one name, two owners of a host and
@@ -40,6 +42,7 @@
 package discovery
 
 import (
+	"crypto/x509"
 	"log/slog"
 	"slices"
 	"strings"
@@ -68,12 +71,26 @@ type Environment struct {
 	Log *slog.Logger
 	// Dir is the directory that relative paths of the configuration refer to.
 	Dir string
+	// State is the directory below which a provider keeps what it needs at the next start;
+	// "" keeps nothing.
+	State string
+	// Agent is the User-Agent of requests. Roots are the authorities to trust, nil for those
+	// of the system.
+	Agent string
+	Roots *x509.CertPool
 }
 
 // DockerOpener returns the source of an entry of discovery.docker. It starts nothing.
 // The error says what is wrong with the settings beyond what a check of them can see,
 // such as a file that cannot be read.
 type DockerOpener func(name string, settings *config.Docker, env Environment) (Source, error)
+
+// HTTPOpener is the same for an entry of discovery.http.
+type HTTPOpener func(name string, settings *config.HTTPDocument, env Environment) (Source, error)
+
+// Forgetter is a source that keeps something for the next start. Forget removes it. It is
+// called after Stop, when the entry was removed from the configuration.
+type Forgetter interface{ Forget() }
 
 // Snapshot is what a source knows at one moment. It is not changed once it was returned.
 type Snapshot struct {
@@ -110,9 +127,10 @@ const (
 type Issue struct {
 	// Provider is the entry of discovery. The merge fills it in.
 	Provider string `json:"provider"`
-	// Container is whose it is, "" for the provider itself.
+	// Container is whose it is, "" for the provider itself and for documents.
 	Container string `json:"container,omitempty"`
-	// Label is the label that is meant, if it is one.
+	// Label is the label that is meant, if it is one; or the field, of an object in a
+	// document.
 	Label string `json:"label,omitempty"`
 	// Kind and Name are the object that is concerned, such as proxies and shop, if one
 	// is.
@@ -158,11 +176,16 @@ func (i *Issue) Objects() []Reference {
 // a.example is one of proxy shop; choose another host".
 func (i Issue) String() string {
 	var b strings.Builder
-	if i.Container != "" {
+	label := ", label "
+	switch {
+	case i.Container != "":
 		b.WriteString("container " + i.Container)
+	case i.Name != "":
+		b.WriteString(config.KindOf(i.Kind).Noun + " " + i.Name)
+		label = ", field "
 	}
 	if i.Label != "" {
-		b.WriteString(", label " + i.Label)
+		b.WriteString(label + i.Label)
 	}
 	if b.Len() > 0 {
 		b.WriteString(": ")

@@ -17,9 +17,9 @@ type discoveryBody struct {
 type providerBody struct {
 	// Name is the name of the provider's entry in discovery.
 	Name string `json:"name"`
-	// Type is docker.
+	// Type is docker or http.
 	Type string `json:"type"`
-	// Endpoint is the address of its API.
+	// Endpoint is the address of its API, or the URL of its document.
 	Endpoint string `json:"endpoint"`
 	// State is connecting until the first response, then running or error.
 	State string `json:"state"`
@@ -37,9 +37,10 @@ type providerBody struct {
 
 // issueBody is something in what a provider found that cannot be used.
 type issueBody struct {
-	// Container is whose it is; absent for the provider itself.
+	// Container is whose it is; absent for the provider itself and for documents.
 	Container string `json:"container,omitempty"`
-	// Label is the label that is meant, if it is one.
+	// Label is the label that is meant, if it is one; or the field of an object in a
+	// document.
 	Label string `json:"label,omitempty"`
 	// Kind is the kind of the affected object, such as proxies.
 	Kind string `json:"kind,omitempty"`
@@ -80,7 +81,7 @@ func (a *API) discovery(*call) (any, error) {
 	return out, nil
 }
 
-// discovered rejects changes of an object that is defined by container labels.
+// discovered rejects changes of an object that was discovered.
 func (e *edit) discovered() error {
 	if e.kind == nil || e.name == "" {
 		return nil
@@ -90,7 +91,11 @@ func (e *edit) discovered() error {
 		return nil
 	}
 	origin, _ := cfg.Origin(e.kind.Name, e.name)
-	p := refuse("read_only", "", fromElsewhere(e.kind, origin), "change the labels there, or make one of the same name here, which wins")
+	hint := "change the labels there, or make one of the same name here, which wins"
+	if origin.Via == config.ViaHTTP {
+		hint = "change the document there, or make one of the same name here, which wins"
+	}
+	p := refuse("read_only", "", fromElsewhere(e.kind, origin), hint)
 	p.Current = jsonOf(struct {
 		Origin config.Origin `json:"origin"`
 	}{origin})

@@ -28,6 +28,8 @@ const timeout = 2 * time.Minute
 type Client struct {
 	http  *http.Client
 	agent string
+	// authorization is the value of the Authorization header, "" for none.
+	authorization string
 }
 
 // New returns a client that introduces itself as agent. Roots are the authorities to
@@ -36,6 +38,24 @@ func New(agent string, roots *x509.CertPool) *Client {
 	return &Client{agent: agent, http: &http.Client{
 		Timeout: timeout, Transport: safedial.Transport(roots), CheckRedirect: follow,
 	}}
+}
+
+// NewFor returns a client like New for one server: it sends the value of an Authorization
+// header, unless that is "", follows redirects to the same host and scheme only, and a
+// download takes at most limit.
+func NewFor(agent string, roots *x509.CertPool, authorization string, limit time.Duration) *Client {
+	c := New(agent, roots)
+	c.authorization, c.http.Timeout = authorization, limit
+	c.http.CheckRedirect = func(rq *http.Request, via []*http.Request) error {
+		switch first := via[0].URL; {
+		case len(via) > maxRedirects:
+			return fmt.Errorf("more than %d redirects", maxRedirects)
+		case rq.URL.Scheme != first.Scheme || rq.URL.Host != first.Host:
+			return fmt.Errorf("redirected to %s, which is another server", rq.URL.Host)
+		}
+		return nil
+	}
+	return c
 }
 
 // follow follows a few redirects, and none that leaves TLS.
@@ -67,6 +87,9 @@ func (c *Client) Get(ctx context.Context, address string, known Version, max int
 		return nil, known, err
 	}
 	rq.Header.Set("User-Agent", c.agent)
+	if c.authorization != "" {
+		rq.Header.Set("Authorization", c.authorization)
+	}
 	if known.ETag != "" {
 		rq.Header.Set("If-None-Match", known.ETag)
 	}

@@ -30,8 +30,8 @@ type Follower struct {
 	// URL is where the file is, and Max its largest size in bytes.
 	URL string
 	Max int64
-	// Interval is the time between two downloads, which varies by a twentieth. After one
-	// that failed the next follows in a minute; that pause doubles up to the interval.
+	// Interval is the time between two downloads. After one that failed the next follows in
+	// a minute; that pause doubles up to the interval. All pauses vary by a twentieth.
 	Interval time.Duration
 	// Planned is called with the pause before each download.
 	Planned func(pause time.Duration)
@@ -55,10 +55,13 @@ func (c *Client) Follow(ctx context.Context, first time.Duration, f Follower) {
 		}
 		if err = f.Take(data, err); err == nil || errors.Is(err, ErrUnchanged) {
 			version, failed = now, 0
-			pause = f.Interval - f.Interval/20 + rand.N(f.Interval/10+1)
+			pause = vary(f.Interval)
 		} else {
-			pause = min(again<<min(failed, 10), f.Interval)
+			pause = vary(min(again<<min(failed, 10), f.Interval))
 			failed++
 		}
 	}
 }
+
+// vary returns a pause a twentieth shorter to a twentieth longer.
+func vary(d time.Duration) time.Duration { return d - d/20 + rand.N(d/10+1) }

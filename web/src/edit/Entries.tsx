@@ -97,8 +97,10 @@ export function Entries({
                       <bdi>{String(o.description)}</bdi>
                     </span>
                   )}
-                  {o.origin?.container ? (
-                    <span className="small block">{[t.entries.discovered(o.origin.container), o.origin.node && t.entries.onlyOn(o.origin.node)].filter(Boolean).join(', ')}</span>
+                  {o.origin?.provider ? (
+                    <span className="small block">
+                      {[o.origin.container ? t.entries.discovered(o.origin.container) : o.origin.document, o.origin.node && t.entries.onlyOn(o.origin.node)].filter(Boolean).join(', ')}
+                    </span>
                   ) : (
                     o.read_only && <span className="small block">{t.entries.locked(o.read_only)}</span>
                   )}
@@ -107,7 +109,7 @@ export function Entries({
                   {actions?.(o)}
                   {may && (
                     <>
-                      {o.origin?.container ? (
+                      {o.origin?.provider ? (
                         <TakeOver size="compact-sm" variant="default" kind={kind} name={o.name!} label={`${t.proxy.takeOver} ${o.name}`} />
                       ) : (
                         !o.read_only && (

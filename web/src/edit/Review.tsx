@@ -59,7 +59,7 @@ function Review({ edits }: { edits: Edit[] }) {
   if (review.data?.conflicts.length) return <Conflicts list={review.data.conflicts} />
   const p = review.data?.plan
   // What is taken over as it is makes no difference to traffic, and is a change of the document all the same.
-  const taken = p ? edits.filter((e) => e.op === 'set' && e.base?.origin?.container && !p.changes?.some((c) => c.kind === e.kind && c.name === e.name)) : []
+  const taken = p ? edits.filter((e) => e.op === 'set' && e.base?.origin?.provider && !p.changes?.some((c) => c.kind === e.kind && c.name === e.name)) : []
   return (
     <Stack gap="lg">
       <p style={{ margin: 0 }}>{t.edit.lead}</p>

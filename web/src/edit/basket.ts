@@ -68,7 +68,7 @@ export function put(edit: Edit) {
   const next = earlier ? { ...edit, base: earlier.base } : edit
   const rest = basket.get().filter((e) => !same(e, edit))
   // A discovered object that is taken over says the same, but in a document.
-  const nothing = !next.base?.origin?.container && next.op === 'set' && next.base && equal(written(next.kind, next.base), next.value)
+  const nothing = !next.base?.origin?.provider && next.op === 'set' && next.base && equal(written(next.kind, next.base), next.value)
   const gone = next.op === 'remove' && !next.base // it was only in the basket
   basket.set(nothing || gone ? rest : [...rest, next])
 }

@@ -40,6 +40,13 @@ export const layouts: Record<string, Layout> = {
       ['protocol', ['proxy_protocol', 'drain_timeout', 'nodes']],
     ],
   },
+  HTTPDocument: {
+    usual: ['url', 'interval', 'hosts', 'servers'],
+    groups: [
+      ['account', ['auth', 'ca_file', 'sha256']],
+      ['limits', ['ports', 'acme', 'listen', 'nodes']],
+    ],
+  },
   Limits: { usual: ['max_connections', 'header_timeout', 'keep_alive_timeout'] },
   TCPProxy: {
     usual: ['address', 'port', 'sni', 'servers', 'description', 'tags', 'active'],
@@ -124,6 +131,7 @@ export const references: Record<string, Record<string, string>> = {
   Admin: { certificate: 'certificates' },
   Certificate: { stored: 'stored_certificates' },
   Docker: { ports: 'ports', acme: 'acme' },
+  HTTPDocument: { ports: 'ports', acme: 'acme' },
   Webhook: { events: 'events' },
   Notice: { events: 'events' },
 }

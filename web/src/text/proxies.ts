@@ -98,7 +98,7 @@ export const proxy = {
   step: (what: string) => `Edit ${what}`,
   fromPolicy: (name: string) => `from policy ${name}`,
   fromDefaults: 'from the defaults',
-  discovered: 'This proxy was discovered. It changes with its source. Convert it to configuration to edit it here; the configuration file then takes precedence over the labels.',
+  discovered: 'This proxy was discovered. It changes with its source. Convert it to configuration to edit it here; the configuration file then takes precedence over the source.',
   takeOver: 'Convert to configuration',
   rename: 'Rename',
   newName: 'New name',

@@ -87,7 +87,7 @@ function Given({ provider }: { provider: Provider }) {
   const from = (kind: string, list: AnyObject[] = []) =>
     list.filter((o) => o.origin?.provider === provider.name || o.origin?.provider === `${provider.type}.${provider.name}`).map((o) => ({ kind, o }))
   const all = [...from('proxies', proxies.data), ...from('tcp', tcp.data), ...from('udp', udp.data)]
-  if (!provider.objects) return <p className="small lead">{t.discovery.noObjects}</p>
+  if (!provider.objects) return <p className="small lead">{provider.type === 'docker' ? t.discovery.noObjects : t.discovery.none}</p>
   return (
     <>
       <p className="small lead">{t.discovery.count(provider.objects)}</p>

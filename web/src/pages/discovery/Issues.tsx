@@ -71,9 +71,9 @@ export const OneIssue = ({ issue: x, provider }: { issue: Issue; provider?: stri
   <li>
     <StateBadge state="warning">{t.overview.issue}</StateBadge>
     <span style={{ minWidth: 0 }}>
-      {x.container && (
+      {(x.container || x.name) && (
         <strong>
-          <bdi>{x.container}</bdi>{' '}
+          <bdi>{x.container || x.name}</bdi>{' '}
         </strong>
       )}
       {x.message}
@@ -86,7 +86,7 @@ export const OneIssue = ({ issue: x, provider }: { issue: Issue; provider?: stri
         )}
         {x.label && (
           <>
-            {t.discovery.label} <code>{x.label}</code> ·{' '}
+            {x.container ? t.discovery.label : t.discovery.field} <code>{x.label}</code> ·{' '}
           </>
         )}
         <code>{x.code}</code> · {t.discovery.since} <Ago time={x.since!} />

@@ -72,7 +72,7 @@ export default function ProxyPage() {
   const p = one.data
   const now = live.data?.proxies.find((x) => x.name === name)
   const issues = p.issues ?? []
-  const found = !!p.origin?.container
+  const found = !!p.origin?.provider
   // The API says why an object cannot be changed where it is.
   const locked = !!p.read_only
   const may = canEdit(who?.role)
@@ -446,7 +446,7 @@ function Chosen({ proxy }: { proxy: string }) {
 function Where({ proxy }: { proxy: Proxy }) {
   const o = proxy.origin
   if (!o) return <>–</>
-  if (o.container) return <>{[t.proxy.container(o.container), o.node && t.entries.onlyOn(o.node)].filter(Boolean).join(', ')}</>
+  if (o.provider) return <>{[o.container ? t.proxy.container(o.container) : o.document, o.node && t.entries.onlyOn(o.node)].filter(Boolean).join(', ')}</>
   return <span title={o.document}>{t.proxy.originWord(o.document?.split('/').pop() ?? '', o.line)}</span>
 }
 

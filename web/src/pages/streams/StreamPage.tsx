@@ -53,7 +53,7 @@ export default function StreamPage() {
   const o = one.data
   const stream = (kind === 'udp' ? live?.udp_proxies : live?.tcp_proxies)?.find((p) => p.name === name)
   const now = stream?.servers
-  const found = !!o.origin?.container
+  const found = !!o.origin?.provider
   const names = [...((o.sni as string[] | undefined) ?? []), ...((o.alpn as string[] | undefined) ?? [])]
   const steps: [string, React.ReactNode][] = [
     [
@@ -94,7 +94,7 @@ export default function StreamPage() {
       <div className="stack">
         {found && (
           <p className="small lead">
-            {t.proxy.container(o.origin!.container!)}. {t.proxy.discovered}
+            {o.origin!.container ? t.proxy.container(o.origin!.container) : o.origin!.document}. {t.proxy.discovered}
           </p>
         )}
         <Card title={t.ports.path}>

@@ -545,7 +545,8 @@ export const work: Pick<Text, 'proxies' | 'proxy' | 'newProxy' | 'edit' | 'confl
   discovery: {
     lead: 'Objekte von Docker und anderen Anbietern und deren Probleme.',
     emptyTitle: 'Noch kein Anbieter',
-    empty: 'Ein Anbieter erzeugt Proxys aus den Labels von Containern und entfernt sie mit ihnen. Fügen Sie ihn in den Discovery-Einstellungen unter discovery.docker hinzu.',
+    empty:
+      'Ein Anbieter erzeugt Proxys aus den Labels von Containern oder aus einem Dokument, das er herunterlädt, und entfernt sie, wenn sie dort fehlen. Fügen Sie ihn in den Discovery-Einstellungen unter docker oder http hinzu.',
     issues: 'Probleme',
     noIssues: 'Keine Probleme.',
     notAsked: 'Der Anbieter ist nicht erreichbar. Was er zuletzt geliefert hat, bleibt aktiv.',
@@ -554,6 +555,8 @@ export const work: Pick<Text, 'proxies' | 'proxy' | 'newProxy' | 'edit' | 'confl
     noObjects: 'Keine. Container brauchen das Label headgate.enable=true oder exposed_by_default.',
     count: (n) => many(n, 'Objekt', 'Objekte'),
     label: 'Label',
+    field: 'Feld',
+    none: 'Keine.',
     provider: 'Anbieter',
     reported: (n) => (n === 1 ? 'Discovery meldet ein Problem' : `Discovery meldet ${count(n)} Probleme`),
     moreIssues: (n) => `und ${count(n)} weitere`,

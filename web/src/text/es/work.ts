@@ -546,7 +546,8 @@ export const work: Pick<Text, 'proxies' | 'proxy' | 'newProxy' | 'edit' | 'confl
   discovery: {
     lead: 'Objetos de Docker y otros proveedores, y sus problemas.',
     emptyTitle: 'Aún no hay proveedores',
-    empty: 'Un proveedor crea proxies a partir de las etiquetas de los contenedores y los elimina con ellos. Añada uno en discovery.docker en los ajustes de descubrimiento.',
+    empty:
+      'Un proveedor crea proxies a partir de las etiquetas de los contenedores o de un documento que descarga, y los elimina cuando ya no están allí. Añada uno en docker o http en los ajustes de descubrimiento.',
     issues: 'Problemas',
     noIssues: 'Sin problemas.',
     notAsked: 'No se puede conectar con el proveedor. Lo último que proporcionó sigue activo.',
@@ -555,6 +556,8 @@ export const work: Pick<Text, 'proxies' | 'proxy' | 'newProxy' | 'edit' | 'confl
     noObjects: 'Ninguno. Los contenedores necesitan la etiqueta headgate.enable=true, o exposed_by_default.',
     count: (n) => many(n, 'objeto', 'objetos'),
     label: 'Etiqueta',
+    field: 'Campo',
+    none: 'Ninguno.',
     provider: 'Proveedor',
     reported: (n) => (n === 1 ? 'El descubrimiento informa de un problema' : `El descubrimiento informa de ${count(n)} problemas`),
     moreIssues: (n) => `y ${count(n)} más`,

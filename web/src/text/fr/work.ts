@@ -548,7 +548,8 @@ export const work: Pick<Text, 'proxies' | 'proxy' | 'newProxy' | 'edit' | 'confl
   discovery: {
     lead: 'Objets de Docker et d’autres fournisseurs, et leurs problèmes.',
     emptyTitle: 'Aucun fournisseur',
-    empty: 'Un fournisseur crée des proxys à partir des labels des conteneurs et les supprime avec eux. Ajoutez-en un sous discovery.docker dans les paramètres de découverte.',
+    empty:
+      'Un fournisseur crée des proxys à partir des labels des conteneurs ou d’un document qu’il télécharge, et les supprime quand ils n’y sont plus. Ajoutez-en un sous docker ou http dans les paramètres de découverte.',
     issues: 'Problèmes',
     noIssues: 'Aucun problème.',
     notAsked: 'Le fournisseur est injoignable. Ce qu’il a fourni en dernier reste actif.',
@@ -557,6 +558,8 @@ export const work: Pick<Text, 'proxies' | 'proxy' | 'newProxy' | 'edit' | 'confl
     noObjects: 'Aucun. Les conteneurs ont besoin du label headgate.enable=true, ou de exposed_by_default.',
     count: (n) => many(n, 'objet', 'objets'),
     label: 'Label',
+    field: 'Champ',
+    none: 'Aucun.',
     provider: 'Fournisseur',
     reported: (n) => (n === 1 ? 'La découverte signale un problème' : `La découverte signale ${count(n)} problèmes`),
     moreIssues: (n) => `et ${many(n, 'autre', 'autres')}`,
