@@ -102,7 +102,13 @@ func (s *Store) serve(w http.ResponseWriter, rq *http.Request) error {
 			return s.o.Files.List(ctx, "", in.After, in.N)
 		})
 	case pathFetch:
-		return answer(w, rq, func(ctx context.Context, in *[]string) ([]store.Entry, error) { return s.fetch(ctx, *in) })
+		return answer(w, rq, func(ctx context.Context, in *[]string) ([]store.Entry, error) {
+			all, err := s.fetch(ctx, *in)
+			if err == nil {
+				_, _, err = s.caller(rq) // it may have been revoked before all were read
+			}
+			return all, err
+		})
 	case pathCommit:
 		return answer(w, rq, func(ctx context.Context, in *store.Change) (store.Revision, error) {
 			if !relayed(name, in) {
@@ -274,7 +280,11 @@ func (s *Store) serveWatch(w http.ResponseWriter, rq *http.Request, name string)
 		var err error
 		select {
 		case b := <-batches:
-			if err = out.records(ctx); err == nil {
+			// What revokes the machine has the secret that replaces the one it knows.
+			if _, _, err = s.caller(rq); err == nil {
+				err = out.records(ctx)
+			}
+			if err == nil {
 				err = out.send(&frame{Batch: &b})
 			}
 		case <-ticker.C:

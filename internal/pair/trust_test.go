@@ -1,6 +1,7 @@
 package pair
 
 import (
+	"bytes"
 	"crypto/ed25519"
 	"crypto/rand"
 	"crypto/tls"
@@ -127,6 +128,32 @@ func TestARevokedMachineCannotPoseAsTheFollower(t *testing.T) {
 		if err := p.call(t.Context(), a.address, pathFetch, []string{store.KeyGroupAuthority}, &out); !errors.Is(err, ErrRemoved) {
 			t.Errorf("%s: got %v, want %v", what, err, ErrRemoved)
 		}
+	}
+}
+
+// What revokes a machine contains the secret with which restored machines announce themselves from
+// then on. It is not sent to the machine that is revoked, even if its stream is still open.
+func TestARevokedMachineDoesNotGetTheNextSecret(t *testing.T) {
+	t.Parallel()
+	a, b := newPair(t)
+	a.commit(t, "user/ann", "1")
+	b.has(t, "user/ann", "1")
+	authority, kept, err := a.authority(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	authority.revoke()
+	value, err := json.Marshal(authority)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// As Remove does, but the streams are not ended.
+	if _, err := a.o.Files.Commit(t.Context(), store.Change{Put: []store.Entry{{Key: kept.Key, Value: value}}, Delete: []string{store.PrefixGroupMember + "b"}}); err != nil {
+		t.Fatal(err)
+	}
+	b.await(t, "it is cut off", func(st State) bool { return !st.Connected })
+	if has, err := b.Get(t.Context(), kept.Key); err != nil || bytes.Equal(has.Value, value) {
+		t.Errorf("the machine that was revoked has the next secret, or none: %v", err)
 	}
 }
 
