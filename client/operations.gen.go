@@ -126,6 +126,13 @@ func (c *Client) CreateSelfSignedCertificate(ctx context.Context, in *SelfSigned
 	return result[StoredCertificate](ctx, c, "POST", "/certificates/self_signed", in, options)
 }
 
+// CreateStoreMigrate: POST /store/migrate. Brings the tables of the shared database to the
+// newest version that this node's release knows. Refused while a node runs whose release could
+// not use them afterwards.
+func (c *Client) CreateStoreMigrate(ctx context.Context, in *NodeInput, options ...Option) (*StoreMigration, error) {
+	return result[StoreMigration](ctx, c, "POST", "/store/migrate", in, options)
+}
+
 // CreateTCPProxy: POST /tcp_proxies. Creates a TCP proxy. If-Match is the ETag of the
 // configuration. Query parameters: confirm_within, why.
 func (c *Client) CreateTCPProxy(ctx context.Context, in *TCPProxyObject, options ...Option) (*TCPProxyObject, error) {

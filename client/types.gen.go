@@ -5647,14 +5647,27 @@ type StoreCheck struct {
 	Server string `json:"server"`
 	// Primary is false for a replica, which accepts no changes.
 	Primary bool `json:"primary"`
+	// Schema is the version of the tables in the database.
+	Schema int `json:"schema"`
 	// Revision is the newest revision in the database.
 	Revision int64 `json:"revision"`
 	// LatencyMS is how long a request took, in milliseconds.
 	LatencyMS float64 `json:"latency_ms"`
 	// ClockOffset is how far the clock of the database is ahead of that of this node, such as -1.5s.
 	ClockOffset string `json:"clock_offset"`
-	// Warnings are settings with which acknowledged changes can be lost.
+	// Warnings are settings with which acknowledged changes can be lost, and whether the tables can
+	// be migrated.
 	Warnings []string `json:"warnings"`
+}
+
+// StoreMigration is the version of the tables of the shared database.
+type StoreMigration struct {
+	// From is the version before.
+	From int `json:"from"`
+	// Version is the version afterwards. It equals From if there was nothing to do.
+	Version int `json:"version"`
+	// ReadableFrom is the oldest version that a release has to know to use the database.
+	ReadableFrom int `json:"readable_from"`
 }
 
 // StoredCertificate is a certificate in the state directory.

@@ -27,6 +27,7 @@ func TestPairRefusesCommandsOfASingleMachine(t *testing.T) {
 	for _, one := range []*twin{p.a, p.b} {
 		p.fails(1, "shares no database", "store", "adopt", "--state", one.state())
 		p.fails(1, "shares no database", "store", "push", "--state", one.state())
+		p.fails(1, "shares no database", "store", "migrate", "--state", one.state())
 		if out := p.command(0, "store", "status", "--state", one.state()); !strings.Contains(out, "headgate status shows the other machine") {
 			t.Errorf("store status: %s", out)
 		}
@@ -70,6 +71,9 @@ func TestMachinesRefuseCommandsOfASingleMachine(t *testing.T) {
 	state := filepath.Join(b.dir, "state")
 	m.fails(1, "there is nothing to decide", "store", "adopt", "--state", state)
 	m.fails(1, "there is nothing to decide", "store", "push", "--state", state)
+	if out := m.command(0, "store", "migrate", "--state", state); !strings.Contains(out, "have version 1: there is nothing to migrate") {
+		t.Errorf("store migrate: %s", out)
+	}
 	m.fails(1, "at which the new machine reaches", "node", "invite", "--state", state)
 	m.fails(1, "no group of two machines", "promote", "--state", state)
 	b.kill()

@@ -28,6 +28,7 @@ func openServer(o serverOptions) (server, error) {
 	c, err := control.New(control.Options{
 		Share:      shared.opener(),
 		Node:       o.node,
+		Schema:     shared.schema(),
 		Machine:    shared.machine,
 		Watcher:    w,
 		Log:        o.log,

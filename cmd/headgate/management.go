@@ -95,6 +95,7 @@ func openManagement(o serverOptions, c *control.Control, w *watch.Watch, shared 
 		AdoptStore:   c.AdoptStore,
 		PushStore:    c.PushStore,
 		CheckStore:   shared.checker(),
+		MigrateStore: shared.migrator(),
 		Version:      api.Version{Version: b.Version, Go: runtime.Version(), API: "v1"},
 	})
 	return m

@@ -102,6 +102,14 @@ func (s *sharing) opener() func(*local.Store) (store.Store, error) {
 	return s.open
 }
 
+// schema returns the version of the database's tables that this release knows; 0 without one.
+func (s *sharing) schema() int {
+	if s.identity != nil || s.store == "" {
+		return 0
+	}
+	return postgres.SchemaVersion()
+}
+
 // reconsider has the control look at a manual edit again that was rejected before.
 func (s *sharing) reconsider() {
 	if c := s.control.Load(); c != nil {

@@ -28,7 +28,7 @@ const storeTimeout = 10 * time.Second
 func newStore() *cobra.Command {
 	cmd := group("store", "Move and check the store that several machines share", `store moves the state of a machine to a PostgreSQL database that several machines share, and
 checks that database.`)
-	cmd.AddCommand(newStoreMove(), newStoreCheck(), newStoreStatus(), newStoreAdopt(), newStorePush(), newStoreLeave(), newStoreRekey())
+	cmd.AddCommand(newStoreMove(), newStoreCheck(), newStoreStatus(), newStoreAdopt(), newStorePush(), newStoreLeave(), newStoreRekey(), newStoreMigrate())
 	return cmd
 }
 
@@ -191,7 +191,7 @@ func newStoreCheck() *cobra.Command {
 			return err
 		}
 		out := cmd.OutOrStdout()
-		fmt.Fprintf(out, "store     %s\nserver    PostgreSQL %s\nrevision  %d\nlatency   %gms\nclock     %s ahead of this machine\n", check.Engine, check.Server, check.Revision, check.LatencyMS, check.ClockOffset)
+		fmt.Fprintf(out, "store     %s\nserver    PostgreSQL %s\nschema    %d\nrevision  %d\nlatency   %gms\nclock     %s ahead of this machine\n", check.Engine, check.Server, check.Schema, check.Revision, check.LatencyMS, check.ClockOffset)
 		if !check.Primary {
 			return errors.New("the server is a replica and accepts no changes")
 		}
@@ -217,7 +217,7 @@ func checkEngine(ctx context.Context, engine *postgres.Store, name string) (api.
 	took := time.Since(before)
 	_, at, err := engine.Snapshot(ctx, store.KeyHead)
 	return api.StoreCheck{
-		Engine: name, Server: found.Version, Primary: found.Primary, Revision: int64(at.Revision), Warnings: found.Notes,
+		Engine: name, Server: found.Version, Primary: found.Primary, Schema: found.Schema, Revision: int64(at.Revision), Warnings: found.Notes,
 		LatencyMS: float64(took.Round(10*time.Microsecond)) / float64(time.Millisecond), ClockOffset: now.Sub(before.Add(took / 2)).Round(time.Millisecond).String(),
 	}, err
 }

@@ -68,6 +68,9 @@ type Options struct {
 	Share func(dir *local.Store) (store.Store, error)
 	// Node is the name of this machine among those that share the store.
 	Node string
+	// Schema is the newest version of the tables of the shared database that this release knows; 0
+	// without a database.
+	Schema int
 	// Machine identifies the state directory, so that another machine with the same name is
 	// noticed; "" if that is not known.
 	Machine string

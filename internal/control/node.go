@@ -127,7 +127,7 @@ func (c *Control) clockOffset(ctx context.Context, last time.Duration) time.Dura
 // node returns what others have to know of this machine.
 func (c *Control) node() store.Node {
 	fields, _ := knownFields()
-	n := store.Node{Name: c.options.Node, Version: c.options.Build.Version, Fields: fields, Machine: c.options.Machine, Process: c.alone.process, Wants: c.issuer.manager.Wanted(), NotReady: c.notReady()}
+	n := store.Node{Name: c.options.Node, Version: c.options.Build.Version, Fields: fields, Schema: c.options.Schema, Machine: c.options.Machine, Process: c.alone.process, Wants: c.issuer.manager.Wanted(), NotReady: c.notReady()}
 	if p := c.current.Load(); p != nil {
 		n.Holds = c.holds.published(p.Config())
 	}

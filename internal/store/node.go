@@ -18,6 +18,8 @@ type Node struct {
 	Version string `json:"version,omitempty"`
 	// Fields is the digest of the configuration fields that it knows: PrefixFields has them.
 	Fields string `json:"fields,omitempty"`
+	// Schema is the newest version of the tables of a shared database that it knows; 0 is 1.
+	Schema int `json:"schema,omitempty"`
 	// Machine identifies its state directory, and Process its process. Another machine with
 	// the same name has others.
 	Machine string `json:"machine,omitempty"`
@@ -46,6 +48,23 @@ type Node struct {
 	// Seen is when it published this, by the engine's clock. It is not written: Nodes
 	// sets it.
 	Seen time.Time `json:"-"`
+}
+
+// Outdated is the error of a migration of a shared database while a node runs that could not use it
+// afterwards.
+type Outdated struct {
+	// Node is its name, Release its version of headgate, and Knows the version of the tables.
+	Node, Release string
+	Knows, Needs  int
+}
+
+// Error says what to do.
+func (o *Outdated) Error() string {
+	who := "node " + o.Node
+	if o.Release != "" {
+		who += fmt.Sprintf(" (headgate %s)", o.Release)
+	}
+	return fmt.Sprintf("%s runs and cannot use version %d of the database, it knows version %d: upgrade it first", who, o.Needs, o.Knows)
 }
 
 // NodeDrain is the decision to send no more requests to a machine.

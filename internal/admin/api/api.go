@@ -101,6 +101,9 @@ type Options struct {
 	CheckUpgrade func(context.Context) upgrade.Check
 	// AdoptStore and PushStore decide about a shared store that was set back; nil refuses.
 	AdoptStore, PushStore func(context.Context) error
+	// MigrateStore migrates the tables of the shared database, or reports what would be done; nil
+	// if there is none. The error is a *store.Outdated if a node runs that could not use them.
+	MigrateStore func(ctx context.Context, dry bool) (StoreMigration, error)
 	// CheckStore checks the shared database; nil if there is none.
 	CheckStore func(context.Context) (StoreCheck, error)
 	// Hosts returns the host names that the listener accepts, besides localhost and

@@ -32,6 +32,8 @@ func (a *API) nodeRows() []row {
 			about: "Replaces this node's copy with the state of a shared store that was set back, for example by a restored backup. Newer changes in the copy are lost."},
 		{method: post, path: "/store/push", access: admin, area: areaNodes, in: of[nodeInput](), out: of[storeBody](), may: []int{409}, dry: true, handle: withBody(a.pushStore),
 			about: "Writes the copy of this node to a shared store that was set back, for example by a restored backup. What was committed there since is lost."},
+		{method: post, path: "/store/migrate", access: admin, area: areaNodes, in: of[nodeInput](), out: of[StoreMigration](), may: []int{409}, dry: true, handle: withBody(a.migrateStore),
+			about: "Brings the tables of the shared database to the newest version that this node's release knows. Refused while a node runs whose release could not use them afterwards."},
 		{method: http.MethodDelete, path: "/nodes/{name}", access: admin, area: areaNodes, may: []int{404, 409}, dry: true, handle: a.removeNode,
 			about: "Removes a node that no longer runs, so that other nodes do not wait for it."},
 	}
@@ -211,13 +213,16 @@ type StoreCheck struct {
 	Server string `json:"server" required:"true"`
 	// Primary is false for a replica, which accepts no changes.
 	Primary bool `json:"primary" required:"true"`
+	// Schema is the version of the tables in the database.
+	Schema int `json:"schema" required:"true"`
 	// Revision is the newest revision in the database.
 	Revision int64 `json:"revision" required:"true"`
 	// LatencyMS is how long a request took, in milliseconds.
 	LatencyMS float64 `json:"latency_ms" required:"true"`
 	// ClockOffset is how far the clock of the database is ahead of that of this node, such as -1.5s.
 	ClockOffset string `json:"clock_offset" required:"true"`
-	// Warnings are settings with which acknowledged changes can be lost.
+	// Warnings are settings with which acknowledged changes can be lost, and whether the tables
+	// can be migrated.
 	Warnings []string `json:"warnings" required:"true"`
 }
 
@@ -238,6 +243,35 @@ func (a *API) checkStore(c *call) (any, error) {
 		found.Warnings = []string{}
 	}
 	return found, nil
+}
+
+// StoreMigration is the version of the tables of the shared database.
+type StoreMigration struct {
+	// From is the version before.
+	From int `json:"from" required:"true"`
+	// Version is the version afterwards. It equals From if there was nothing to do.
+	Version int `json:"version" required:"true"`
+	// ReadableFrom is the oldest version that a release has to know to use the database.
+	ReadableFrom int `json:"readable_from" required:"true"`
+}
+
+// migrateStore migrates the shared database. The audit record follows: the tables are locked
+// before.
+func (a *API) migrateStore(c *call, in *nodeInput) (any, error) {
+	if a.MigrateStore == nil {
+		return nil, refuse("not_shared", "", control.ErrNotShared.Error(), "GET /store shows the state of the store")
+	}
+	m, err := a.MigrateStore(c.rq.Context(), c.dryRun)
+	switch outdated := (*store.Outdated)(nil); {
+	case errors.As(err, &outdated):
+		return nil, refuse("node_outdated", "", outdated.Error(), "\"headgate node list\" shows the versions; a node that was removed without being stopped counts as running for 90 seconds")
+	case err != nil:
+		return nil, err
+	}
+	if !c.dryRun && m.Version != m.From {
+		c.note("store.migrate", "store", in.Why)
+	}
+	return m, nil
 }
 
 func (a *API) adoptStore(c *call, in *nodeInput) (any, error) {

@@ -82,6 +82,7 @@ var codes = [...]struct {
 	{operator.CodeExists, 409, "The name is taken"},
 	{"in_use", 409, "Others use it"},
 	{"not_shared", 409, "No database is shared"},
+	{"node_outdated", 409, "A node needs a newer release first"},
 	{"not_rewound", 409, "The store was not set back"},
 	{"confirm_pending", 409, "A change waits to be confirmed"},
 	{"nothing_pending", 409, "No change waits to be confirmed"},

@@ -59,6 +59,18 @@ func (s *scene) nodes() {
 	s.h.api.CheckStore = func(context.Context) (StoreCheck, error) { return StoreCheck{Engine: "postgres://db/x"}, nil }
 	s.does(200, "GET", "/store/check", "")
 	s.h.api.CheckStore = nil
+	s.does(409, "POST", "/store/migrate", "{}")
+	outdated := true
+	s.h.api.MigrateStore = func(context.Context, bool) (StoreMigration, error) {
+		if outdated {
+			return StoreMigration{}, &store.Outdated{Node: "web2", Release: "1.0.0", Knows: 1, Needs: 2}
+		}
+		return StoreMigration{From: 1, Version: 2, ReadableFrom: 2}, nil
+	}
+	s.does(409, "POST", "/store/migrate", "{}")
+	outdated = false
+	s.does(200, "POST", "/store/migrate", `{"why":"all nodes have it"}`)
+	s.h.api.MigrateStore = nil
 	for _, verb := range []string{"adopt", "push"} {
 		s.does(409, "POST", "/store/"+verb, "{}")
 	}

@@ -15,20 +15,13 @@ import (
 	"headgate/internal/store"
 )
 
-// The version of the schema that this program writes, and the oldest that can read what it
-// writes.
-const (
-	schemaVersion  = 1
-	schemaReadable = 1
-)
-
-// Newer is the error of a database that a later headgate has made, and that this one cannot
-// read.
-type Newer struct{ Have, Readable int }
+// Newer is the error of a database of a version that this release cannot read: a later headgate
+// has made or migrated it. Knows is the newest version that this release knows.
+type Newer struct{ Have, Readable, Knows int }
 
 // Error says what to do.
 func (n *Newer) Error() string {
-	return fmt.Sprintf("the store has version %d, which this headgate cannot read (it reads up to %d): install the newer headgate", n.Have, schemaVersion)
+	return fmt.Sprintf("the store has version %d, which this headgate cannot read (it reads up to %d): install the newer headgate", n.Have, n.Knows)
 }
 
 // The object identifiers of types, as PostgreSQL has them.
@@ -346,8 +339,8 @@ func (s *Store) prepare(ctx context.Context, c *pgconn.PgConn) error {
 	if len(rows) != 1 {
 		return errors.New("the database has no head: it is not one of headgate, or was damaged")
 	}
-	if version, readable := int(number(rows[0][0])), int(number(rows[0][1])); readable > schemaVersion {
-		return &Newer{version, readable}
+	if version, readable := int(number(rows[0][0])), int(number(rows[0][1])); readable > s.knows() {
+		return &Newer{version, readable, s.knows()}
 	}
 	return s.unlock(rows[0][2], rows[0][3])
 }
@@ -412,10 +405,11 @@ func (s *Store) create(ctx context.Context, c *pgconn.PgConn) error {
 	if err != nil {
 		return err
 	}
+	version, readable := s.form.newest()
 	head := fmt.Sprintf(`INSERT INTO headgate.head (version, readable_from, group_id, seal) VALUES (%d, %d, '\x%x', '\x%x');`,
-		schemaVersion, schemaReadable, group, sealer.seal(kindTest, "", 0, []byte("headgate")))
+		version, readable, group, sealer.seal(kindTest, "", 0, []byte("headgate")))
 	// Several statements of one message are one transaction.
-	all := "SELECT pg_advisory_xact_lock(7236819304518);\n" + schema + head
+	all := "SELECT pg_advisory_xact_lock(7236819304518);\n" + s.form.sql(0) + head
 	err = c.Exec(ctx, all).Close()
 	if refused := (*pgconn.PgError)(nil); errors.As(err, &refused) && refused.Code == "42P06" {
 		return nil // another node was first

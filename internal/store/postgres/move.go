@@ -227,6 +227,7 @@ func (s *Store) Freeze(ctx context.Context, place string) error {
 // Check is what an operator has to know of a server besides its state.
 type Check struct {
 	Version string   // of PostgreSQL
+	Schema  int      // the version of the tables
 	Primary bool     // it accepts changes
 	Notes   []string // what is a bad idea
 }
@@ -234,12 +235,16 @@ type Check struct {
 // Inspect looks at the settings of the server.
 func (s *Store) Inspect(ctx context.Context) (Check, error) {
 	rows, _, err := s.call(ctx, `SELECT current_setting('server_version'), pg_is_in_recovery()::text, current_setting('synchronous_commit'),
-		current_setting('synchronous_standby_names'), current_setting('fsync'), current_setting('server_version_num'), (SELECT count(*) FROM pg_stat_replication)`)
+		current_setting('synchronous_standby_names'), current_setting('fsync'), current_setting('server_version_num'), (SELECT count(*) FROM pg_stat_replication),
+		(SELECT version FROM headgate.head)`)
 	if err != nil {
 		return Check{}, err
 	}
 	r := rows[0]
-	c := Check{Version: string(r[0]), Primary: string(r[1]) == "false"}
+	c := Check{Version: string(r[0]), Primary: string(r[1]) == "false", Schema: int(number(r[7]))}
+	if note := s.schemaNote(c.Schema); note != "" {
+		c.Notes = append(c.Notes, note)
+	}
 	if strings.Compare(string(r[5]), "120000") < 0 {
 		c.Notes = append(c.Notes, "PostgreSQL "+c.Version+" is older than 12")
 	}

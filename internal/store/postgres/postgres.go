@@ -63,6 +63,8 @@ type Options struct {
 	LogSize int64
 	// Change is called when the server has become reachable or unreachable. It may be nil.
 	Change func(State)
+
+	form form // of another release, in tests
 }
 
 // State is the state of the connection.
@@ -91,6 +93,7 @@ type Store struct {
 	timeout time.Duration
 	reread  func() ([]byte, error)
 	changed func(State)
+	form    form
 	stop    context.CancelFunc
 	done    chan struct{}
 	wake    chan struct{} // a node of ours has committed
@@ -128,10 +131,13 @@ func Open(o Options) (*Store, error) {
 	if _, err := newSealer(o.Key, nil); err != nil {
 		return nil, err
 	}
-	s := &Store{config: config, node: o.Node, log: o.Log, logSize: o.LogSize, timeout: o.Timeout, key: o.Key, reread: o.Reread, changed: o.Change,
+	s := &Store{config: config, node: o.Node, log: o.Log, logSize: o.LogSize, timeout: o.Timeout, key: o.Key, reread: o.Reread, changed: o.Change, form: o.form,
 		done: make(chan struct{}), wake: make(chan struct{}, 1), idle: make(chan *pgconn.PgConn, maxIdle)}
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
+	}
+	if s.form.steps == nil {
+		s.form = thisForm()
 	}
 	if s.changed == nil {
 		s.changed = func(State) {}
