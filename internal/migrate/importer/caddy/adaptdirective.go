@@ -74,11 +74,13 @@ func makerOf(name string) maker {
 		return func(b *block, d *directive, words []string) *value { return b.reverseProxy(d, words) }
 	case "file_server":
 		return fileServer
+	case "php_fastcgi":
+		return phpFastCGI
 	case "root", "vars":
 		return func(b *block, d *directive, words []string) *value {
 			return handler(d, "vars").put(d, name, strings.Join(words, " "))
 		}
-	case "map", "push", "templates", "php_fastcgi", "acme_server", "try_files", "invoke", "intercept", "copy_response", "copy_response_headers", "fs":
+	case "map", "push", "templates", "acme_server", "try_files", "invoke", "intercept", "copy_response", "copy_response_headers", "fs":
 		return func(b *block, d *directive, words []string) *value {
 			b.a.t.inside(d, importer.Impossible, "a part of "+name)
 			return handler(d, name).put(d, "arguments", strings.Join(words, " "))

@@ -25,6 +25,7 @@ type result struct {
 	folder    folder
 	files     importer.Object
 	filesBy   *value
+	php       *scripts // nil without scripts
 	w         *walker
 	over      bool // it is answered
 	// problem is why the requests cannot get the same response as from Caddy; they are
@@ -201,6 +202,7 @@ func (d *decision) run(r rules.Region, clients map[string]bool) *result {
 		}
 		d.apply(st, o, r)
 	}
+	o.over = o.over || o.php != nil
 	switch {
 	case o.problem != "":
 		return &result{o: importer.NewObject().Set("fixed_response", fixedStatus(403).Flow()), problem: o.problem}
@@ -233,6 +235,9 @@ func (d *decision) apply(st step, o *result, r rules.Region) {
 		}
 		switch {
 		case !holds:
+		case o.php != nil:
+			o.besidePHP(st.by)
+			return
 		case st.partly == nil:
 			if st.act(o); o.over {
 				o.by = st.by
@@ -315,6 +320,9 @@ func (o *result) route(r rules.Region) importer.Object {
 	headers := o.responses
 	if o.filesBy != nil {
 		o.setFiles(out, r.Path)
+	}
+	if o.php != nil {
+		o.setPHP(out, r.Path)
 	}
 	if out.Has("servers") {
 		headers = slices.Concat(o.requests, o.responses)

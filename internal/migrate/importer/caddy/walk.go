@@ -54,7 +54,19 @@ func (w *walker) walk(list *value, when rules.Condition, view []change, depth in
 		return view
 	}
 	before := map[string]rules.Condition{} // by group: that no earlier route matched
-	for _, r := range list.list {
+	scriptRoutes := 0 // those that are left of php_fastcgi
+	for i, r := range list.list {
+		if scriptRoutes > 0 {
+			scriptRoutes--
+			w.s.reached[r] = true
+			continue
+		}
+		if h, n := phpRoutes(list.list[i:]); n > 0 {
+			w.s.reached[r] = true
+			w.php(h, when, list.list[i:i+n])
+			scriptRoutes = n - 1
+			continue
+		}
 		here := when
 		group := r.get("group")
 		if group.is() {
@@ -215,7 +227,7 @@ func (w *walker) handler(h *value, c rules.Condition, view []change, depth int) 
 	case "map", "intercept", "invoke", "fs": // they answer nothing themselves
 		w.t.lost(h, "headgate has nothing like "+name.text)
 	case "php_fastcgi":
-		w.noHandler(h, c, "write servers with an fcgi URL and fastcgi with the root in the route; here it answers 404")
+		w.php(h, c, nil)
 	default: // templates, plugins
 		w.noHandler(h, c, "headgate has no handler like "+name.text+": use a server that does it; here it answers 404")
 	}
