@@ -94,3 +94,61 @@ func TestAnImportOfPHPFromCaddyAnswersAsCaddyDoes(t *testing.T) {
 		})
 	}
 }
+
+// phpNginx is a site with two servers of PHP as an upstream, by a socket and an address.
+const phpNginx = `daemon off; master_process off; pid %[1]s/pid; error_log %[1]s/error.log;
+events {}
+http {
+	access_log off;
+	client_body_temp_path %[1]s/body; proxy_temp_path %[1]s/proxy; fastcgi_temp_path %[1]s/fastcgi; uwsgi_temp_path %[1]s/uwsgi; scgi_temp_path %[1]s/scgi;
+	types { text/css css; }
+	upstream php { server unix:%[2]s; server %[3]s; }
+	server {
+		listen %[4]s;
+		server_name php.example.com;
+		root %[5]s;
+		index index.php;
+		location / { try_files $uri $uri/ /index.php?$args; }
+		location ~ \.php(/|$) {
+			fastcgi_split_path_info ^(.+?\.php)(/.*)$;
+			fastcgi_param SCRIPT_FILENAME $document_root$fastcgi_script_name;
+			fastcgi_param SCRIPT_NAME $fastcgi_script_name;
+			fastcgi_param PATH_INFO $fastcgi_path_info;
+			fastcgi_param DOCUMENT_ROOT $document_root;
+			fastcgi_param QUERY_STRING $query_string;
+			fastcgi_param REQUEST_METHOD $request_method;
+			fastcgi_param REQUEST_URI $request_uri;
+			fastcgi_param CONTENT_TYPE $content_type;
+			fastcgi_param CONTENT_LENGTH $content_length;
+			fastcgi_param REMOTE_ADDR $remote_addr;
+			fastcgi_param APP_ENV prod;
+			fastcgi_pass php;
+			fastcgi_connect_timeout 3s;
+			fastcgi_read_timeout 30s;
+		}
+	}
+}
+`
+
+// TestAnImportOfPHPFromNginxAnswersAsNginxDoes runs the same scripts by nginx and by
+// headgate with the import, on the servers of an upstream.
+func TestAnImportOfPHPFromNginxAnswersAsNginxDoes(t *testing.T) {
+	program := needed(t, "nginx", "nginx-light")
+	socket, tcp := filepath.Join(shortDir(t), "fpm.sock"), free(t)
+	startPHP(t, socket)
+	startPHP(t, tcp)
+	root, theirs, ours, dir := phpSite(t), free(t), free(t), shortDir(t)
+	file := filepath.Join(dir, "nginx.conf")
+	if err := os.WriteFile(file, fmt.Appendf(nil, phpNginx, dir, socket, tcp, theirs, root), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	background(t, program, "-c", file)
+	waitFor(t, theirs)
+	got := importOf(t, "nginx", file)
+	if !strings.Contains(got.document, "fcgi+unix:"+socket) || !strings.Contains(got.document, "fcgi://"+tcp) {
+		t.Fatalf("no servers of the upstream in\n%s", got.document)
+	}
+	g := start(t, "admin: {address: \"\"}\n"+strings.ReplaceAll(got.document, theirs, ours))
+	defer g.end()
+	answersAlike(t, theirs, ours, "php.example.com", []string{"/", "/?a=1", "/index.php", "/index.php/apps/files?x=y", "/remote.php/dav", "/wp-content/style.css", "/wp-admin/", "/2024/05/hello"})
+}

@@ -95,7 +95,7 @@ func aroundCaddy(block, example string) (string, string) {
 		handler = "file_server"
 	case "try_files":
 		handler = "root * /srv\nfile_server"
-	case "file_server":
+	case "file_server", "php_fastcgi":
 		handler = "root * /srv"
 	}
 	return "Caddyfile", "{\n" + at("global") + "\n}\na.example.com {\n" + at("site") + "\n" + handler + "\n}\n"

@@ -119,7 +119,11 @@ func (o *result) setFiles(out importer.Object, routePath string) {
 // sayLater gives what no route has used its verdict.
 func (w *walker) sayLater() {
 	for _, h := range w.later {
-		w.t.sayValue(h, importer.Impossible, "no route that was imported serves these files")
+		why := "no route that was imported serves these files"
+		if h.get("upstreams").is() {
+			why = "the root of the site says where the scripts are: write servers with an fcgi URL and fastcgi with the root"
+		}
+		w.t.sayValue(h, importer.Impossible, "%s", why)
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 // its own before is not asked, and what is a file but no script goes on to file_server.
 type scripts struct {
 	servers  []importer.Object
+	dials    []*value        // of the servers
 	settings importer.Object // all but root
 	by       *value
 	static   bool // a file_server of the same folder follows
@@ -211,8 +212,7 @@ func (w *walker) phpServers(h *value, p *scripts) bool {
 			continue
 		}
 		one := importer.NewObject().Set("url", url)
-		p.servers = append(p.servers, one.Flow())
-		w.t.Became(dial, importer.Same, one.Field("url"), "servers")
+		p.servers, p.dials = append(p.servers, one.Flow()), append(p.dials, dial)
 	}
 	return len(p.servers) > 0
 }
@@ -249,7 +249,9 @@ func (w *walker) phpTransport(v *value, p *scripts) {
 	w.t.sayValue(v.get("write_timeout"), importer.Ignored, "request_timeout includes it")
 	w.t.Became(v.get("capture_stderr"), importer.Same, importer.ByItself(), "what scripts write to standard error is logged")
 	w.t.sayValue(v.get("resolve_root_symlink"), importer.Ignored, "links in the path of the root are not resolved")
-	w.t.structure(v.get("protocol"), "the scheme of the server says it")
+	if w.t.structure(v.get("protocol"), "the scheme of the server says it"); v.object && len(v.keys) == 0 {
+		w.t.structure(v, "it has the defaults")
+	}
 }
 
 // setPHP sets what runs the scripts of a route.
@@ -270,6 +272,9 @@ func (o *result) setPHP(out importer.Object, routePath string) {
 		note = "only scripts that exist in the root run; other files get 404, which Caddy answers with an empty 200"
 	}
 	t.Became(p.by.get("handler"), importer.Close, field, "%s", note)
+	for i, dial := range p.dials {
+		t.Became(dial, importer.Same, p.servers[i].Field("url"), "servers")
+	}
 	for _, v := range []*value{p.by.get("index"), p.by.get("try_files")} {
 		t.Became(v, importer.Same, field, "fastcgi")
 	}

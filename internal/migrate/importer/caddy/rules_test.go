@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"headgate/internal/migrate/importer"
 )
 
 // TestFormsOfCaddyfiles imports what was lost, or became something else, before the
@@ -83,6 +85,11 @@ func TestFormsOfCaddyfiles(t *testing.T) {
 			expectLines(t, strings.Join(report.Check, "\n"), c.check...)
 			if len(c.check) == 0 && len(report.Check) > 0 {
 				t.Errorf("to look at: %q\n%s", report.Check, got)
+			}
+			for _, e := range report.Entries {
+				if strings.HasPrefix(e.Directive, "php_fastcgi") && (e.Verdict == importer.Impossible) != strings.Contains(got, "status: 404") {
+					t.Errorf("%+v in\n%s", e, got)
+				}
 			}
 			if told := fmt.Sprint(report.Entries); strings.Contains(told, "does not know") {
 				t.Errorf("something has no verdict: %s", told)

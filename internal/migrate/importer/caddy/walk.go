@@ -54,7 +54,7 @@ func (w *walker) walk(list *value, when rules.Condition, view []change, depth in
 		return view
 	}
 	before := map[string]rules.Condition{} // by group: that no earlier route matched
-	scriptRoutes := 0 // those that are left of php_fastcgi
+	scriptRoutes := 0                      // those that are left of php_fastcgi
 	for i, r := range list.list {
 		if scriptRoutes > 0 {
 			scriptRoutes--

@@ -48,38 +48,53 @@ func (c *content) bodyLimit() {
 	c.became(d, importer.Close, "request_body_limit", "a request that is refused or redirected by another rule is not measured first")
 }
 
-// times are those towards servers.
 // maxConnect is the longest time for a connection to a server that a document may have.
 const maxConnect = 10 * time.Minute
 
+// times are those towards servers.
 func (c *content) times() {
+	if c.o.Has("fastcgi") {
+		return // its location has others
+	}
 	for _, d := range c.scope.level("proxy_read_timeout", "grpc_read_timeout") {
-		if v, ok := duration(d.arg(0)); ok {
-			c.o.Set("request_timeout", v)
-			c.became(d, importer.Close, "request_timeout", "until the response head; bodies have an idle time-out of 60s (upstreams: {body_idle_timeout: …})")
-		} else {
-			c.lost(d, "not a time")
-		}
+		c.readTimeout(d)
 	}
 	for _, d := range c.scope.level("proxy_connect_timeout", "grpc_connect_timeout") {
-		if v, ok := duration(d.arg(0)); ok {
-			verdict, note := importer.Same, "timeouts: {connect}"
-			if t, err := time.ParseDuration(v); err == nil && t > maxConnect {
-				v, verdict, note = "10m", importer.Close, "timeouts: {connect}, which is 10m at most"
-			}
-			if c.o.Has("servers") {
-				c.o.Set("timeouts", importer.NewObject().Set("connect", v).Flow())
-				c.became(d, verdict, "timeouts", note)
-			}
-		} else {
-			c.lost(d, "not a time")
-		}
+		c.connectTimeout(d)
 	}
 	for _, d := range c.scope.level("proxy_send_timeout", "grpc_send_timeout") {
 		c.t.AddVerdict(d, importer.Ignored, "request bodies have the idle time-out of the port")
 	}
 	for _, d := range c.scope.level("keepalive_timeout") {
 		c.t.AddVerdict(d, importer.Ignored, "keep_alive_timeout is set in the limits of a port; the default is 120s")
+	}
+}
+
+// readTimeout is the time for a response.
+func (c *content) readTimeout(d *directive) {
+	v, ok := duration(d.arg(0))
+	if !ok {
+		c.lost(d, "not a time")
+		return
+	}
+	c.o.Set("request_timeout", v)
+	c.became(d, importer.Close, "request_timeout", "until the response head; bodies have an idle time-out of 60s (upstreams: {body_idle_timeout: …})")
+}
+
+// connectTimeout is the time for a connection to a server.
+func (c *content) connectTimeout(d *directive) {
+	v, ok := duration(d.arg(0))
+	if !ok {
+		c.lost(d, "not a time")
+		return
+	}
+	verdict, note := importer.Same, "timeouts: {connect}"
+	if t, err := time.ParseDuration(v); err == nil && t > maxConnect {
+		v, verdict, note = "10m", importer.Close, "timeouts: {connect}, which is 10m at most"
+	}
+	if c.o.Has("servers") {
+		c.o.Set("timeouts", importer.NewObject().Set("connect", v).Flow())
+		c.became(d, verdict, "timeouts", note)
 	}
 }
 

@@ -30,48 +30,27 @@ var paramName = regexp.MustCompile(`^[A-Za-z0-9_]{1,128}$`)
 // php makes the route run the PHP scripts of a root and serve its other files, as a location
 // for them beside the route's does.
 func (c *content) php() bool {
-	var scripts []*location
-	every(c.locations, func(l *location) {
-		if len(l.d.find("fastcgi_pass", "uwsgi_pass", "scgi_pass")) > 0 {
-			scripts = append(scripts, l)
-		}
-	})
-	if c.location != nil && c.location.kind == byPrefixAt {
-		return false // nginx runs no script there
-	}
-	if len(scripts) != 1 || scripts[0].kind != byExpr || scripts[0].around != nil || !slices.Contains(scriptExprs, scripts[0].path) {
+	l := c.scriptLocation()
+	if l == nil {
 		return false
 	}
-	l := scripts[0]
-	pass := l.d.find("fastcgi_pass")
 	scope := l.scope(c.around)
-	d, own := c.scope.last("root"), scope.last("root")
-	if len(pass) != 1 || d == nil || own == nil || d.arg(0) != own.arg(0) || strings.Contains(d.arg(0), "$") || c.location != nil && len(c.location.d.find("alias")) > 0 {
+	pass := l.d.find("fastcgi_pass")
+	folder, own := c.scope.last("root"), scope.last("root")
+	if len(pass) != 1 || !c.runs(pass[0].arg(0)) || folder == nil || own == nil || folder.arg(0) != own.arg(0) || strings.Contains(folder.arg(0), "$") {
 		return false
 	}
-	url, ok := c.fastCGIServer(pass[0].arg(0))
-	root := path.Clean(d.arg(0))
+	root := path.Clean(folder.arg(0))
 	settings := importer.NewObject().Set("root", c.t.path(root))
-	var say []func()
-	if ok {
-		say, ok = c.params(scope, root, settings)
-	}
-	if !ok {
+	say, ok := c.params(scope, root, settings)
+	if !ok || !c.phpIndex(settings) {
 		return false
-	}
-	if index := c.scope.last("index"); index != nil {
-		if !slices.Contains(index.args, "index.php") {
-			return false // index.php of a folder would run
-		}
-		c.index(settings)
-	} else {
-		settings.Set("index", []string{"index.html"}) // nginx's own
 	}
 	tries, front, note := c.frontController()
 	if !front {
 		settings.Set("front_controller", false)
 	}
-	c.o.Set("servers", []importer.Object{importer.NewObject().Set("url", url).Flow()})
+	c.servers("fcgi", pass[0].arg(0), "")
 	c.o.Set("fastcgi", settings)
 	if c.path != "" {
 		c.o.Set("strip_prefix", false)
@@ -79,12 +58,67 @@ func (c *content) php() bool {
 	for _, f := range say {
 		f()
 	}
+	c.scriptTimes(scope)
 	if tries != nil {
 		c.became(tries, verdictOf(note), "fastcgi", note)
 	}
-	c.became(d, importer.Close, "fastcgi", "names that begin with a dot and files whose name contains .php are not sent; Content-Type comes from headgate's table of extensions")
+	c.became(folder, importer.Close, "fastcgi", "names that begin with a dot and files whose name contains .php are not sent; Content-Type comes from headgate's table of extensions")
 	c.became(pass[0], importer.Same, "servers", "")
-	note = "only scripts that exist are run, and what follows the first of them in a path is PATH_INFO"
+	c.scriptVerdicts(l, front)
+	c.t.Check("proxy %s, path %s: headgate must be able to search %s and to connect to %s", c.name, orRoot(c.path), root, c.o.Objects("servers")[0].Text("url"))
+	return true
+}
+
+// scriptLocation returns the location that runs the scripts of the route, nil if there is none
+// or if it can run others than headgate would.
+func (c *content) scriptLocation() *location {
+	var scripts []*location
+	every(c.locations, func(l *location) {
+		if len(l.d.find("fastcgi_pass", "uwsgi_pass", "scgi_pass")) > 0 {
+			scripts = append(scripts, l)
+		}
+	})
+	if c.location != nil && (c.location.kind == byPrefixAt || len(c.location.d.find("alias")) > 0) {
+		return nil // nginx runs no script there, or one of another folder
+	}
+	if len(scripts) != 1 || scripts[0].kind != byExpr || scripts[0].around != nil || !slices.Contains(scriptExprs, scripts[0].path) {
+		return nil
+	}
+	return scripts[0]
+}
+
+// phpIndex sets the files for a folder. It reports false if index.php would run and does not
+// for nginx.
+func (c *content) phpIndex(settings importer.Object) bool {
+	index := c.scope.last("index")
+	switch {
+	case index == nil:
+		settings.Set("index", []string{"index.html"}) // nginx's own
+	case !slices.Contains(index.args, "index.php"):
+		return false
+	default:
+		c.index(settings)
+	}
+	return true
+}
+
+// scriptTimes sets the time limits of the location for scripts, which replace those of the
+// route.
+func (c *content) scriptTimes(s scope) {
+	for _, d := range s.level("fastcgi_read_timeout") {
+		c.readTimeout(d)
+	}
+	for _, d := range s.level("fastcgi_connect_timeout") {
+		c.connectTimeout(d)
+	}
+	for _, d := range s.level("fastcgi_send_timeout") {
+		c.t.AddVerdict(d, importer.Ignored, "request bodies have the idle time-out of the port")
+	}
+}
+
+// scriptVerdicts says of the location for scripts what runs.
+func (c *content) scriptVerdicts(l *location, front bool) {
+	note := "only scripts that exist are run, and what follows the first of them in a path is PATH_INFO"
 	if l.path == withoutInfo {
 		note += "; nginx runs no script for paths below one"
 	}
@@ -99,17 +133,26 @@ func (c *content) php() bool {
 		c.became(index, importer.Same, "fastcgi", "")
 	}
 	c.t.routed[l.d] = true
-	c.t.Check("proxy %s, path %s: headgate must be able to search %s and to connect to %s", c.name, orRoot(c.path), root, url)
-	return true
 }
 
-// fastCGIServer returns the URL of the server of fastcgi_pass.
-func (c *content) fastCGIServer(text string) (url string, ok bool) {
+// runs reports whether fastcgi_pass names servers that headgate can have: an address, or an
+// upstream of addresses.
+func (c *content) runs(text string) bool {
+	up := c.t.upstreams[text]
+	if up == nil {
+		return isFastCGI(text)
+	}
+	servers := up.find("server")
+	return len(servers) > 0 && !slices.ContainsFunc(servers, func(d *directive) bool { return !isFastCGI(d.arg(0)) })
+}
+
+// isFastCGI reports whether a text is a socket, or a host with a port.
+func isFastCGI(text string) bool {
 	if socket, ok := strings.CutPrefix(text, "unix:"); ok {
-		return "fcgi+unix:" + socket, strings.HasPrefix(socket, "/") && !strings.ContainsAny(socket, "$:")
+		return strings.HasPrefix(socket, "/") && !strings.ContainsAny(socket, "$:")
 	}
 	host, port, ok := strings.Cut(text, ":")
-	return "fcgi://" + text, ok && host != "" && port != "" && !strings.ContainsAny(text, "$/[")
+	return ok && host != "" && port != "" && !strings.ContainsAny(text, "$/[")
 }
 
 // params sets what fastcgi_param says. It returns what adds the verdicts, and false if a

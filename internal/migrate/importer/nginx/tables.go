@@ -7,7 +7,7 @@ var table = importer.NewTable(rows)
 
 // inherited has what is said of directives that hold in the blocks below, where none of
 // these uses them.
-var inherited = importer.NewTable([]importer.Row{importer.NewRow("client_max_body_size proxy_read_timeout proxy_connect_timeout proxy_send_timeout grpc_read_timeout grpc_connect_timeout grpc_send_timeout proxy_set_header add_header more_set_headers more_clear_headers more_set_input_headers more_clear_input_headers "+
+var inherited = importer.NewTable([]importer.Row{importer.NewRow("client_max_body_size proxy_read_timeout proxy_connect_timeout proxy_send_timeout grpc_read_timeout grpc_connect_timeout grpc_send_timeout fastcgi_read_timeout fastcgi_connect_timeout fastcgi_send_timeout proxy_set_header add_header more_set_headers more_clear_headers more_set_input_headers more_clear_input_headers "+
 	"gzip gzip_types gzip_min_length brotli zstd allow deny auth_basic auth_basic_user_file auth_request auth_request_set satisfy limit_req limit_req_status proxy_cache proxy_cache_valid proxy_cache_use_stale proxy_cache_key proxy_cache_bypass proxy_no_cache proxy_cache_background_update "+
 	"proxy_hide_header proxy_pass_header proxy_redirect proxy_intercept_errors proxy_next_upstream proxy_next_upstream_tries set_real_ip_from real_ip_header keepalive_timeout error_page access_log ssl_certificate ssl_certificate_key ssl_protocols return rewrite set break if location default_type server_name", importer.Ignored, "nothing that was translated uses it")})
 
@@ -43,7 +43,7 @@ var rows = []importer.Row{
 	importer.NewRow("root index autoindex alias try_files gzip_static brotli_static", importer.Impossible, "no route that was imported serves these files: a route with files needs a path that is a prefix, and a server without scripts"),
 	importer.NewRow("autoindex_exact_size autoindex_format etag if_modified_since open_file_cache open_file_cache_valid open_file_cache_min_uses open_file_cache_errors disable_symlinks random_index", importer.Impossible, "files have no such setting: they always have an ETag, and links may not lead out of the root"),
 	importer.NewRow("fastcgi_pass fastcgi_param fastcgi_index fastcgi_split_path_info", importer.Impossible, "scripts run at a location for PHP beside one with a root, with SCRIPT_FILENAME below it; write fastcgi of a route for others"),
-	importer.NewRow("fastcgi_read_timeout", importer.Impossible, "write request_timeout"),
+	importer.NewRow("fastcgi_read_timeout fastcgi_connect_timeout fastcgi_send_timeout", importer.Impossible, "write request_timeout, and timeouts: {connect}"),
 	importer.NewRow("fastcgi_buffers fastcgi_buffer_size fastcgi_busy_buffers_size fastcgi_buffering fastcgi_request_buffering fastcgi_max_temp_file_size", importer.Ignored, "bodies are passed on as they come"),
 	importer.NewRow("fastcgi_keep_conn", importer.Ignored, "connections are kept with fastcgi.keep_connections, which needs max_requests of the server"),
 	importer.NewRow("uwsgi_pass uwsgi_param scgi_pass scgi_param memcached_pass", importer.Impossible, "headgate uses HTTP and FastCGI for servers; use a server with HTTP in front of others"),

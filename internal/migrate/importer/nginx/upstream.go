@@ -164,8 +164,14 @@ func (c *content) upstreamServer(d *directive, scheme, uri string, fails *failur
 
 // serverURL returns the URL of a server.
 func serverURL(scheme, host, base string) string {
-	if sock, ok := strings.CutPrefix(host, "unix:"); ok {
+	sock, unix := strings.CutPrefix(host, "unix:")
+	switch {
+	case unix && scheme == "fcgi":
+		return "fcgi+unix:" + sock
+	case unix:
 		return "unix:" + sock
+	case scheme == "fcgi":
+		return "fcgi://" + host // it has a port, and no base path
 	}
 	if !strings.Contains(host[strings.LastIndexByte(host, ']')+1:], ":") {
 		host += map[string]string{"https": ":443"}[scheme]
