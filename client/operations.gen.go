@@ -803,6 +803,13 @@ func (c *Client) ListDNSProviders(ctx context.Context, options ...Option) (*DnsP
 	return result[DnsProviders](ctx, c, "GET", "/dns_providers", nil, options)
 }
 
+// ListEch: GET /ech. Lists the ports with Encrypted Client Hello: the public name, the keys
+// without what is secret, and the HTTPS records with which clients use them. Query parameters:
+// limit, cursor, q, sort.
+func (c *Client) ListEch(ctx context.Context, options ...Option) iter.Seq2[ECHState, error] {
+	return ListAll[ECHState](ctx, c, "/ech", options...)
+}
+
 // ListEvents: GET /events/history. Lists the stored events, newest first. Query parameters:
 // types, limit, cursor.
 func (c *Client) ListEvents(ctx context.Context, options ...Option) iter.Seq2[Event, error] {

@@ -1664,6 +1664,61 @@ type EAB struct {
 	HmacKey string `json:"hmac_key,omitzero"`
 }
 
+// ECH are the settings of Encrypted Client Hello.
+type ECH struct {
+	// PublicName is the name that clients show in place of the requested host, and that everyone on
+	// the way can read. It resolves to this server, and a certificate has it. Ports with the same
+	// name have the same keys.
+	PublicName string `json:"public_name,omitzero"`
+}
+
+// ECHKey is a key of Encrypted Client Hello, without what is secret.
+type ECHKey struct {
+	// ID is the number in what clients send; no other key of the public name has it.
+	ID int `json:"id"`
+	// Use is announced for a new key that is published soon, published for the one in the records,
+	// or accepted for a former one that clients may still have.
+	Use string `json:"use"`
+	// Made is when the key was made, Until is when it is no longer accepted.
+	Made time.Time `json:"made"`
+	// Made is when the key was made, Until is when it is no longer accepted.
+	Until time.Time `json:"until"`
+}
+
+// ECHRecord is an HTTPS record (RFC 9460) of a host.
+type ECHRecord struct {
+	// Host is the host, or a wildcard.
+	Host string `json:"host"`
+	// Name is the name of the record: the host, with the number of the port in front if it is not
+	// 443.
+	Name string `json:"name"`
+	// Value is its data, and Line the whole record, as zone files have them.
+	Value string `json:"value"`
+	// Value is its data, and Line the whole record, as zone files have them.
+	Line string `json:"line"`
+}
+
+// ECHState is the Encrypted Client Hello of a port, with what makes clients use it.
+type ECHState struct {
+	// Port is the name of the port, PublicName the name that clients show.
+	Port string `json:"port"`
+	// Port is the name of the port, PublicName the name that clients show.
+	PublicName string `json:"public_name"`
+	// ConfigList is the published ECHConfigList in base64, as `curl --ech ecl:…` takes it; absent
+	// while there is no key.
+	ConfigList string `json:"config_list,omitempty"`
+	// Keys are the keys of the public name, the newest first.
+	Keys []ECHKey `json:"keys"`
+	// Records are the HTTPS records of the hosts of the port, at most 1000; More is the number of
+	// other hosts. The status has none.
+	Records []ECHRecord `json:"records,omitempty"`
+	// Records are the HTTPS records of the hosts of the port, at most 1000; More is the number of
+	// other hosts. The status has none.
+	More int `json:"more,omitempty"`
+	// Issues are reasons why the names of hosts are not hidden, or not from everyone.
+	Issues []string `json:"issues,omitempty"`
+}
+
 // Edit is one edit of a document.
 type Edit struct {
 	// Op is what is done: set gives a field or object a value, remove takes it out, and rename gives
@@ -1864,6 +1919,9 @@ type Explanation struct {
 	Address string `json:"address,omitempty"`
 	// Certificate is what clients of the host get on a port with TLS; nil on others.
 	Certificate *Chosen `json:"certificate,omitempty"`
+	// PublicName is the name that clients with Encrypted Client Hello show in place of the host; ""
+	// if the port or the host does not hide it.
+	PublicName string `json:"public_name,omitempty"`
 	// Notes are what was assumed, and hints.
 	Notes []string `json:"notes,omitempty"`
 	// Host is the normalized host, Class the kind of virtual host that matches: exact, wildcard,
@@ -4551,6 +4609,8 @@ type Request struct {
 	Method string `json:"method,omitempty"`
 	// Scheme is http or https.
 	Scheme string `json:"scheme,omitempty"`
+	// Ech is whether the client's TLS handshake hid the host (Encrypted Client Hello).
+	Ech bool `json:"ech,omitempty"`
 	// Host is the requested host; for a connection, the server name in TLS.
 	Host string `json:"host,omitempty"`
 	// Path is the path, and Query what follows it without its question mark.
@@ -5573,6 +5633,8 @@ type Status struct {
 	HeldServers []HeldServer `json:"held_servers,omitempty"`
 	// Splits are the routes with a split.
 	Splits []SplitState `json:"splits,omitempty"`
+	// Ech are the ports with Encrypted Client Hello, without their records.
+	Ech []ECHState `json:"ech,omitempty"`
 	// UnverifiedServers are the https servers whose certificates are not verified
 	// (insecure_skip_verify).
 	UnverifiedServers []Unverified `json:"unverified_servers,omitempty"`
@@ -6103,6 +6165,10 @@ type TLS struct {
 	// DefaultCertificate names the certificate for clients that ask for no name or for one that no
 	// certificate has. Without it they get a self-signed one.
 	DefaultCertificate string `json:"default_certificate,omitzero"`
+	// Ech hides the requested host in the TLS handshake of clients that support Encrypted Client
+	// Hello (RFC 9849) and have its key from the DNS. Absent turns it off. headgate makes and
+	// rotates the keys; `headgate ech` prints the DNS records.
+	Ech *ECH `json:"ech,omitzero"`
 }
 
 // Teams is a webhook of a Teams channel, from the Workflows app.

@@ -46,6 +46,7 @@ func TestScripts(t *testing.T) {
 			"waitfile":   waitFile,
 			"signal":     sendSignal,
 			"waitpage":   waitPage,
+			"waitout":    waitOut,
 			"expand":     expand,
 			"setenvfile": setEnvFile,
 			"code":       exitCode,
@@ -235,6 +236,16 @@ func waitPage(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Check(err)
 		return strings.Contains(string(last), args[1])
 	}, func() string { return "the page holds: " + string(last) })
+}
+
+// waitout TEXT COMMAND... runs a command until it succeeds and prints a text.
+func waitOut(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: waitout TEXT COMMAND...")
+	}
+	waitFor(ts, func() bool {
+		return ts.Exec(args[1], args[2:]...) == nil && strings.Contains(ts.ReadFile("stdout"), args[0])
+	}, func() string { return "it prints: " + ts.ReadFile("stdout") + ts.ReadFile("stderr") })
 }
 
 // waitFor polls until something holds.

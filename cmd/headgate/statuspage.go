@@ -53,6 +53,7 @@ func (s *statusPage) print(out io.Writer, all, checks bool) error {
 		}
 	}
 	s.printPorts(w)
+	s.printECH(w)
 	s.printProxies(w)
 	s.printSplits(w)
 	s.printStreams(w, all)

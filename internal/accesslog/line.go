@@ -63,6 +63,9 @@ func (o *choice) appendRecord(b []byte, ex *exchange.Exchange, c *clock) []byte 
 	if o.has(tlsOf) && ex.Conn.TLSVersion != 0 {
 		b = appendText(append(b, `,"tls_version":`...), tls.VersionName(ex.Conn.TLSVersion), maxName)
 		b = appendText(append(b, `,"tls_cipher":`...), ciphers()[ex.Conn.TLSCipher], maxName)
+		if ex.Conn.ECH {
+			b = append(b, `,"ech":true`...)
+		}
 	}
 	b = strconv.AppendInt(append(b, `,"status":`...), int64(ex.Status()), 10)
 	b = appendOptional(b, `,"reason":`, ex.Reason.String(), maxName)

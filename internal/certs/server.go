@@ -29,6 +29,10 @@ type Policy struct {
 	// is selected. It may wait until there is one. An error ends the handshake: with the alert
 	// unrecognized_name if it wraps ErrNoCertificate. It may be nil.
 	Demand func(hello *tls.ClientHelloInfo) error
+	// ECH returns the keys of Encrypted Client Hello for a handshake (RFC 9849), not nil. With
+	// it, the names of all other functions are those of the encrypted ClientHello if one of the
+	// keys decrypts it. It may be nil.
+	ECH func(hello *tls.ClientHelloInfo) ([]tls.EncryptedClientHelloKey, error)
 }
 
 // ChallengeProtocol is the ALPN protocol of tls-alpn-01. No other data is exchanged on that
@@ -67,6 +71,8 @@ func NewConfig(p Policy, set *Set, tickets *Tickets) *tls.Config {
 		ClientAuth:   p.ClientAuth,
 		ClientCAs:    p.ClientCAs,
 		NextProtos:   p.NextProtos,
+
+		GetEncryptedClientHelloKeys: p.ECH,
 		GetCertificate: func(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
 			if p.Demand != nil && hello.ServerName != "" && !set.HasValid(hello.ServerName) {
 				if err := p.Demand(hello); errors.Is(err, ErrNoCertificate) {

@@ -79,7 +79,7 @@ func (ch *checker) port(p *Port, at schema.Place) {
 func checkTLS(c *Config, p *Port, at schema.Place) {
 	tls := at.Field("tls")
 	if p.Protocol == HTTP {
-		if p.TLS.ClientAuth != ClientAuthOff || p.TLS.ClientCA != "" || p.TLS.DefaultCertificate != "" {
+		if p.TLS.ClientAuth != ClientAuthOff || p.TLS.ClientCA != "" || p.TLS.DefaultCertificate != "" || p.TLS.ECH != nil {
 			tls.Problem("tls is only valid on https and http3 ports", "write protocol: https, or remove tls")
 		}
 		return
@@ -94,6 +94,7 @@ func checkTLS(c *Config, p *Port, at schema.Place) {
 		tls.Field("client_ca").Problem("missing", "name the PEM file of the authorities that sign clients' certificates")
 	}
 	checkCertificate(c, p.TLS.DefaultCertificate, tls.Field("default_certificate"))
+	checkECH(c, p, tls.Field("ech"))
 }
 
 // checkCertificate reports a reference to a certificate that does not exist; "" is no

@@ -3,6 +3,7 @@ package config
 import (
 	"net/netip"
 
+	"headgate/internal/server/target"
 	"headgate/internal/setting/unit"
 )
 
@@ -81,6 +82,27 @@ type TLS struct {
 	// DefaultCertificate names the certificate for clients that ask for no name
 	// or for one that no certificate has. Without it they get a self-signed one.
 	DefaultCertificate string `json:"default_certificate,omitempty" max:"128" example:"main"`
+	// ECH hides the requested host in the TLS handshake of clients that support Encrypted
+	// Client Hello (RFC 9849) and have its key from the DNS. Absent turns it off. headgate
+	// makes and rotates the keys; `headgate ech` prints the DNS records.
+	ECH *ECH `json:"ech,omitempty"`
+}
+
+// ECH are the settings of Encrypted Client Hello.
+type ECH struct {
+	// PublicName is the name that clients show in place of the requested host, and that
+	// everyone on the way can read. It resolves to this server, and a certificate has it.
+	// Ports with the same name have the same keys.
+	PublicName string `json:"public_name" required:"true" max:"253" example:"example.com"`
+}
+
+// Name returns the public name in lower case and ASCII form, "" if it is none.
+func (e *ECH) Name() string {
+	name, f := target.Host(e.PublicName)
+	if f != nil {
+		return ""
+	}
+	return name
 }
 
 // TLSVersion is a version of TLS.

@@ -101,6 +101,7 @@ func (c *Control) followAll(ctx context.Context) {
 	c.holds.refresh(ctx)
 	c.splits.refresh(ctx)
 	c.keys.follow(ctx)
+	c.ech.notify()
 	c.followPurge(ctx, nil)
 	c.followDrain(ctx)
 }
@@ -118,6 +119,8 @@ func (c *Control) followBatch(ctx context.Context, b store.Batch) {
 	}
 	for _, e := range b.Put {
 		switch {
+		case strings.HasPrefix(e.Key, store.PrefixECH):
+			c.ech.notify()
 		case e.Key == store.KeyPurge:
 			c.followPurge(ctx, e.Value)
 		case strings.HasPrefix(e.Key, store.PrefixHeld):

@@ -284,7 +284,7 @@ func (ch *change) planEnvironment() plan.House {
 	return plan.House{
 		Log: c.log, Metrics: c.metrics, Record: ch.next.records.to, RecordSession: c.records.passages(ch.next.records), Recent: ch.next.ring.held(), Spans: &c.spans,
 		Tunnels: c.tunnels, Values: store.ValuesOf(c.state), RecordOf: ch.next.records.form, Inputs: ch.inputs, Start: ch.next.Starting(),
-		Managed: c.issuer.managed, Challenges: c.issuer.manager.Answers(), Demands: c.issuer.gate, Standing: c.watcher.Servers, Bans: c.bans, Gate: c.gate, Tickets: ticketKeys(c.options.Inherited), SharedTickets: c.keys.tickets, Carried: carried(c.options.Inherited), Holds: exchange.Holds{Join: c.holds.Join, Leave: c.holds.Leave},
+		Managed: c.issuer.managed, Challenges: c.issuer.manager.Answers(), Demands: c.issuer.gate, Standing: c.watcher.Servers, Bans: c.bans, Gate: c.gate, Tickets: ticketKeys(c.options.Inherited), SharedTickets: c.keys.tickets, ECH: c.ech.ring, Carried: carried(c.options.Inherited), Holds: exchange.Holds{Join: c.holds.Join, Leave: c.holds.Leave},
 	}
 }
 

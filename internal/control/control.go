@@ -131,6 +131,7 @@ type Control struct {
 	late     late // of an upgrade
 	alone    alone
 	keys     *sharedKeys
+	ech      *echKeys
 	purges   purges
 	watcher  Watcher
 	// providers are the sources of discovered objects.
@@ -290,6 +291,7 @@ func (c *Control) Run(ctx context.Context) error {
 	beside.Go(func() { followUploads(ctx, c.state, c.uploads) })
 	beside.Go(func() { c.shedDrained(ctx) })
 	beside.Go(func() { c.splits.run(ctx) })
+	beside.Go(func() { c.ech.run(ctx) })
 	if c.shared {
 		beside.Go(func() { c.followShared(ctx) })
 		beside.Go(func() { c.publishNode(ctx) })

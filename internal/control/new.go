@@ -43,7 +43,7 @@ func New(o Options) (*Control, error) {
 	c.issuer = newIssuer(o.Log, st.all, c.ports, st.node, agentOf(&o), c.watcher.Order, c.watcher.DemandLimited)
 	c.providers = newProviders(&o)
 	c.holds.unknown = c.providers.unknown
-	c.participants = []Participant{background{}, c.records, &c.rings, sockets{c.ports}, c.issuer, c.providers, c.holds, c.splits, &defence{engine: c.bans, lists: c.lists}, signIn{c.gate}}
+	c.participants = []Participant{background{}, c.records, &c.rings, sockets{c.ports}, c.issuer, c.providers, c.holds, c.splits, c.ech, &defence{engine: c.bans, lists: c.lists}, signIn{c.gate}}
 	c.observers = []func(*Event){c.logChange, c.count}
 	c.connectMetrics()
 	return c, nil
@@ -125,6 +125,7 @@ func (c *Control) newPorts(o *Options) {
 		c.keys = newSharedKeys(c.state, o.Log, c.quic)
 		c.startPurges(context.Background())
 	}
+	c.ech = newECHKeys(c.state, o.Log)
 	c.ports = ports.New(ports.Options{
 		Log: o.Log, Metrics: c.metrics, Current: &c.current, Changed: c.watcher.Ports, QUIC: c.quic, Inheritance: o.Inherited, Activated: o.Activated, Hold: o.TakeOver != nil,
 	})

@@ -99,7 +99,7 @@ func (a *Archive) names() string {
 
 // What Begin stores if it is absent. An existing certificate is newer, or was uploaded
 // here.
-var restoredIfAbsent = []string{store.PrefixCertificate, store.PrefixAccount, store.KeySticky}
+var restoredIfAbsent = []string{store.PrefixCertificate, store.PrefixAccount, store.KeySticky, store.PrefixECH}
 
 // RestoreCertificates puts certificates, and the accounts that they are ordered with, that are not
 // here. A certificate comes with the record of its order, without which it would be ordered again.

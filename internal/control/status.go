@@ -53,6 +53,8 @@ type Status struct {
 	Held []HeldServer `json:"held_servers,omitempty"`
 	// Splits are the routes with a split.
 	Splits []SplitState `json:"splits,omitempty"`
+	// ECH are the ports with Encrypted Client Hello, without their records.
+	ECH []ECHState `json:"ech,omitempty"`
 	// Unverified are the https servers whose certificates are not checked
 	// (insecure_skip_verify).
 	Unverified []plan.Unverified `json:"unverified_servers,omitempty"`
@@ -166,6 +168,7 @@ func (c *Control) StatusOf(proxy string) Status {
 	if p := c.current.Load(); p != nil {
 		out.TCPProxies, out.UDPProxies = streamStates(p, proxy)
 		out.Unverified = p.Unverified()
+		out.ECH = c.echStates(false)
 		out.Proxies = p.Proxies(proxy)
 		for name, port := range p.Config().Ports {
 			word := "inactive"

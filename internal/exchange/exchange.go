@@ -221,6 +221,8 @@ type Conn struct {
 	// TLSVersion and TLSCipher are what the handshake chose, as crypto/tls has them; both
 	// are 0 without TLS.
 	TLSVersion, TLSCipher uint16
+	// ECH is whether ServerName was encrypted in the handshake (RFC 9849).
+	ECH bool
 	// Serial is a number no other connection of this process has.
 	Serial uint64
 
@@ -233,7 +235,7 @@ func (c *Conn) Copy() Conn {
 	return Conn{
 		Remote: c.Remote, Local: c.Local, Peer: c.Peer, Scheme: c.Scheme, ServerName: c.ServerName,
 		ClientSubject: c.ClientSubject, ClientFingerprint: c.ClientFingerprint, Serial: c.Serial,
-		TLSVersion: c.TLSVersion, TLSCipher: c.TLSCipher,
+		TLSVersion: c.TLSVersion, TLSCipher: c.TLSCipher, ECH: c.ECH,
 	}
 }
 

@@ -52,6 +52,7 @@ func addrOf(a net.Addr) netip.AddrPort {
 // secure records the parameters of a TLS handshake.
 func (c *Conn) secure(state *tls.ConnectionState) {
 	c.ServerName, c.TLSVersion, c.TLSCipher = state.ServerName, state.Version, state.CipherSuite
+	c.ECH = state.ECHAccepted
 	if len(state.VerifiedChains) == 0 {
 		return
 	}

@@ -328,7 +328,7 @@ func (s *Store) Append(ctx context.Context, stream string, records [][]byte) (st
 var housekeeping = []string{
 	store.PrefixNode, store.PrefixFields, store.PrefixSession, store.PrefixWebhook, store.PrefixNotice, store.PrefixBan,
 	store.PrefixAccount, store.PrefixOrder, store.PrefixChallenge, store.PrefixAcknowledged, store.PrefixDemand, store.PrefixCDN,
-	store.PrefixGateSession, store.PrefixGateRefresh, store.PrefixGateCode, store.PrefixGateVisit, store.KeyTickets, store.KeyQUIC, store.KeyGate, store.KeyPurge,
+	store.PrefixGateSession, store.PrefixGateRefresh, store.PrefixGateCode, store.PrefixGateVisit, store.KeyTickets, store.PrefixECH, store.KeyQUIC, store.KeyGate, store.KeyPurge,
 	"group/", store.PrefixDiverged, store.PrefixSetup,
 }
 

@@ -9,6 +9,7 @@ import (
 	"headgate/internal/accesslog/recent"
 	"headgate/internal/bans"
 	"headgate/internal/certs"
+	"headgate/internal/certs/ech"
 	"headgate/internal/config"
 	"headgate/internal/exchange"
 	people "headgate/internal/gate"
@@ -69,6 +70,8 @@ type House struct {
 	Carried Carried
 	// SharedTickets are those of several machines, nil for keys of this one.
 	SharedTickets *certs.SharedTickets
+	// ECH returns the keys of Encrypted Client Hello for a public name; nil has none.
+	ECH func(publicName string) *ech.Ring
 	// Start says that nothing is served yet: a certificate that cannot be used is
 	// then no problem but a note, so that everything else is served.
 	Start bool

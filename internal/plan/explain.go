@@ -45,6 +45,9 @@ type Explanation struct {
 	Address string `json:"address,omitempty"`
 	// Certificate is what clients of the host get on a port with TLS; nil on others.
 	Certificate *Chosen `json:"certificate,omitempty"`
+	// PublicName is the name that clients with Encrypted Client Hello show in place of the
+	// host; "" if the port or the host does not hide it.
+	PublicName string `json:"public_name,omitempty"`
 	// Notes are what was assumed, and hints.
 	Notes []string `json:"notes,omitempty"`
 	// Host is the normalized host, Class the kind of virtual host that matches: exact,
@@ -196,6 +199,7 @@ func (p *Plan) explain(q Question) Explanation {
 		host := hostName(q.Authority, new(exchange.Text))
 		chosen := p.demanded(p.chosenOn(port.Name(), port.tls, host), port.tls, host)
 		e.Certificate = &chosen
+		e.PublicName = port.publicName(host)
 	}
 	ex, answer := port.read(q)
 	if answer != nil {

@@ -15,6 +15,9 @@ func (e *Explanation) Text() string {
 	if c := e.Certificate; c != nil {
 		line("TLS", c.text())
 	}
+	if e.PublicName != "" {
+		line("ECH", "clients with the HTTPS record show "+e.PublicName+" in place of the host")
+	}
 	if e.Host != "" || e.Class != "" {
 		line("host", orNone(e.Host)+classNote(e.Class))
 	}

@@ -148,8 +148,12 @@ func (c *compiler) securePort(port *Port, pairs map[string]*certs.Certificate, s
 		policy.Demand = func(hello *tls.ClientHelloInfo) error { return demands.Await(name, hello) }
 		identity = append(identity, "on demand")
 	}
+	if settings.ECH != nil {
+		identity = append(identity, c.hideNames(port, &policy))
+	}
 	port.tls = c.newTLS(settings, policy, authorities, identity, pairs, selfSigned)
 	c.logUncovered(port)
+	c.logUncoveredPublic(port)
 }
 
 // newTLS returns the TLS state of a port or a TCP proxy, which identity distinguishes from

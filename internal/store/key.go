@@ -21,6 +21,8 @@ const (
 	KeyTickets = "key/tickets"
 	// KeyQUIC are the keys of tokens and stateless resets of QUIC.
 	KeyQUIC = "key/quic"
+	// PrefixECH is followed by a public name of Encrypted Client Hello. The value is its keys.
+	PrefixECH = "key/ech/"
 	// KeyPurge is the last requested purge of caches, with its sequence.
 	KeyPurge = "purge"
 	// KeyGate is the key that sign-ins in progress are sealed with.

@@ -76,6 +76,7 @@ const (
 const (
 	flagTLS    = 1 << iota // the scheme is https
 	flagClient             // the client's address is known
+	flagECH                // the host was encrypted in the TLS handshake
 )
 
 // limits are the bounds of the texts.
@@ -95,6 +96,9 @@ func appendExchange(b []byte, ex *exchange.Exchange, status int, end int64) []by
 	f[atFlags] = 0
 	if rq.Scheme == "https" {
 		f[atFlags] = flagTLS
+	}
+	if ex.Conn.ECH {
+		f[atFlags] |= flagECH
 	}
 	client := ex.ClientIP
 	if !client.IsValid() {
@@ -259,6 +263,8 @@ type Request struct {
 	Method string `json:"method,omitempty"`
 	// Scheme is http or https.
 	Scheme string `json:"scheme,omitempty"`
+	// ECH is whether the client's TLS handshake hid the host (Encrypted Client Hello).
+	ECH bool `json:"ech,omitempty"`
 	// Host is the requested host; for a connection, the server name in TLS.
 	Host string `json:"host,omitempty"`
 	// Path is the path, and Query what follows it without its question mark.
@@ -310,7 +316,7 @@ func (v view) read(wall int64) Request {
 		Method: text(textMethod), Host: text(textHost), Path: text(textPath), Query: text(textQuery),
 		Status: v.status(), Reason: v.reason(), Cause: text(textCause),
 		Port: text(textPort), Proxy: text(textProxy), Route: text(textRoute), Server: text(textServer),
-		Attempts: int(v[atAttempts]), Cache: text(textCache), User: text(textUser),
+		Attempts: int(v[atAttempts]), Cache: text(textCache), User: text(textUser), ECH: v.is(flagECH),
 		UserAgent: text(textAgent), Referer: text(textReferer), Country: text(textCountry), ASN: int(v.asn()),
 		Sent: int64(le.Uint64(v[atSent:])), Received: int64(le.Uint64(v[atReceived:])),
 		Duration: float64(max(0, v.end()-v.start())/1000) / 1000,

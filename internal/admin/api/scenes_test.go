@@ -110,6 +110,7 @@ func (s *scene) runtime() {
 	s.does(409, "POST", "/servers/enable", fmt.Sprintf(meant, `,"kind":"proxies"`))
 	s.does(200, "POST", "/servers/test", `{"url":"http://127.0.0.1:1"}`)
 	s.splits()
+	s.does(200, "GET", "/ech", "")
 	s.does(200, "GET", "/gate/tokens", "")
 	s.does(404, "GET", "/gate/tokens/none", "")
 	s.does(404, "DELETE", "/gate/tokens/none", "")

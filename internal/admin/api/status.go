@@ -47,6 +47,8 @@ type statusBody struct {
 	Held []heldBody `json:"held_servers,omitempty"`
 	// Splits are the routes with a split.
 	Splits []control.SplitState `json:"splits,omitempty"`
+	// ECH are the ports with Encrypted Client Hello, without their records.
+	ECH []control.ECHState `json:"ech,omitempty"`
 	// Unverified are the https servers whose certificates are not verified
 	// (insecure_skip_verify).
 	Unverified []plan.Unverified `json:"unverified_servers,omitempty"`
@@ -68,7 +70,7 @@ func (a *API) status(c *call) (any, error) {
 	out := &statusBody{
 		State: s.State, Since: s.Since, Revision: s.Revision, ETag: a.Control.ETag(), Process: s.Process, Refused: s.Refused, Pending: s.Pending,
 		Ports: s.Ports, TCPProxies: s.TCPProxies, UDPProxies: s.UDPProxies, Proxies: s.Proxies, Sources: s.Sources,
-		Certificates: s.Certificates, Unverified: s.Unverified, Splits: s.Splits,
+		Certificates: s.Certificates, Unverified: s.Unverified, Splits: s.Splits, ECH: s.ECH,
 	}
 	for _, r := range s.ACME {
 		out.ACME = append(out.ACME, showOrder(r))

@@ -185,6 +185,8 @@ func (q *QUIC) listenLocked() error {
 	outer := &tls.Config{
 		MinVersion: tls.VersionTLS13, NextProtos: []string{"h3"},
 		GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) { return q.settings.TLS() },
+
+		GetEncryptedClientHelloKeys: q.echKeys, // crypto/tls decrypts before it calls GetConfigForClient
 	}
 	config := q.settings.Config()
 	config.GetConfigForClient = func(*quic.ClientInfo) (*quic.Config, error) { return q.settings.Config(), nil }
@@ -197,6 +199,15 @@ func (q *QUIC) listenLocked() error {
 		q.accepting.Go(func() { q.loop(l) })
 	}
 	return nil
+}
+
+// echKeys returns the keys of Encrypted Client Hello that the port has at the moment.
+func (q *QUIC) echKeys(hello *tls.ClientHelloInfo) ([]tls.EncryptedClientHelloKey, error) {
+	cfg, err := q.settings.TLS()
+	if err != nil || cfg.GetEncryptedClientHelloKeys == nil {
+		return []tls.EncryptedClientHelloKey{}, err
+	}
+	return cfg.GetEncryptedClientHelloKeys(hello)
 }
 
 // loop accepts connections until the listener is closed.
