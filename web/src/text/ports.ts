@@ -28,4 +28,15 @@ export const ports = {
   names: 'Names',
   state: 'State',
   where: 'Defined in',
+  ech: {
+    title: 'Encrypted Client Hello',
+    public: 'Public name',
+    key: 'Key',
+    uses: { announced: 'published soon', published: 'published', accepted: 'still accepted' },
+    until: (day: string) => `accepted until ${day}`,
+    lead: 'Add these records to your DNS, and replace them when a new key is published.',
+    records: 'DNS records',
+    more: (n: number) => `${many(n, 'more host')} ${n === 1 ? 'has' : 'have'} a record with the same value.`,
+    copy: 'Copy records',
+  },
 }

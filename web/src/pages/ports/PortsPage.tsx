@@ -1,9 +1,12 @@
 import { useQuery } from '@tanstack/react-query'
+import { lazy, Suspense } from 'react'
 import { status } from '@/api/queries'
 import { Entries } from '@/edit/Entries'
 import { Card, PageHeader, StateBadge } from '@/ui/basics'
 import { t } from '@/text'
 import { Reset } from './Reset'
+
+const Hidden = lazy(() => import('./Hidden'))
 
 /** The ports with how they stand, and what keeps one from listening. */
 export default function PortsPage() {
@@ -50,6 +53,11 @@ export default function PortsPage() {
             return [String(o.address ?? ''), String(o.protocol ?? ''), now && t.ports.connections(now.connections, now.accepted)].filter(Boolean).join(' · ')
           }}
         />
+        {(all?.ech ?? []).length > 0 && (
+          <Suspense>
+            <Hidden />
+          </Suspense>
+        )}
       </div>
     </>
   )

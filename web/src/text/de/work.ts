@@ -411,6 +411,17 @@ export const work: Pick<Text, 'proxies' | 'proxy' | 'newProxy' | 'edit' | 'confl
     names: 'Namen',
     state: 'Zustand',
     where: 'Definiert in',
+    ech: {
+      title: 'Encrypted Client Hello',
+      public: 'Öffentlicher Name',
+      key: 'Schlüssel',
+      uses: { announced: 'wird bald veröffentlicht', published: 'veröffentlicht', accepted: 'noch akzeptiert' },
+      until: (day) => `akzeptiert bis ${day}`,
+      lead: 'Fügen Sie diese Einträge Ihrem DNS hinzu, und ersetzen Sie sie, wenn ein neuer Schlüssel veröffentlicht wird.',
+      records: 'DNS-Einträge',
+      more: (n) => (n === 1 ? 'Ein weiterer Host hat einen Eintrag mit demselben Wert.' : `${count(n)} weitere Hosts haben einen Eintrag mit demselben Wert.`),
+      copy: 'Einträge kopieren',
+    },
   },
   purge: {
     item: 'Cache leeren',

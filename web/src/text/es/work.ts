@@ -412,6 +412,17 @@ export const work: Pick<Text, 'proxies' | 'proxy' | 'newProxy' | 'edit' | 'confl
     names: 'Nombres',
     state: 'Estado',
     where: 'Definido en',
+    ech: {
+      title: 'Encrypted Client Hello',
+      public: 'Nombre público',
+      key: 'Clave',
+      uses: { announced: 'se publica pronto', published: 'publicada', accepted: 'aún aceptada' },
+      until: (day) => `aceptada hasta el ${day}`,
+      lead: 'Añada estos registros a su DNS y sustitúyalos cuando se publique una clave nueva.',
+      records: 'Registros DNS',
+      more: (n) => (n === 1 ? 'Otro host tiene un registro con el mismo valor.' : `Otros ${count(n)} hosts tienen un registro con el mismo valor.`),
+      copy: 'Copiar los registros',
+    },
   },
   purge: {
     item: 'Vaciar la caché',

@@ -414,6 +414,17 @@ export const work: Pick<Text, 'proxies' | 'proxy' | 'newProxy' | 'edit' | 'confl
     names: 'Noms',
     state: 'État',
     where: 'Défini dans',
+    ech: {
+      title: 'Encrypted Client Hello',
+      public: 'Nom public',
+      key: 'Clé',
+      uses: { announced: 'bientôt publiée', published: 'publiée', accepted: 'encore acceptée' },
+      until: (day) => `acceptée jusqu’au ${day}`,
+      lead: 'Ajoutez ces enregistrements à votre DNS, et remplacez-les quand une nouvelle clé est publiée.',
+      records: 'Enregistrements DNS',
+      more: (n) => (n === 1 ? 'Un autre hôte a un enregistrement avec la même valeur.' : `${count(n)} autres hôtes ont un enregistrement avec la même valeur.`),
+      copy: 'Copier les enregistrements',
+    },
   },
   purge: {
     item: 'Purger le cache',
