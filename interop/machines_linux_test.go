@@ -44,6 +44,7 @@ type machines struct {
 	secured bool            // the database speaks TLS, with a certificate of an authority
 	ca      string          // the file with that
 	equip   func(*machine)  // gives each what it needs besides; nil gives nothing
+	more    func() string   // what the configuration has besides; nil is nothing
 
 	changes, refused, unknown int // that were requested, and how they ended
 	acked                     int // the number in the last change that was acknowledged
@@ -171,6 +172,10 @@ func (m *machines) config() string {
 	if m.admin {
 		admin = "${ADMIN}"
 	}
+	more := ""
+	if m.more != nil {
+		more = m.more()
+	}
 	return fmt.Sprintf(`version: 1
 admin: {address: "%s"}
 access_log: {enabled: false}
@@ -181,7 +186,7 @@ proxies:
   count: {virtual_hosts: [count.example.com], routes: [{fixed_response: {status: 200, body: "n0"}}]}
   hand: {description: "h0", virtual_hosts: [hand.example.com], routes: [{fixed_response: {status: 200}}]}
   shop: {virtual_hosts: [shop.example.com], cache: {}, routes: [{servers: [{url: "http://%s"}]}]}
-`, admin, m.app)
+%s`, admin, m.app, more)
 }
 
 // get requests a host of a machine.
