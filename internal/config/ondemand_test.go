@@ -61,3 +61,15 @@ proxies:
 		t.Errorf("got %+v", d)
 	}
 }
+
+func TestTCPProxiesOrderNothingOnDemand(t *testing.T) {
+	for _, test := range []struct{ settings, problem string }{
+		{`tls: {on_demand: {list: [a.example.com], max_per_hour: 1}}`, "tcp_proxies.db.tls.on_demand: unknown key; on_demand is a key of proxies"},
+		{`on_demand: {list: [a.example.com], max_per_hour: 1}`, "tcp_proxies.db.on_demand: unknown key; on_demand is a key of proxies"},
+	} {
+		_, _, problems := Load("h.yaml", []byte("version: 1\ntcp_proxies: {db: {address: \"127.0.0.1:5432\", "+test.settings+", servers: [{address: \"127.0.0.1:1\"}]}}\n"))
+		if len(problems) != 1 || !strings.HasSuffix(problems[0].Error(), test.problem) {
+			t.Errorf("%s: got %v, want %q", test.settings, problems, test.problem)
+		}
+	}
+}

@@ -16,7 +16,7 @@ const features: [Group, string[]][] = [
 export const layouts: Record<string, Layout> = {
   Proxy: {
     usual: ['virtual_hosts', 'routes', 'redirect_http_to_https', 'use', 'acme', 'description', 'tags'],
-    groups: [...features, ['served', ['active', 'ports', 'share_hosts']], ['protocol', ['host_header', 'forwarded_style', 'via_style', 'access_log']]],
+    groups: [...features, ['served', ['active', 'ports', 'share_hosts', 'on_demand']], ['protocol', ['host_header', 'forwarded_style', 'via_style', 'access_log']]],
   },
   Route: {
     usual: ['path', 'servers', 'strip_prefix', 'health_check'],
