@@ -1,5 +1,5 @@
 import { spawn, spawnSync, type ChildProcess } from 'node:child_process'
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { chmodSync, chownSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { get } from 'node:https'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -28,8 +28,8 @@ class Machine {
     if (done.status !== 0) throw new Error(`headgate ${args.join(' ')}: ${done.stderr}`)
     return done.stdout
   }
-  async start() {
-    const child = spawn(binary, ['run', '-c', join(this.dir, 'headgate.yaml'), '--state', this.state], {
+  async start(...more: string[]) {
+    const child = spawn(binary, ['run', '-c', join(this.dir, 'headgate.yaml'), '--state', this.state, ...more], {
       stdio: ['ignore', 'ignore', 'pipe'],
       env: { ...process.env, ADMIN: `0.0.0.0:${this.port}` },
     })
@@ -51,6 +51,35 @@ class Machine {
   setupToken() {
     const path = join(this.state, 'setup-token')
     return existsSync(path) ? readFileSync(path, 'utf8').trim() : ''
+  }
+}
+
+/** A PostgreSQL on a Unix socket. It refuses to run as root. */
+class Database {
+  dir = mkdtempSync('/tmp/hg-db-')
+  log = ''
+  process?: ChildProcess
+  url = `postgres://tester@/postgres?host=${encodeURIComponent(this.dir)}`
+  async start() {
+    const all = '/usr/lib/postgresql'
+    const versions = existsSync(all) ? readdirSync(all).map(Number) : []
+    if (!versions.length) throw new Error('this test needs PostgreSQL: install the package postgresql')
+    const bin = join(all, String(Math.max(...versions)), 'bin')
+    const id = (flag: string) => Number(spawnSync('id', [flag, 'postgres'], { encoding: 'utf8' }).stdout)
+    const as = process.getuid?.() === 0 ? { uid: id('-u'), gid: id('-g') } : {}
+    if (as.uid !== undefined) chownSync(this.dir, as.uid, as.gid)
+    chmodSync(this.dir, 0o755)
+    const made = spawnSync(join(bin, 'initdb'), ['-D', join(this.dir, 'data'), '-U', 'tester', '--auth=trust', '--no-sync'], { cwd: this.dir, encoding: 'utf8', ...as })
+    if (made.status !== 0) throw new Error('initdb: ' + made.stderr)
+    this.process = spawn(join(bin, 'postgres'), ['-D', join(this.dir, 'data'), '-h', '', '-k', this.dir, '-c', 'fsync=off'], { cwd: this.dir, stdio: ['ignore', 'ignore', 'pipe'], ...as })
+    this.process.stderr!.on('data', (d) => (this.log += d))
+    await until('PostgreSQL to be ready', () => this.log.includes('ready to accept connections'))
+  }
+  async end() {
+    const ended = new Promise((r) => this.process?.once('exit', r) ?? r(0))
+    this.process?.kill('SIGQUIT')
+    await ended
+    rmSync(this.dir, { recursive: true, force: true })
   }
 }
 
@@ -146,4 +175,50 @@ it('invites a machine, shows both, drains one, and turns the pair around from th
   expect(await findings(page)).toEqual([])
   await page.getByRole('dialog').getByRole('button', { name: 'Promote alone' }).click()
   await page.getByText('This machine leads: changes are made here.').waitFor()
+})
+
+it('invites a machine to a shared database', async () => {
+  const database = new Database()
+  const [c, d] = [new Machine('c', await freePort()), new Machine('d', await freePort())]
+  try {
+    await database.start()
+    mkdirSync(c.state, { mode: 0o700 })
+    writeFileSync(join(c.state, 'store.key'), '5a'.repeat(32) + '\n', { mode: 0o600 })
+    await c.start('--store', database.url, '--node', 'c')
+    const page = await opened(c)
+    await setUp(page, c as unknown as Parameters<typeof setUp>[1])
+    await visit(page, c, '/nodes')
+    await page.getByRole('row', { name: /c This machine/ }).waitFor()
+    expect(await page.getByText('Use a second machine').count()).toBe(0)
+
+    await page.getByRole('button', { name: 'Invite a machine' }).click()
+    const asked = page.getByRole('dialog')
+    await asked.getByLabel('Name that the machine must have').fill('d')
+    const address = asked.getByLabel('URL at which the machine reaches this one')
+    expect(await address.inputValue()).toBe(c.url)
+    await address.fill('192.0.2.7:9080')
+    await asked.getByRole('button', { name: 'Invite a machine' }).click()
+    await until('the address to be refused', async () => (await address.getAttribute('aria-invalid')) === 'true')
+    expect(await findings(page)).toEqual([])
+    await address.fill(c.url)
+    await asked.getByRole('button', { name: 'Invite a machine' }).click()
+    const shown = page.getByRole('dialog', { name: 'Token to join' })
+    await shown.getByText('headgate node join --token-file token --name d', { exact: true }).waitFor()
+    const token = (await shown.locator('pre').textContent())!.trim()
+    expect(await findings(page)).toEqual([])
+    await shown.getByRole('button', { name: 'Done' }).click()
+
+    writeFileSync(join(d.dir, 'token'), token)
+    const printed = d.run('node', 'join', '--name', 'd', '--token-file', join(d.dir, 'token'))
+    const options = /--store (\S+) --node (\w+)/.exec(printed)
+    expect(options?.[2]).toBe('d')
+    await d.start('--store', options![1], '--node', 'd')
+    await page.getByRole('row', { name: /^d / }).getByText('ready', { exact: true }).waitFor()
+  } finally {
+    for (const m of [c, d]) {
+      await m.end()
+      rmSync(m.dir, { recursive: true, force: true })
+    }
+    await database.end()
+  }
 })

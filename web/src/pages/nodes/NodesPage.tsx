@@ -12,7 +12,7 @@ import { Dialog, ConfirmDialog } from '@/ui/Dialog'
 import { Once } from '@/ui/Once'
 import { t } from '@/text'
 import { Command } from './Command'
-import { nodes, pair, type Node, type Pair } from './queries'
+import { nodes, pair, shared, type Node, type Pair } from './queries'
 
 type Invitation = components['schemas']['invitationBody']
 type Verb = 'drain' | 'undrain' | 'remove' | 'revoke'
@@ -21,6 +21,7 @@ type Verb = 'drain' | 'undrain' | 'remove' | 'revoke'
 export default function NodesPage() {
   const list = useQuery(nodes)
   const group = useQuery(pair)
+  const { data: database } = useQuery(shared)
   const { data: who } = useQuery(me)
   const [doing, setDoing] = useState<{ verb: Verb; name: string }>()
   const admin = isAdmin(who?.role)
@@ -28,7 +29,7 @@ export default function NodesPage() {
   const columns = useMemo(() => columnsOf(group.data ?? null, admin, edit, (verb, name) => setDoing({ verb, name })), [group.data, admin, edit])
   return (
     <>
-      <PageHeader title={t.pages.nodes} lead={t.nodes.lead} actions={group.data && admin && <Invite pair={group.data} />} />
+      <PageHeader title={t.pages.nodes} lead={t.nodes.lead} actions={admin && (group.data || database) && <Invite pair={group.data ?? undefined} />} />
       {failed(list) ? (
         <Failure error={list.error} again={() => void list.refetch()} />
       ) : !list.data ? (
@@ -44,7 +45,7 @@ export default function NodesPage() {
             noun={[t.nodes.node, t.nodes.nodes]}
             empty={t.nodes.none}
           />
-          {!group.data && list.data.length === 1 && (
+          {!group.data && database === false && list.data.length === 1 && (
             <Card title={t.nodes.more}>
               <p className="lead">{t.nodes.moreText}</p>
               <Command text="headgate node init --address https://192.0.2.7:9080" />
@@ -182,19 +183,21 @@ function Doing({ verb, name, close }: { verb: Verb; name: string; close: () => v
   )
 }
 
-/** Makes a token with which the second machine joins. */
-function Invite({ pair: p }: { pair: Pair }) {
+/** Makes a token with which a machine joins the pair or, without one, the shared database. */
+function Invite({ pair: p }: { pair?: Pair }) {
   const [open, setOpen] = useState(false)
   const [name, setName] = useState('')
+  const [address, setAddress] = useState(location.protocol === 'https:' ? location.origin : '')
   const [made, setMade] = useState<Invitation>()
   const { act, busy, wrong } = useAct('pair', 'audit')
-  const why = p.role !== 'leader' ? t.nodes.onlyLeader : p.members.length > 1 ? t.nodes.full : ''
+  const why = !p ? '' : p.role !== 'leader' ? t.nodes.onlyLeader : p.members.length > 1 ? t.nodes.full : ''
   async function go() {
-    const answer = await act('invite', () => call<Invitation>('POST', '/pair/invitations', { body: name ? { name } : {} }))
+    const answer = await act('invite', () => call<Invitation>('POST', '/pair/invitations', { body: { ...(name && { name }), ...(!p && { address }) } }))
     if (!answer) return
     setOpen(false)
     setMade(answer.value)
   }
+  const join = ['headgate node join --token-file token', p && '--address https://192.0.2.8:9080', name && `--name ${name}`].filter(Boolean).join(' ')
   return (
     <>
       <Button disabled={Boolean(why)} title={why || undefined} onClick={() => setOpen(true)}>
@@ -202,9 +205,10 @@ function Invite({ pair: p }: { pair: Pair }) {
       </Button>
       {open && (
         <Dialog title={t.nodes.invite} close={() => setOpen(false)}>
-          <p className="lead">{t.nodes.inviteText}</p>
+          <p className="lead">{p ? t.nodes.inviteText : t.nodes.inviteDatabase}</p>
           <TextInput label={t.nodes.inviteName} value={name} onChange={(e) => setName(e.target.value)} error={wrong.name} data-autofocus />
-          <Wrong wrong={wrong} fields={['name']} />
+          {!p && <TextInput label={t.nodes.inviteAddress} value={address} onChange={(e) => setAddress(e.target.value)} error={wrong.address} placeholder="https://192.0.2.7:9080" />}
+          <Wrong wrong={wrong} fields={['name', 'address']} />
           <div className="ask">
             <Button loading={busy === 'invite'} onClick={() => void go()}>
               {t.nodes.invite}
@@ -215,7 +219,8 @@ function Invite({ pair: p }: { pair: Pair }) {
       {made && (
         <Once title={t.nodes.token} value={made.token} close={() => setMade(undefined)}>
           <p className="lead">{t.nodes.tokenText}</p>
-          <Command text={`headgate node join --token-file token --address https://192.0.2.8:9080${name ? ` --name ${name}` : ''}`} />
+          <Command text={join} />
+          {!p && <p className="lead">{t.nodes.tokenDatabase}</p>}
         </Once>
       )}
     </>

@@ -26,3 +26,10 @@ export const pair = queryOptions({
   refetchInterval: (q) => (q.state.data ? 5_000 : false),
   staleTime: 5_000,
 })
+
+/** Whether this machine shares a database with others. */
+export const shared = queryOptions({
+  queryKey: ['store'],
+  queryFn: ({ signal }) => call<components['schemas']['storeBody']>('GET', '/store', { signal }).then((p) => p.value.shared),
+  staleTime: 60_000,
+})
