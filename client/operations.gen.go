@@ -1541,7 +1541,7 @@ func (c *Client) UpdateWebhook(ctx context.Context, name string, patch any, opti
 	return result[WebhookObject](ctx, c, "PATCH", "/webhooks/"+url.PathEscape(name), patch, options)
 }
 
-// Upgrade: POST /upgrade. Replaces the process by one that runs the binary now on disk. No
+// Upgrade: POST /upgrade. Replaces the process with one that runs the binary now on disk. No
 // connection is closed. The response is sent when the new process serves, or when it has failed
 // to; in that case nothing has changed.
 func (c *Client) Upgrade(ctx context.Context, in *UpgradeInput, options ...Option) (*Result, error) {

@@ -149,8 +149,8 @@ type ACMEObject struct {
 type AccessLog struct {
 	// Enabled is whether requests are logged.
 	Enabled *bool `json:"enabled,omitzero"`
-	// Format is `json` for one object a line with every field, or `combined` for the form of the
-	// same name known from nginx and Apache.
+	// Format is `json` for one object per line with every field, or `combined` for the format that
+	// nginx and Apache call by this name.
 	Format string `json:"format,omitzero"`
 	// Path is `stdout`, `stderr` or a file, which is opened again on SIGUSR1 for log rotation.
 	Path string `json:"path,omitzero"`
@@ -165,10 +165,10 @@ type AccessLog struct {
 	// Omit names fields that are left out in `json`: client_ip, peer, client_port, user, query,
 	// user_agent, referer, cause or tls.
 	Omit []string `json:"omit,omitzero"`
-	// Sample is how many percent of the requests that went well are logged. Those with a status of
-	// 400 and more, or a reason, always are.
+	// Sample is the percentage of successful requests that are logged. Requests with a status of 400
+	// or more, or with a reason, are always logged.
 	Sample *int `json:"sample,omitzero"`
-	// Recent is what is kept of requests in memory.
+	// Recent configures the recent requests that are kept in memory.
 	Recent *Recent `json:"recent,omitzero"`
 }
 
@@ -197,8 +197,8 @@ type AccessLogObject struct {
 
 	// Enabled is whether requests are logged.
 	Enabled *bool `json:"enabled,omitzero"`
-	// Format is `json` for one object a line with every field, or `combined` for the form of the
-	// same name known from nginx and Apache.
+	// Format is `json` for one object per line with every field, or `combined` for the format that
+	// nginx and Apache call by this name.
 	Format string `json:"format,omitzero"`
 	// Path is `stdout`, `stderr` or a file, which is opened again on SIGUSR1 for log rotation.
 	Path string `json:"path,omitzero"`
@@ -213,10 +213,10 @@ type AccessLogObject struct {
 	// Omit names fields that are left out in `json`: client_ip, peer, client_port, user, query,
 	// user_agent, referer, cause or tls.
 	Omit []string `json:"omit,omitzero"`
-	// Sample is how many percent of the requests that went well are logged. Those with a status of
-	// 400 and more, or a reason, always are.
+	// Sample is the percentage of successful requests that are logged. Requests with a status of 400
+	// or more, or with a reason, are always logged.
 	Sample *int `json:"sample,omitzero"`
-	// Recent is what is kept of requests in memory.
+	// Recent configures the recent requests that are kept in memory.
 	Recent *Recent `json:"recent,omitzero"`
 }
 
@@ -386,9 +386,10 @@ type Ban struct {
 	Description string `json:"description,omitzero"`
 	// Tags are keywords to find objects with. They have no effect.
 	Tags []string `json:"tags,omitzero"`
-	// When are the conditions. Each is counted for itself, for each client address (IPv6 by /64).
+	// When are the conditions. Each condition counts separately, for each client address (IPv6: each
+	// /64).
 	When []Condition `json:"when,omitzero"`
-	// Within is the time over which is counted.
+	// Within is the time over which requests are counted.
 	Within string `json:"within,omitzero"`
 	// Ban is for how long clients are banned.
 	Ban *Length `json:"ban,omitzero"`
@@ -446,9 +447,10 @@ type BanObject struct {
 	Description string `json:"description,omitzero"`
 	// Tags are keywords to find objects with. They have no effect.
 	Tags []string `json:"tags,omitzero"`
-	// When are the conditions. Each is counted for itself, for each client address (IPv6 by /64).
+	// When are the conditions. Each condition counts separately, for each client address (IPv6: each
+	// /64).
 	When []Condition `json:"when,omitzero"`
-	// Within is the time over which is counted.
+	// Within is the time over which requests are counted.
 	Within string `json:"within,omitzero"`
 	// Ban is for how long clients are banned.
 	Ban *Length `json:"ban,omitzero"`
@@ -720,13 +722,13 @@ type CacheListing struct {
 
 // CacheMemory is what a cache holds.
 type CacheMemory struct {
-	// Proxy is the proxy of the cache; Route is the route if the cache is the route's own.
+	// Proxy is the proxy of the cache.
 	Proxy string `json:"proxy"`
-	// Proxy is the proxy of the cache; Route is the route if the cache is the route's own.
+	// Route is the route, if the cache belongs to a single route.
 	Route string `json:"route,omitempty"`
-	// Bytes is the memory that it holds, Limit its memory_limit.
+	// Bytes is the memory that the cache uses.
 	Bytes int64 `json:"bytes"`
-	// Bytes is the memory that it holds, Limit its memory_limit.
+	// LimitBytes is its memory_limit.
 	LimitBytes int64 `json:"limit_bytes"`
 	// Entries is the number of stored responses.
 	Entries int64 `json:"entries"`
@@ -749,33 +751,29 @@ type CacheState struct {
 
 // CacheUses counts requests by what a cache made of them, in the words of the access log.
 type CacheUses struct {
-	// Hit is answered from memory, Stale with a stale response, Revalidated after a server confirmed
-	// it, Collapsed with the response to another request.
+	// Hit counts responses from memory.
 	Hit int64 `json:"hit"`
-	// Hit is answered from memory, Stale with a stale response, Revalidated after a server confirmed
-	// it, Collapsed with the response to another request.
+	// Stale counts stale responses.
 	Stale int64 `json:"stale"`
-	// Hit is answered from memory, Stale with a stale response, Revalidated after a server confirmed
-	// it, Collapsed with the response to another request.
+	// Revalidated counts responses that a server confirmed first.
 	Revalidated int64 `json:"revalidated"`
-	// Hit is answered from memory, Stale with a stale response, Revalidated after a server confirmed
-	// it, Collapsed with the response to another request.
+	// Collapsed counts requests that got the response to another request.
 	Collapsed int64 `json:"collapsed"`
-	// Miss is answered by a server; Pass is not for a cache.
+	// Miss counts requests that a server answered.
 	Miss int64 `json:"miss"`
-	// Miss is answered by a server; Pass is not for a cache.
+	// Pass counts requests that cannot be cached.
 	Pass int64 `json:"pass"`
 }
 
 // CachedRoute is what the cache of a route made of requests.
 type CachedRoute struct {
-	// Proxy and Route name the route.
+	// Proxy=Proxy is the name of the proxy.
 	Proxy string `json:"proxy"`
-	// Proxy and Route name the route.
+	// Route is the route with its matchers.
 	Route string `json:"route"`
-	// Requests are those in the period, Hits those that were answered without the server's body.
+	// Requests are the requests in the period.
 	Requests int64 `json:"requests"`
-	// Requests are those in the period, Hits those that were answered without the server's body.
+	// Hits are the requests that were answered without the server's body.
 	Hits int64 `json:"hits"`
 	// HitRatio is the part of hits, from 0 to 1. It is absent without requests.
 	HitRatio *float64 `json:"hit_ratio,omitempty"`
@@ -785,11 +783,11 @@ type CachedRoute struct {
 
 // Candidate is a server that may get the request.
 type Candidate struct {
-	// URL is the server's address, Weight its share of Total.
+	// URL is the server's address.
 	URL string `json:"url"`
-	// URL is the server's address, Weight its share of Total.
+	// Weight is the server's share of Total.
 	Weight int `json:"weight"`
-	// URL is the server's address, Weight its share of Total.
+	// Total is the sum of the weights.
 	Total int `json:"total"`
 	// Group is the group of the server on a route with a split, or "".
 	Group string `json:"group,omitempty"`
@@ -797,11 +795,9 @@ type Candidate struct {
 	Pinned bool `json:"pinned,omitempty"`
 	// Head is the request head that the server gets, byte for byte.
 	Head string `json:"head"`
-	// Backup is whether it is used only if no other is available. State is its state, "" if nothing
-	// is wrong.
+	// Backup is whether the server is used only if no other is available.
 	Backup bool `json:"backup,omitempty"`
-	// Backup is whether it is used only if no other is available. State is its state, "" if nothing
-	// is wrong.
+	// State is its state, "" if nothing is wrong.
 	State string `json:"state,omitempty"`
 	// Chosen is true for the server that gets the request, when the route's load_balancing always
 	// sends such requests to the same one.
@@ -816,15 +812,15 @@ type Certificate struct {
 	Description string `json:"description,omitzero"`
 	// Tags are keywords to find objects with. They have no effect.
 	Tags []string `json:"tags,omitzero"`
-	// CertFile is a PEM file with the certificate, followed by those that lead to its authority. A
-	// relative path begins at the configuration file.
+	// CertFile is a PEM file with the certificate, followed by the intermediate certificates that
+	// lead to its authority. A relative path begins at the configuration file.
 	CertFile string `json:"cert_file,omitzero"`
 	// KeyFile is a PEM file with the certificate's private key. A relative path begins at the
 	// configuration file.
 	KeyFile string `json:"key_file,omitzero"`
-	// Stored is the name of a certificate in the state directory, in place of files: one that was
-	// uploaded, or made by `headgate certificate self-signed`. A new upload under the name is taken
-	// into use at once.
+	// Stored is the name of a certificate in the state directory, instead of files: one that was
+	// uploaded, or created by `headgate certificate self-signed`. A new upload with this name is
+	// used immediately.
 	Stored string `json:"stored,omitzero"`
 }
 
@@ -855,15 +851,15 @@ type CertificateObject struct {
 	Description string `json:"description,omitzero"`
 	// Tags are keywords to find objects with. They have no effect.
 	Tags []string `json:"tags,omitzero"`
-	// CertFile is a PEM file with the certificate, followed by those that lead to its authority. A
-	// relative path begins at the configuration file.
+	// CertFile is a PEM file with the certificate, followed by the intermediate certificates that
+	// lead to its authority. A relative path begins at the configuration file.
 	CertFile string `json:"cert_file,omitzero"`
 	// KeyFile is a PEM file with the certificate's private key. A relative path begins at the
 	// configuration file.
 	KeyFile string `json:"key_file,omitzero"`
-	// Stored is the name of a certificate in the state directory, in place of files: one that was
-	// uploaded, or made by `headgate certificate self-signed`. A new upload under the name is taken
-	// into use at once.
+	// Stored is the name of a certificate in the state directory, instead of files: one that was
+	// uploaded, or created by `headgate certificate self-signed`. A new upload with this name is
+	// used immediately.
 	Stored string `json:"stored,omitzero"`
 }
 
@@ -984,7 +980,7 @@ type CircuitBreaker struct {
 	Window string `json:"window,omitzero"`
 	// MinRequests is the minimum number of requests in the window for the circuit to open.
 	MinRequests *int `json:"min_requests,omitzero"`
-	// Status lists the status codes that count as errors. No response always does.
+	// Status lists the status codes that count as errors. A missing response always counts.
 	Status string `json:"status,omitzero"`
 	// SlowAfter is the time after which a response counts as an error whatever its status. 0
 	// disables it.
@@ -1166,13 +1162,14 @@ type Compression struct {
 type Condition struct {
 	// Reason is the reason of headgate's own answer, such as no_route or auth_required.
 	Reason string `json:"reason,omitzero"`
-	// Path are paths that are asked for; one that ends with * stands for all that begin so.
+	// Path are the requested paths. A path that ends with * matches every path that starts with what
+	// is before it.
 	Path []string `json:"path,omitzero"`
 	// Status are the status codes of the response, from a server or from headgate. A 401 counts only
 	// where the request had credentials: an Authorization field, or a POST to a path of the
 	// condition.
 	Status []int `json:"status,omitzero"`
-	// Count is how many such requests are too many.
+	// Count is the number of such requests that leads to a ban.
 	Count int `json:"count,omitzero"`
 }
 
@@ -1217,9 +1214,9 @@ type ConfirmInput struct {
 
 // Contender is a route that could take the request by its host.
 type Contender struct {
-	// Proxy and Route say which route it is.
+	// Proxy is the proxy of the route.
 	Proxy string `json:"proxy"`
-	// Proxy and Route say which route it is.
+	// Route is the route with its matchers.
 	Route string `json:"route"`
 	// Won is true for the route that takes the request.
 	Won bool `json:"won"`
@@ -1236,9 +1233,9 @@ type CrowdSec struct {
 	// own.
 	Key string `json:"key,omitzero"`
 	// OnFailure is what happens while the engine cannot be reached: `keep` uses the last decisions,
-	// `pass` none, and `deny` takes every address to be in the list.
+	// `pass` treats the list as empty, and `deny` as if it contained every address.
 	OnFailure string `json:"on_failure,omitzero"`
-	// Interval is how often the engine is asked for new decisions.
+	// Interval is how often the engine is queried for new decisions.
 	Interval string `json:"interval,omitzero"`
 }
 
@@ -1335,10 +1332,9 @@ type Defaults struct {
 	IPFilter *IPFilter `json:"ip_filter,omitzero"`
 	// RateLimit limits the requests of each client; more get 429.
 	RateLimit *RateLimit `json:"rate_limit,omitzero"`
-	// RedirectHTTPToHTTPS sends clients that come over plain HTTP to the HTTPS port of the same
-	// proxy: to 443, or with the port's number where it has another. What certificate authorities
-	// ask for below /.well-known/acme-challenge/ is left alone. GET and HEAD get 301, other methods
-	// 308.
+	// RedirectHTTPToHTTPS redirects plain HTTP requests to the HTTPS port of the same proxy: to 443,
+	// or to the number of the port if it is a different one. Requests below
+	// /.well-known/acme-challenge/ are not redirected. GET and HEAD get 301, other methods 308.
 	RedirectHTTPToHTTPS *string `json:"redirect_http_to_https,omitzero"`
 	// CORS lets pages of other origins read responses.
 	CORS *CORS `json:"cors,omitzero"`
@@ -1366,9 +1362,9 @@ type Defaults struct {
 	Headers []HeaderRule `json:"headers,omitzero"`
 	// Cache keeps responses in memory and answers with them.
 	Cache *Cache `json:"cache,omitzero"`
-	// Compression compresses responses for clients that can read that.
+	// Compression compresses responses for clients that support it.
 	Compression *Compression `json:"compression,omitzero"`
-	// SecurityHeaders add fields to responses by which browsers protect a page.
+	// SecurityHeaders adds response headers that make browsers protect a page.
 	SecurityHeaders *SecurityHeaders `json:"security_headers,omitzero"`
 	// ErrorPages are the bodies of error responses. They act on every response.
 	ErrorPages []ErrorPage `json:"error_pages,omitzero"`
@@ -1404,10 +1400,9 @@ type DefaultsObject struct {
 	IPFilter *IPFilter `json:"ip_filter,omitzero"`
 	// RateLimit limits the requests of each client; more get 429.
 	RateLimit *RateLimit `json:"rate_limit,omitzero"`
-	// RedirectHTTPToHTTPS sends clients that come over plain HTTP to the HTTPS port of the same
-	// proxy: to 443, or with the port's number where it has another. What certificate authorities
-	// ask for below /.well-known/acme-challenge/ is left alone. GET and HEAD get 301, other methods
-	// 308.
+	// RedirectHTTPToHTTPS redirects plain HTTP requests to the HTTPS port of the same proxy: to 443,
+	// or to the number of the port if it is a different one. Requests below
+	// /.well-known/acme-challenge/ are not redirected. GET and HEAD get 301, other methods 308.
 	RedirectHTTPToHTTPS *string `json:"redirect_http_to_https,omitzero"`
 	// CORS lets pages of other origins read responses.
 	CORS *CORS `json:"cors,omitzero"`
@@ -1435,9 +1430,9 @@ type DefaultsObject struct {
 	Headers []HeaderRule `json:"headers,omitzero"`
 	// Cache keeps responses in memory and answers with them.
 	Cache *Cache `json:"cache,omitzero"`
-	// Compression compresses responses for clients that can read that.
+	// Compression compresses responses for clients that support it.
 	Compression *Compression `json:"compression,omitzero"`
-	// SecurityHeaders add fields to responses by which browsers protect a page.
+	// SecurityHeaders adds response headers that make browsers protect a page.
 	SecurityHeaders *SecurityHeaders `json:"security_headers,omitzero"`
 	// ErrorPages are the bodies of error responses. They act on every response.
 	ErrorPages []ErrorPage `json:"error_pages,omitzero"`
@@ -1537,9 +1532,9 @@ type DiscoveryState struct {
 
 // Divergence is what a leader had of its own when it yielded to another machine.
 type Divergence struct {
-	// Epoch is the one that ended, Node the machine that led in it.
+	// Epoch is the period that ended.
 	Epoch string `json:"epoch"`
-	// Epoch is the one that ended, Node the machine that led in it.
+	// Node is the machine that led in it.
 	Node string `json:"node"`
 	// Leader is the machine that leads now.
 	Leader string `json:"leader"`
@@ -1768,7 +1763,8 @@ type Email struct {
 	// TLS is `starttls` for a connection that is upgraded before anything is sent, TLS for one that
 	// starts with TLS, or `none`. The certificate must be valid.
 	TLS string `json:"tls,omitzero"`
-	// User and Password sign in at the server. Absent means that it requires none.
+	// User is the name to sign in with at the server. Absent means that the server requires no
+	// sign-in.
 	User string `json:"user,omitzero"`
 	// Password is the password, or an app password.
 	Password string `json:"password,omitzero"`
@@ -1895,17 +1891,13 @@ type ExplainStreamInput struct {
 
 // ExplainedAnswer is a response that is made without a server.
 type ExplainedAnswer struct {
-	// By is the filter or source that made it, Status its status, Reason the word of the access log,
-	// and Cause what went wrong.
+	// By is the filter or source that responds.
 	By string `json:"by"`
-	// By is the filter or source that made it, Status its status, Reason the word of the access log,
-	// and Cause what went wrong.
+	// Status is the status of the response.
 	Status int `json:"status"`
-	// By is the filter or source that made it, Status its status, Reason the word of the access log,
-	// and Cause what went wrong.
+	// Reason is the reason in the access log.
 	Reason string `json:"reason,omitempty"`
-	// By is the filter or source that made it, Status its status, Reason the word of the access log,
-	// and Cause what went wrong.
+	// Cause is what went wrong.
 	Cause string `json:"cause,omitempty"`
 	// Location is where a redirect leads to.
 	Location string `json:"location,omitempty"`
@@ -1924,36 +1916,31 @@ type Explanation struct {
 	PublicName string `json:"public_name,omitempty"`
 	// Notes are what was assumed, and hints.
 	Notes []string `json:"notes,omitempty"`
-	// Host is the normalized host, Class the kind of virtual host that matches: exact, wildcard,
-	// regex or any; "" if none does.
+	// Host is the normalized host.
 	Host string `json:"host"`
-	// Host is the normalized host, Class the kind of virtual host that matches: exact, wildcard,
-	// regex or any; "" if none does.
+	// Class is the kind of virtual host that matches: exact, wildcard, regex or any; "" if none
+	// does.
 	Class string `json:"class,omitempty"`
-	// Asked is the path as the client wrote it, Path the one form in which it was matched.
+	// Asked is the path as the client wrote it.
 	Asked string `json:"asked"`
-	// Asked is the path as the client wrote it, Path the one form in which it was matched.
+	// Path is the normalized path that is matched.
 	Path string `json:"path,omitempty"`
-	// Proxy and Route are those that handle the request, "" if there are none.
+	// Proxy is the proxy that handles the request, "" if there is none.
 	Proxy string `json:"proxy,omitempty"`
-	// Proxy and Route are those that handle the request, "" if there are none.
+	// Route is the route that handles the request, "" if there is none.
 	Route string `json:"route,omitempty"`
 	// Origin is where the proxy comes from: "shop.yaml:12:3".
 	Origin string `json:"origin,omitempty"`
 	// Features lists the origin of each feature of the route: the route, the proxy, a policy or the
 	// defaults.
 	Features []FeatureOrigin `json:"features,omitempty"`
-	// ClientIP is the client's address as the filters of the route found it, Peer that of its
-	// connection: they differ behind a trusted proxy.
+	// ClientIP is the client's address, as the filters of the route determine it.
 	ClientIP string `json:"client_ip,omitempty"`
-	// Client is the client's address as the filters of the route found it, Peer that of its
-	// connection: they differ behind a trusted proxy.
+	// Peer is the address of the connection. It differs from Client behind a trusted proxy.
 	Peer string `json:"peer,omitempty"`
-	// Filters are the route's filters in the order in which they act, Source is what makes the
-	// response.
+	// Filters are the route's filters in their order.
 	Filters []string `json:"filters,omitempty"`
-	// Filters are the route's filters in the order in which they act, Source is what makes the
-	// response.
+	// Source is what creates the response.
 	Source string `json:"source,omitempty"`
 	// Cache is what the route's cache makes of the request.
 	Cache *CacheCache `json:"cache,omitempty"`
@@ -2161,8 +2148,8 @@ type Gate struct {
 	// BasicTokens is whether a token is accepted as the password of Basic authentication, with any
 	// user name: many applications can do nothing else. It excludes basic_auth.
 	BasicTokens *bool `json:"basic_tokens,omitzero"`
-	// Bypass are requests that need no sign-in: everybody may send them. Servers learn nothing about
-	// who sends them.
+	// Bypass are requests that need no sign-in: anyone can send them. Servers do not learn who sends
+	// them.
 	Bypass []GateBypass `json:"bypass,omitzero"`
 	// SharedCache is whether responses that a server marks as public are stored and shared as
 	// without a gate: everybody who can reach such a cache can read them.
@@ -2185,21 +2172,18 @@ type GateAccess struct {
 	Page string `json:"page,omitempty"`
 	// Redirects are the addresses to register at providers.
 	Redirects []Redirect `json:"redirects"`
-	// People is how many people are kept by headgate, Sessions how many sessions there are, of all
-	// people.
+	// People is the number of people kept by headgate.
 	People int `json:"people"`
-	// People is how many people are kept by headgate, Sessions how many sessions there are, of all
-	// people.
+	// Sessions is the number of sessions of all people.
 	Sessions int `json:"sessions"`
-	// Passkeys is how many passkeys there are, LostPasskeys how many of them were made at another
-	// sign-in host, where they work only.
+	// Passkeys is the number of passkeys.
 	Passkeys int `json:"passkeys"`
-	// Passkeys is how many passkeys there are, LostPasskeys how many of them were made at another
-	// sign-in host, where they work only.
+	// LostPasskeys is the number of passkeys that were created at another sign-in host, where they
+	// work only.
 	LostPasskeys int `json:"lost_passkeys"`
-	// Gated are the proxies with a gate, and Gates what their gates let pass, in the same order.
+	// Gated are the proxies with a gate.
 	Gated []string `json:"gated"`
-	// Gated are the proxies with a gate, and Gates what their gates let pass, in the same order.
+	// Gates are the rules of their gates, in the same order.
 	Gates []GateState `json:"gates"`
 }
 
@@ -2220,9 +2204,9 @@ type GateBypass struct {
 type GateDecision struct {
 	// As is the person or token, as allow names it.
 	As string `json:"as"`
-	// In is whether the request passes, Rule the entry that lets it pass, or why it does not.
+	// In is whether the request passes.
 	In bool `json:"in"`
-	// In is whether the request passes, Rule the entry that lets it pass, or why it does not.
+	// Rule is the entry that lets it pass, or why it does not pass.
 	Rule string `json:"rule"`
 	// Session describes the session that a person has: its cookie, and when it is checked again with
 	// the provider.
@@ -2258,9 +2242,9 @@ type GateLink struct {
 
 // GateState is what the gates of a proxy let pass.
 type GateState struct {
-	// Proxy is the name of the proxy, Hosts are its virtual hosts.
+	// Proxy is the name of the proxy.
 	Proxy string `json:"proxy"`
-	// Proxy is the name of the proxy, Hosts are its virtual hosts.
+	// Hosts are its virtual hosts.
 	Hosts []string `json:"hosts"`
 	// Allow are the people and tokens that its gates let in.
 	Allow []string `json:"allow"`
@@ -2444,7 +2428,7 @@ type HTTPDocument struct {
 type Header struct {
 	// Name is the name of the header.
 	Name string `json:"name,omitzero"`
-	// Value is its value.
+	// Value is the value of the header.
 	Value string `json:"value,omitzero"`
 }
 
@@ -2532,13 +2516,13 @@ type HealthCheck struct {
 
 // HealthCheckResult is one check.
 type HealthCheckResult struct {
-	// At is the time of its end, Took its duration in milliseconds.
+	// At is when the check ended.
 	At time.Time `json:"at"`
-	// At is the time of its end, Took its duration in milliseconds.
+	// TookMS is its duration in milliseconds.
 	TookMS float64 `json:"took_ms"`
-	// Healthy is the result; Status is the status of the response, 0 if there was none.
+	// Healthy is the result of the check.
 	Healthy bool `json:"healthy"`
-	// Healthy is the result; Status is the status of the response, 0 if there was none.
+	// Status is the status of the response, 0 if there was none.
 	Status int `json:"status,omitempty"`
 	// Error is why it failed.
 	Error string `json:"error,omitempty"`
@@ -2815,8 +2799,8 @@ type Limits struct {
 	// does not count. Streams that clients keep open, such as those of gRPC, are held to it too. 0
 	// is no bound.
 	MinBodyRate string `json:"min_body_rate,omitzero"`
-	// WriteIdleTimeout is how long a client may take no byte of a response before its connection is
-	// cut.
+	// WriteIdleTimeout is how long a client can accept no bytes of a response before its connection
+	// is closed.
 	WriteIdleTimeout string `json:"write_idle_timeout,omitzero"`
 	// KeepAliveTimeout is how long a connection may wait for its next request. 0 closes connections
 	// after each response.
@@ -2831,8 +2815,8 @@ type Limits struct {
 	HeaderFields *int `json:"header_fields,omitzero"`
 	// URISize is the longest request target, in bytes. A longer one gets 414.
 	URISize string `json:"uri_size,omitzero"`
-	// MaxConcurrentStreams is the largest number of requests that a client may have under way on one
-	// HTTP/2 or HTTP/3 connection; more are refused, and clients send them again.
+	// MaxConcurrentStreams is the maximum number of requests in progress on one HTTP/2 or HTTP/3
+	// connection. More are refused, and clients send them again.
 	MaxConcurrentStreams *int `json:"max_concurrent_streams,omitzero"`
 	// MaxMemory bounds the memory that requests hold while they are under way, with what is buffered
 	// of their heads and bodies. A request over HTTP/2 and HTTP/3 counts as 64 KiB, and what was not
@@ -2860,7 +2844,7 @@ type List struct {
 	// Entries are addresses, networks, and host names, which are looked up again when their time to
 	// live is over. While a name cannot be looked up, its last addresses are used for 24 hours.
 	Entries []string `json:"entries,omitzero"`
-	// URL is where the list is downloaded from, over https: an address or network a line, with
+	// URL is where the list is downloaded from, over https: one address or network per line, with
 	// comments behind # or ;. At most three redirects are followed. Entries wider than /8 (IPv6
 	// /20), and those with an address that is never banned, are left out.
 	URL string `json:"url,omitzero"`
@@ -2918,7 +2902,7 @@ type ListObject struct {
 	// Entries are addresses, networks, and host names, which are looked up again when their time to
 	// live is over. While a name cannot be looked up, its last addresses are used for 24 hours.
 	Entries []string `json:"entries,omitzero"`
-	// URL is where the list is downloaded from, over https: an address or network a line, with
+	// URL is where the list is downloaded from, over https: one address or network per line, with
 	// comments behind # or ;. At most three redirects are followed. Entries wider than /8 (IPv6
 	// /20), and those with an address that is never banned, are left out.
 	URL string `json:"url,omitzero"`
@@ -3014,7 +2998,7 @@ type Matchers struct {
 // MatchersCondition is a condition on a header or a query parameter. Without value and regex it
 // must be present, with any value.
 type MatchersCondition struct {
-	// Name is the name of a header, in which case is ignored, or of a parameter, in which it is not.
+	// Name is the name of a header, which is not case-sensitive, or of a query parameter, which is.
 	Name string `json:"name,omitzero"`
 	// Value is the exact value.
 	Value string `json:"value,omitzero"`
@@ -3050,14 +3034,15 @@ type Member struct {
 type Mirror struct {
 	// Enabled is whether requests are copied.
 	Enabled *bool `json:"enabled,omitzero"`
-	// Servers share the copies as those of the route share the requests.
+	// Servers are the servers that receive the copies, which are shared like the requests of a
+	// route.
 	Servers []Server `json:"servers,omitzero"`
-	// Percent is how many of a hundred requests are copied, by chance.
+	// Percent is the percentage of requests that are copied, selected at random.
 	Percent *int `json:"percent,omitzero"`
 	// MaxBody is the longest request body that is copied. It is held in memory until the copy is
 	// sent; requests with longer ones are not copied.
 	MaxBody string `json:"max_body,omitzero"`
-	// MaxRequests is how many copies may be under way at once. What comes beyond that is not copied.
+	// MaxRequests is the maximum number of copies in progress. Beyond it, requests are not copied.
 	MaxRequests *int `json:"max_requests,omitzero"`
 	// Timeout bounds a copy from its start to the end of the response.
 	Timeout string `json:"timeout,omitzero"`
@@ -3069,31 +3054,29 @@ type Mirror struct {
 
 // MirrorReport is the comparison of mirrored responses of a route.
 type MirrorReport struct {
-	// Proxy and Route are the names of the proxy, and of the route with its matchers.
+	// Proxy is the name of the proxy.
 	Proxy string `json:"proxy"`
-	// Proxy and Route are the names of the proxy, and of the route with its matchers.
+	// Route is the route with its matchers.
 	Route string `json:"route"`
 	// Since is the time of the first comparison; absent before that.
 	Since time.Time `json:"since,omitzero"`
-	// Compared is the number of requests with a response from both, Same how many of them had no
-	// difference.
+	// Compared is the number of requests with a response from both.
 	Compared int64 `json:"compared"`
-	// Compared is the number of requests with a response from both, Same how many of them had no
-	// difference.
+	// Same is the number of compared requests without a difference.
 	Same int64 `json:"same"`
-	// Status, Body and Header count requests by their first difference, in this order.
+	// Status is the number of requests whose first difference is the status.
 	Status int64 `json:"status"`
-	// Status, Body and Header count requests by their first difference, in this order.
+	// Body is the number of requests whose first difference is the body.
 	Body int64 `json:"body"`
-	// Status, Body and Header count requests by their first difference, in this order.
+	// Header is the number of requests whose first difference is a header.
 	Header int64 `json:"header"`
 	// Incomplete are those whose bodies could not be compared, because one of them was cut off.
 	Incomplete int64 `json:"incomplete"`
 	// Skipped are copies that were not compared because too many comparisons were in progress.
 	Skipped int64 `json:"skipped"`
-	// Servers and Mirror are the responses of the servers of the route and of the mirror.
+	// Servers counts the responses of the route's servers.
 	Servers ResponseStats `json:"servers"`
-	// Servers and Mirror are the responses of the servers of the route and of the mirror.
+	// Mirror counts the responses of the mirror's servers.
 	Mirror ResponseStats `json:"mirror"`
 	// Headers are the header fields that differ, the most frequent first, also of responses with
 	// another difference.
@@ -3233,12 +3216,12 @@ type Notice struct {
 	// Digest is for how long events are collected into one message. Absent means that each is sent
 	// immediately; several within ten seconds are one message.
 	Digest string `json:"digest,omitzero"`
-	// Quiet are hours in which messages wait until the end of them.
+	// Quiet are hours in which messages are held back. They are sent when these hours end.
 	Quiet *Quiet `json:"quiet,omitzero"`
 	// Urgent is the lowest level of events that are sent immediately, also in quiet hours and with a
 	// digest: `error`, `warning`, or `none`.
 	Urgent string `json:"urgent,omitzero"`
-	// Active is whether messages are sent. Events of a time in which it is not are never sent.
+	// Active is whether messages are sent. Events that occur while it is false are never sent.
 	Active *bool `json:"active,omitzero"`
 }
 
@@ -3296,12 +3279,12 @@ type NoticeObject struct {
 	// Digest is for how long events are collected into one message. Absent means that each is sent
 	// immediately; several within ten seconds are one message.
 	Digest string `json:"digest,omitzero"`
-	// Quiet are hours in which messages wait until the end of them.
+	// Quiet are hours in which messages are held back. They are sent when these hours end.
 	Quiet *Quiet `json:"quiet,omitzero"`
 	// Urgent is the lowest level of events that are sent immediately, also in quiet hours and with a
 	// digest: `error`, `warning`, or `none`.
 	Urgent string `json:"urgent,omitzero"`
-	// Active is whether messages are sent. Events of a time in which it is not are never sent.
+	// Active is whether messages are sent. Events that occur while it is false are never sent.
 	Active *bool `json:"active,omitzero"`
 }
 
@@ -3319,9 +3302,9 @@ type Ntfy struct {
 type OIDC struct {
 	// Issuer is the provider's URL; its configuration is found below it.
 	Issuer string `json:"issuer,omitzero"`
-	// ClientID is what the provider knows this headgate by.
+	// ClientID is the client ID that is registered at the provider.
 	ClientID string `json:"client_id,omitzero"`
-	// ClientSecret proves that to the provider.
+	// ClientSecret is the secret of that client.
 	ClientSecret string `json:"client_secret,omitzero"`
 	// RedirectURL is the page of this headgate that the provider sends people back to. It has to be
 	// registered there.
@@ -3343,7 +3326,7 @@ type OIDCRole struct {
 	// Value is the value of the claim, or an element of its list. Absent means any value except
 	// false.
 	Value string `json:"value,omitzero"`
-	// Role is what they get.
+	// Role is the role that these users get.
 	Role string `json:"role,omitzero"`
 }
 
@@ -3417,7 +3400,8 @@ type OnDemand struct {
 	// response within 5 seconds refuse it: a refused host is not asked for again for a minute, after
 	// a failure for 5 seconds. Link-local addresses and those of cloud metadata are rejected.
 	Ask string `json:"ask,omitzero"`
-	// List has hosts that are allowed without a request: names, and wildcards for one label.
+	// List contains the hosts that are allowed without a request: names, and wildcards for one
+	// label.
 	List []string `json:"list,omitzero"`
 	// MaxPerHour is how many orders that were caused by clients are placed within an hour, by all
 	// machines that share a store. Renewals do not count.
@@ -3433,9 +3417,9 @@ type Opening struct {
 	Host string `json:"host"`
 	// Until is when the gate closes by itself.
 	Until time.Time `json:"until"`
-	// Who opened it, and Why.
+	// Who opened the gate.
 	Who string `json:"who"`
-	// Who opened it, and Why.
+	// Why is the reason that was given.
 	Why string `json:"why,omitempty"`
 }
 
@@ -3579,15 +3563,15 @@ type PairState struct {
 	Role string `json:"role"`
 	// Name is that of this machine.
 	Name string `json:"name"`
-	// Leader is the machine that leads as far as this one knows, and LeaderAddress its URL.
+	// Leader is the machine that leads, as far as this machine knows.
 	Leader string `json:"leader,omitempty"`
-	// Leader is the machine that leads as far as this one knows, and LeaderAddress its URL.
+	// LeaderAddress is the URL of the leader.
 	LeaderAddress string `json:"leader_address,omitempty"`
 	// Epoch is the number of the period in which the leader leads, and its name.
 	Epoch string `json:"epoch,omitempty"`
-	// Peer is the other machine, absent if none has joined, and PeerAddress its URL.
+	// Peer is the other machine, absent if none has joined.
 	Peer string `json:"peer,omitempty"`
-	// Peer is the other machine, absent if none has joined, and PeerAddress its URL.
+	// PeerAddress is the URL of the other machine.
 	PeerAddress string `json:"peer_address,omitempty"`
 	// Connected is whether the follower has a stream from the leader now.
 	Connected bool `json:"connected"`
@@ -3611,8 +3595,8 @@ type PairState struct {
 type Param struct {
 	// Name is the name of the parameter: letters, digits and underscores.
 	Name string `json:"name,omitzero"`
-	// Value is its value. It is shown to operators; write ${VARIABLE} or ${file:…} to keep a
-	// secret out of the configuration.
+	// Value is the value of the parameter. It is shown to operators; write ${VARIABLE} or
+	// ${file:…} to keep a secret out of the configuration.
 	Value string `json:"value,omitzero"`
 }
 
@@ -3638,9 +3622,9 @@ type Passkey struct {
 	Host string `json:"host"`
 	// Synced is whether the device keeps it with its other devices.
 	Synced bool `json:"synced"`
-	// Created is when it was made, and Used when it was used to sign in last.
+	// Created is when the passkey was created.
 	Created time.Time `json:"created"`
-	// Created is when it was made, and Used when it was used to sign in last.
+	// Used is when it was last used to sign in.
 	Used time.Time `json:"used,omitzero"`
 }
 
@@ -3717,24 +3701,19 @@ type PersonSession struct {
 	Title string `json:"title"`
 	// Provider is the name of the sign-in provider, local for people kept by headgate.
 	Provider string `json:"provider"`
-	// Address and Agent are of the browser when it signed in.
+	// Address is the address of the browser at sign-in.
 	Address string `json:"address,omitempty"`
-	// Address and Agent are of the browser when it signed in.
+	// UserAgent is the User-Agent of the browser at sign-in.
 	UserAgent string `json:"user_agent,omitempty"`
-	// Created is when the session was created, Seen when it was used last, and Expires when it ends
-	// at the latest.
+	// Created is when the session was created.
 	Created time.Time `json:"created"`
-	// Created is when the session was created, Seen when it was used last, and Expires when it ends
-	// at the latest.
+	// Seen is when it was last used.
 	Seen time.Time `json:"seen"`
-	// Created is when the session was created, Seen when it was used last, and Expires when it ends
-	// at the latest.
+	// Expires is when it ends at the latest.
 	Expires time.Time `json:"expires"`
-	// Confirmed is when the provider confirmed the session last, Rechecked whether it is checked
-	// again: the provider has issued a refresh token.
+	// Confirmed is when the provider last confirmed the session.
 	Confirmed time.Time `json:"confirmed"`
-	// Confirmed is when the provider confirmed the session last, Rechecked whether it is checked
-	// again: the provider has issued a refresh token.
+	// Rechecked is whether the session is checked again: the provider has issued a refresh token.
 	Rechecked bool `json:"rechecked"`
 	// Hosts are the hosts of applications that it has been used at.
 	Hosts []string `json:"hosts"`
@@ -3779,10 +3758,9 @@ type Policy struct {
 	IPFilter *IPFilter `json:"ip_filter,omitzero"`
 	// RateLimit limits the requests of each client; more get 429.
 	RateLimit *RateLimit `json:"rate_limit,omitzero"`
-	// RedirectHTTPToHTTPS sends clients that come over plain HTTP to the HTTPS port of the same
-	// proxy: to 443, or with the port's number where it has another. What certificate authorities
-	// ask for below /.well-known/acme-challenge/ is left alone. GET and HEAD get 301, other methods
-	// 308.
+	// RedirectHTTPToHTTPS redirects plain HTTP requests to the HTTPS port of the same proxy: to 443,
+	// or to the number of the port if it is a different one. Requests below
+	// /.well-known/acme-challenge/ are not redirected. GET and HEAD get 301, other methods 308.
 	RedirectHTTPToHTTPS *string `json:"redirect_http_to_https,omitzero"`
 	// CORS lets pages of other origins read responses.
 	CORS *CORS `json:"cors,omitzero"`
@@ -3810,9 +3788,9 @@ type Policy struct {
 	Headers []HeaderRule `json:"headers,omitzero"`
 	// Cache keeps responses in memory and answers with them.
 	Cache *Cache `json:"cache,omitzero"`
-	// Compression compresses responses for clients that can read that.
+	// Compression compresses responses for clients that support it.
 	Compression *Compression `json:"compression,omitzero"`
-	// SecurityHeaders add fields to responses by which browsers protect a page.
+	// SecurityHeaders adds response headers that make browsers protect a page.
 	SecurityHeaders *SecurityHeaders `json:"security_headers,omitzero"`
 	// ErrorPages are the bodies of error responses. They act on every response.
 	ErrorPages []ErrorPage `json:"error_pages,omitzero"`
@@ -3852,10 +3830,9 @@ type PolicyObject struct {
 	IPFilter *IPFilter `json:"ip_filter,omitzero"`
 	// RateLimit limits the requests of each client; more get 429.
 	RateLimit *RateLimit `json:"rate_limit,omitzero"`
-	// RedirectHTTPToHTTPS sends clients that come over plain HTTP to the HTTPS port of the same
-	// proxy: to 443, or with the port's number where it has another. What certificate authorities
-	// ask for below /.well-known/acme-challenge/ is left alone. GET and HEAD get 301, other methods
-	// 308.
+	// RedirectHTTPToHTTPS redirects plain HTTP requests to the HTTPS port of the same proxy: to 443,
+	// or to the number of the port if it is a different one. Requests below
+	// /.well-known/acme-challenge/ are not redirected. GET and HEAD get 301, other methods 308.
 	RedirectHTTPToHTTPS *string `json:"redirect_http_to_https,omitzero"`
 	// CORS lets pages of other origins read responses.
 	CORS *CORS `json:"cors,omitzero"`
@@ -3883,9 +3860,9 @@ type PolicyObject struct {
 	Headers []HeaderRule `json:"headers,omitzero"`
 	// Cache keeps responses in memory and answers with them.
 	Cache *Cache `json:"cache,omitzero"`
-	// Compression compresses responses for clients that can read that.
+	// Compression compresses responses for clients that support it.
 	Compression *Compression `json:"compression,omitzero"`
-	// SecurityHeaders add fields to responses by which browsers protect a page.
+	// SecurityHeaders adds response headers that make browsers protect a page.
 	SecurityHeaders *SecurityHeaders `json:"security_headers,omitzero"`
 	// ErrorPages are the bodies of error responses. They act on every response.
 	ErrorPages []ErrorPage `json:"error_pages,omitzero"`
@@ -3917,8 +3894,8 @@ type Port struct {
 	// Nodes are the names of the nodes that open the port, as `headgate node list` shows them.
 	// Absent means all nodes that share the configuration.
 	Nodes []string `json:"nodes,omitzero"`
-	// DrainTimeout is how long running requests may go on after the port was closed or moved, or
-	// headgate was stopped. Then their connections are cut.
+	// DrainTimeout is how long requests in progress can continue after the port is closed or moved,
+	// or headgate is stopped. Then their connections are closed.
 	DrainTimeout string `json:"drain_timeout,omitzero"`
 	// StrictTarget is whether a request target with octets that are not ASCII, such as /café in raw
 	// UTF-8, gets 400. Without it they are percent-encoded (/caf%C3%A9) before the request is
@@ -3975,8 +3952,8 @@ type PortObject struct {
 	// Nodes are the names of the nodes that open the port, as `headgate node list` shows them.
 	// Absent means all nodes that share the configuration.
 	Nodes []string `json:"nodes,omitzero"`
-	// DrainTimeout is how long running requests may go on after the port was closed or moved, or
-	// headgate was stopped. Then their connections are cut.
+	// DrainTimeout is how long requests in progress can continue after the port is closed or moved,
+	// or headgate is stopped. Then their connections are closed.
 	DrainTimeout string `json:"drain_timeout,omitzero"`
 	// StrictTarget is whether a request target with octets that are not ASCII, such as /café in raw
 	// UTF-8, gets 400. Without it they are percent-encoded (/caf%C3%A9) before the request is
@@ -4002,11 +3979,11 @@ type Preflight struct {
 
 // PreviousProcess is a process that was replaced and still has connections.
 type PreviousProcess struct {
-	// Pid is the process, Version that of its program, Generation its number.
+	// Pid is the process.
 	Pid int `json:"pid"`
-	// PID is the process, Version that of its program, Generation its number.
+	// Version is the version of its program.
 	Version string `json:"version"`
-	// PID is the process, Version that of its program, Generation its number.
+	// Generation is the number of the process.
 	Generation int `json:"generation"`
 	// Since is when it was replaced.
 	Since time.Time `json:"since"`
@@ -4140,10 +4117,9 @@ type Proxy struct {
 	IPFilter *IPFilter `json:"ip_filter,omitzero"`
 	// RateLimit limits the requests of each client; more get 429.
 	RateLimit *RateLimit `json:"rate_limit,omitzero"`
-	// RedirectHTTPToHTTPS sends clients that come over plain HTTP to the HTTPS port of the same
-	// proxy: to 443, or with the port's number where it has another. What certificate authorities
-	// ask for below /.well-known/acme-challenge/ is left alone. GET and HEAD get 301, other methods
-	// 308.
+	// RedirectHTTPToHTTPS redirects plain HTTP requests to the HTTPS port of the same proxy: to 443,
+	// or to the number of the port if it is a different one. Requests below
+	// /.well-known/acme-challenge/ are not redirected. GET and HEAD get 301, other methods 308.
 	RedirectHTTPToHTTPS *string `json:"redirect_http_to_https,omitzero"`
 	// CORS lets pages of other origins read responses.
 	CORS *CORS `json:"cors,omitzero"`
@@ -4171,9 +4147,9 @@ type Proxy struct {
 	Headers []HeaderRule `json:"headers,omitzero"`
 	// Cache keeps responses in memory and answers with them.
 	Cache *Cache `json:"cache,omitzero"`
-	// Compression compresses responses for clients that can read that.
+	// Compression compresses responses for clients that support it.
 	Compression *Compression `json:"compression,omitzero"`
-	// SecurityHeaders add fields to responses by which browsers protect a page.
+	// SecurityHeaders adds response headers that make browsers protect a page.
 	SecurityHeaders *SecurityHeaders `json:"security_headers,omitzero"`
 	// ErrorPages are the bodies of error responses. They act on every response.
 	ErrorPages []ErrorPage `json:"error_pages,omitzero"`
@@ -4270,10 +4246,9 @@ type ProxyObject struct {
 	IPFilter *IPFilter `json:"ip_filter,omitzero"`
 	// RateLimit limits the requests of each client; more get 429.
 	RateLimit *RateLimit `json:"rate_limit,omitzero"`
-	// RedirectHTTPToHTTPS sends clients that come over plain HTTP to the HTTPS port of the same
-	// proxy: to 443, or with the port's number where it has another. What certificate authorities
-	// ask for below /.well-known/acme-challenge/ is left alone. GET and HEAD get 301, other methods
-	// 308.
+	// RedirectHTTPToHTTPS redirects plain HTTP requests to the HTTPS port of the same proxy: to 443,
+	// or to the number of the port if it is a different one. Requests below
+	// /.well-known/acme-challenge/ are not redirected. GET and HEAD get 301, other methods 308.
 	RedirectHTTPToHTTPS *string `json:"redirect_http_to_https,omitzero"`
 	// CORS lets pages of other origins read responses.
 	CORS *CORS `json:"cors,omitzero"`
@@ -4301,9 +4276,9 @@ type ProxyObject struct {
 	Headers []HeaderRule `json:"headers,omitzero"`
 	// Cache keeps responses in memory and answers with them.
 	Cache *Cache `json:"cache,omitzero"`
-	// Compression compresses responses for clients that can read that.
+	// Compression compresses responses for clients that support it.
 	Compression *Compression `json:"compression,omitzero"`
-	// SecurityHeaders add fields to responses by which browsers protect a page.
+	// SecurityHeaders adds response headers that make browsers protect a page.
 	SecurityHeaders *SecurityHeaders `json:"security_headers,omitzero"`
 	// ErrorPages are the bodies of error responses. They act on every response.
 	ErrorPages []ErrorPage `json:"error_pages,omitzero"`
@@ -4326,9 +4301,9 @@ type ProxyProtocol struct {
 
 // ProxyState is the state of a proxy.
 type ProxyState struct {
-	// Name is the proxy's name, VirtualHosts those of the configuration.
+	// Name is the proxy's name.
 	Name string `json:"name"`
-	// Name is the proxy's name, VirtualHosts those of the configuration.
+	// VirtualHosts are the virtual hosts of the configuration.
 	VirtualHosts []string `json:"virtual_hosts,omitempty"`
 	// Origin is where the proxy comes from: "shop.yaml:12:3".
 	Origin string `json:"origin,omitempty"`
@@ -4339,26 +4314,21 @@ type ProxyState struct {
 	// is healthy or has answered a request within the last check interval; maintenance when every
 	// route is closed for it; or inactive.
 	State string `json:"state"`
-	// Since is when the route came to its state that makes the proxy's. Reason says which, or how
-	// many routes are closed for maintenance.
+	// Since is when the state of the proxy began.
 	Since time.Time `json:"since,omitzero"`
-	// Since is when the route came to its state that makes the proxy's. Reason says which, or how
-	// many routes are closed for maintenance.
+	// Reason is the route that causes the state, or the number of routes that are closed for
+	// maintenance.
 	Reason string `json:"reason,omitempty"`
-	// FailingOpen counts the routes whose servers are all unhealthy and of which one has responded
-	// nevertheless, Down those whose clients get 502 or 503.
+	// FailingOpen is the number of routes whose servers are all unhealthy, and one of which responds
+	// nevertheless.
 	FailingOpen int `json:"failing_open,omitempty"`
-	// FailingOpen counts the routes whose servers are all unhealthy and of which one has responded
-	// nevertheless, Down those whose clients get 502 or 503.
+	// Down is the number of routes whose clients get 502 or 503.
 	Down int `json:"down,omitempty"`
-	// Healthy counts the servers that are known to be well, Unknown those of which nothing is known
-	// yet, Total all. A server of two routes counts twice.
+	// Healthy is the number of healthy servers. A server of two routes counts twice.
 	Healthy int `json:"healthy"`
-	// Healthy counts the servers that are known to be well, Unknown those of which nothing is known
-	// yet, Total all. A server of two routes counts twice.
+	// Unknown is the number of servers whose health is not known yet.
 	Unknown int `json:"unknown"`
-	// Healthy counts the servers that are known to be well, Unknown those of which nothing is known
-	// yet, Total all. A server of two routes counts twice.
+	// Total is the number of all servers.
 	Total int `json:"total"`
 	// GateBypasses are the requests that pass the gate of the proxy without a sign-in.
 	GateBypasses []string `json:"gate_bypasses,omitempty"`
@@ -4502,8 +4472,8 @@ type Readiness struct {
 type Recent struct {
 	// Enabled is whether the last requests are kept. Disabled, it has no cost.
 	Enabled *bool `json:"enabled,omitzero"`
-	// MemoryLimit is the memory for them. It is taken as it is used. When it is full the oldest are
-	// forgotten; requests that failed or were slow stay longer.
+	// MemoryLimit is the maximum memory for recent requests. It is allocated as needed. When it is
+	// full, the oldest requests are removed; requests that failed or were slow are kept longer.
 	MemoryLimit string `json:"memory_limit,omitzero"`
 }
 
@@ -4683,21 +4653,19 @@ type ResetInput struct {
 
 // ResponseDifference is a request with different responses.
 type ResponseDifference struct {
-	// Time is when it was last seen, Requests how often.
+	// Time is when the difference was last seen.
 	Time time.Time `json:"time"`
-	// Time is when it was last seen, Requests how often.
+	// Requests is how often it was seen.
 	Requests int64 `json:"requests"`
-	// Method and Path are those of the request. The query is left out, because its values can be
-	// secrets.
+	// Method is the method of the request.
 	Method string `json:"method"`
-	// Method and Path are those of the request. The query is left out, because its values can be
-	// secrets.
+	// Path is the path of the request, without its query, whose values can be secrets.
 	Path string `json:"path"`
 	// Kind is the first difference.
 	Kind string `json:"kind"`
-	// Servers and Mirror are the two responses.
+	// Servers is the response of the route's server.
 	Servers ComparedResponse `json:"servers"`
-	// Servers and Mirror are the two responses.
+	// Mirror is the response of the mirror's server.
 	Mirror ComparedResponse `json:"mirror"`
 	// Field is the name of the first header field that differs, in lower case, of the kind header.
 	Field string `json:"field,omitempty"`
@@ -4707,21 +4675,19 @@ type ResponseDifference struct {
 type ResponseStats struct {
 	// Failed are requests without a response.
 	Failed int64 `json:"failed"`
-	// P50MS and P95 are the median and the 95th percentile of the time to the response head, in
-	// milliseconds.
+	// P50MS is the median of the time to the response head, in milliseconds.
 	P50MS float64 `json:"p50_ms"`
-	// P50 and P95 are the median and the 95th percentile of the time to the response head, in
-	// milliseconds.
+	// P95MS is the 95th percentile of the time to the response head, in milliseconds.
 	P95MS float64 `json:"p95_ms"`
 }
 
 // Result is what an upgrade has done.
 type Result struct {
-	// Pid is the new process, Version that of its program, and From that of the program before.
+	// Pid is the new process.
 	Pid int `json:"pid"`
-	// PID is the new process, Version that of its program, and From that of the program before.
+	// Version is the version of its program.
 	Version string `json:"version"`
-	// PID is the new process, Version that of its program, and From that of the program before.
+	// From is the version of the previous program.
 	From string `json:"from"`
 	// Generation is the number of the new process.
 	Generation int `json:"generation"`
@@ -4834,8 +4800,8 @@ type Route struct {
 	// Path is matched as a prefix of whole segments: /api takes /api and /api/users, not /apis. The
 	// longest path of all proxies of a host wins. A slash at its end makes no difference.
 	Path string `json:"path,omitzero"`
-	// Matchers narrow the requests that the route takes, by method, header and query. Absent takes
-	// all that its path has.
+	// Matchers restrict the requests that match the route, by method, header and query. Absent means
+	// that all requests with its path match.
 	Matchers *Matchers `json:"matchers,omitzero"`
 	// Servers are the upstream servers that share the route's requests.
 	Servers []Server `json:"servers,omitzero"`
@@ -4864,22 +4830,22 @@ type Route struct {
 	// ejected, so that a wrong health check does not take a site down. With `false` the response is
 	// then 503.
 	FailOpen *bool `json:"fail_open,omitzero"`
-	// Ejection excludes servers that fail requests, for a while.
+	// Ejection excludes servers that fail requests for a limited time.
 	Ejection *Ejection `json:"ejection,omitzero"`
-	// CircuitBreaker lets a server recover that responds with too many errors. Absent breaks
-	// nothing.
+	// CircuitBreaker stops sending requests to a server for a while if too many of its responses are
+	// errors. Absent means no circuit breaker.
 	CircuitBreaker *CircuitBreaker `json:"circuit_breaker,omitzero"`
-	// SlowStart is the time in which a server that comes back, from being unhealthy or ejected,
-	// grows to its full share of the requests. 0 gives it at once.
+	// SlowStart is the time in which a server that is healthy again, or no longer ejected, reaches
+	// its full share of requests. With 0 it gets its full share immediately.
 	SlowStart string `json:"slow_start,omitzero"`
 	// Queue is where requests wait when every server has max_requests requests.
 	Queue *Queue `json:"queue,omitzero"`
 	// StickyCookie keeps a client at the server that answered it first.
 	StickyCookie *StickyCookie `json:"sticky_cookie,omitzero"`
-	// Split sends a share of the clients to the servers with `group: candidate`, and takes it back
-	// if those respond worse than the others.
+	// Split sends a share of the clients to the servers with `group: candidate`, and stops if these
+	// servers respond worse than the others.
 	Split *Split `json:"split,omitzero"`
-	// Mirror sends copies of the requests to servers that are tried out.
+	// Mirror sends copies of requests to other servers, to test them.
 	Mirror *Mirror `json:"mirror,omitzero"`
 	// Retry configures when a request is sent again, to another server.
 	Retry *Retry `json:"retry,omitzero"`
@@ -4903,10 +4869,9 @@ type Route struct {
 	IPFilter *IPFilter `json:"ip_filter,omitzero"`
 	// RateLimit limits the requests of each client; more get 429.
 	RateLimit *RateLimit `json:"rate_limit,omitzero"`
-	// RedirectHTTPToHTTPS sends clients that come over plain HTTP to the HTTPS port of the same
-	// proxy: to 443, or with the port's number where it has another. What certificate authorities
-	// ask for below /.well-known/acme-challenge/ is left alone. GET and HEAD get 301, other methods
-	// 308.
+	// RedirectHTTPToHTTPS redirects plain HTTP requests to the HTTPS port of the same proxy: to 443,
+	// or to the number of the port if it is a different one. Requests below
+	// /.well-known/acme-challenge/ are not redirected. GET and HEAD get 301, other methods 308.
 	RedirectHTTPToHTTPS *string `json:"redirect_http_to_https,omitzero"`
 	// CORS lets pages of other origins read responses.
 	CORS *CORS `json:"cors,omitzero"`
@@ -4934,9 +4899,9 @@ type Route struct {
 	Headers []HeaderRule `json:"headers,omitzero"`
 	// Cache keeps responses in memory and answers with them.
 	Cache *Cache `json:"cache,omitzero"`
-	// Compression compresses responses for clients that can read that.
+	// Compression compresses responses for clients that support it.
 	Compression *Compression `json:"compression,omitzero"`
-	// SecurityHeaders add fields to responses by which browsers protect a page.
+	// SecurityHeaders adds response headers that make browsers protect a page.
 	SecurityHeaders *SecurityHeaders `json:"security_headers,omitzero"`
 	// ErrorPages are the bodies of error responses. They act on every response.
 	ErrorPages []ErrorPage `json:"error_pages,omitzero"`
@@ -4968,11 +4933,10 @@ type RouteState struct {
 	// requests are sent to all of them, and one was answered within the last check interval; down
 	// when none was, or no requests are sent.
 	State string `json:"state"`
-	// Since is when the first server went that makes it degraded, or the last that makes it
-	// failing_open or down. Reason says which.
+	// Since is when the first server failed that makes the route degraded, or the last one that
+	// makes it failing_open or down.
 	Since time.Time `json:"since,omitzero"`
-	// Since is when the first server went that makes it degraded, or the last that makes it
-	// failing_open or down. Reason says which.
+	// Reason is the server, and what is wrong with it.
 	Reason string `json:"reason,omitempty"`
 	// Waiting is how many requests wait for a server.
 	Waiting int `json:"waiting"`
@@ -5142,9 +5106,9 @@ type ServerCount struct {
 
 // ServerState is the status of a server, for people.
 type ServerState struct {
-	// URL is the server's address, Weight its share.
+	// URL is the server's address.
 	URL string `json:"url"`
-	// URL is the server's address, Weight its share.
+	// Weight is its share of the requests.
 	Weight int `json:"weight"`
 	// Address is the address if the URL's name has several, or "".
 	Address string `json:"address,omitempty"`
@@ -5152,19 +5116,19 @@ type ServerState struct {
 	Backup bool `json:"backup,omitempty"`
 	// Group is stable or candidate on a route with a split, or "".
 	Group string `json:"group,omitempty"`
-	// State is the current state, Since its start, and Reason a short explanation.
+	// State is the current state.
 	State string `json:"state"`
-	// State is the current state, Since its start, and Reason a short explanation.
+	// Since is when the state began.
 	Since time.Time `json:"since"`
-	// State is the current state, Since its start, and Reason a short explanation.
+	// Reason is a short explanation.
 	Reason string `json:"reason,omitempty"`
 	// Hold is what an operator has set: draining, disabled, or "" for nothing.
 	Hold string `json:"hold,omitempty"`
 	// Until is when an ejection, or what an operator has set, ends.
 	Until time.Time `json:"until,omitzero"`
-	// LastError is the last error of a check or a request, at LastErrorAt.
+	// LastError is the last error of a check or a request.
 	LastError string `json:"last_error,omitempty"`
-	// LastError is the last error of a check or a request, at LastErrorAt.
+	// LastErrorAt is when it occurred.
 	LastErrorAt time.Time `json:"last_error_at,omitzero"`
 	// Answering is whether a server that fails its checks has responded to a request within the last
 	// check interval: its route fails open.
@@ -5173,15 +5137,13 @@ type ServerState struct {
 	Circuit string `json:"circuit,omitempty"`
 	// Active is the number of requests in progress on the server.
 	Active int `json:"active"`
-	// Ejections counts how often the server was ejected, Opened how often its circuit was opened,
-	// since it was configured.
+	// Ejections is how often the server was ejected since it was configured.
 	Ejections uint64 `json:"ejections,omitempty"`
-	// Ejections counts how often the server was ejected, Opened how often its circuit was opened,
-	// since it was configured.
+	// CircuitOpened is how often its circuit was opened since it was configured.
 	CircuitOpened uint64 `json:"circuit_opened,omitempty"`
-	// ChecksPassed and Failed count its checks.
+	// ChecksPassed is the number of checks that passed.
 	ChecksPassed uint64 `json:"checks_passed,omitempty"`
-	// Passed and Failed count its checks.
+	// ChecksFailed is the number of checks that failed.
 	ChecksFailed uint64 `json:"checks_failed,omitempty"`
 	// Recent are the last checks as characters, the latest last: + passed, - failed.
 	Recent string `json:"recent,omitempty"`
@@ -5414,11 +5376,10 @@ type SourceState struct {
 	// Name is the source: configuration for the documents, discovery.docker.NAME or
 	// discovery.http.NAME for a provider.
 	Name string `json:"name"`
-	// State is running, or error if its last version was rejected or it is unavailable, and the
-	// previous version is active; for a provider connecting until its first response; since Since.
+	// State is running; error if the last version was rejected or is unavailable, and the previous
+	// version is active; or, for a provider, connecting until its first response.
 	State string `json:"state"`
-	// State is running, or error if its last version was rejected or it is unavailable, and the
-	// previous version is active; for a provider connecting until its first response; since Since.
+	// Since is when the state began.
 	Since time.Time `json:"since,omitzero"`
 	// Issues are its problems.
 	Issues []string `json:"issues,omitempty"`
@@ -5435,7 +5396,7 @@ type Split struct {
 	// Stable is the percentage that the other servers get. 0 or absent is what candidate leaves.
 	Stable *int `json:"stable,omitzero"`
 	// Schedule lists the steps in which the candidate's percentage grows, and how long each of them
-	// lasts, from 10s to 30d. Without "every", each step waits for `headgate split NAME promote`. A
+	// lasts, from 10s to 30d. Without "every", each step waits for `headgate split promote NAME`. A
 	// step is not made while the candidate has had fewer than min_requests requests, or is worse.
 	Schedule string `json:"schedule,omitzero"`
 	// Sticky is whether a client stays in its group while the shares stay, and in the candidate
@@ -5447,15 +5408,15 @@ type Split struct {
 	// `cookie:NAME`. Requests without the field or cookie go by the client's address. All machines
 	// decide alike.
 	Key string `json:"key,omitzero"`
-	// Rollback says when the candidate gets no more requests.
+	// Rollback configures when the candidate gets no more requests.
 	Rollback *Rollback `json:"rollback,omitzero"`
 }
 
 // SplitDecision is the group of a request, for people.
 type SplitDecision struct {
-	// Group is stable or candidate, Share the candidate's percentage.
+	// Group is stable or candidate.
 	Group string `json:"group"`
-	// Group is stable or candidate, Share the candidate's percentage.
+	// Share is the candidate's percentage.
 	Share int `json:"share"`
 	// Why is what decides.
 	Why string `json:"why"`
@@ -5479,53 +5440,47 @@ type SplitInput struct {
 // SplitState is a split of a route, and where it is. No document is touched. It lasts over
 // changes of the configuration that leave its shares alone, and over restarts.
 type SplitState struct {
-	// Proxy and Route are the names of the proxy, and of the route with its matchers.
+	// Proxy is the name of the proxy.
 	Proxy string `json:"proxy"`
-	// Proxy and Route are the names of the proxy, and of the route with its matchers.
+	// Route is the route with its matchers.
 	Route string `json:"route"`
-	// Phase is running, held, returned or complete. Share is the candidate's percentage of clients.
+	// Phase is running, held, returned or complete.
 	Phase string `json:"phase"`
-	// Phase is running, held, returned or complete. Share is the candidate's percentage of clients.
+	// Share is the candidate's percentage of clients.
 	Share int `json:"share"`
-	// Since is when it came to this, Who decided it: an operator, schedule or headgate.
+	// Since is when the phase or the share changed.
 	Since time.Time `json:"since"`
-	// Since is when it came to this, Who decided it: an operator, schedule or headgate.
+	// Who decided it: an operator, schedule or headgate.
 	Who string `json:"who,omitempty"`
 	// Why is the reason.
 	Why string `json:"why,omitempty"`
-	// Steps are the shares of the schedule, Every how long each lasts, "" if steps are made by
-	// command.
+	// Steps are the shares of the schedule.
 	Steps []int `json:"steps,omitempty"`
-	// Steps are the shares of the schedule, Every how long each lasts, "" if steps are made by
-	// command.
+	// Every is how long each step lasts, "" if an operator makes the steps.
 	Every string `json:"every,omitempty"`
-	// Next is the share after the current one; 0 if there is none. Waits is what it waits for: an
-	// operator, time or requests.
+	// Next is the share after the current one; 0 if there is none.
 	Next int `json:"next,omitempty"`
-	// Next is the share after the current one; 0 if there is none. Waits is what it waits for: an
-	// operator, time or requests.
+	// Waits is what the next step waits for: an operator, time or requests.
 	Waits string `json:"waits,omitempty"`
-	// Stable and Candidate are what this machine has counted in the window.
+	// Stable is what this machine has counted of the stable servers in the window.
 	Stable SplitStats `json:"stable"`
-	// Stable and Candidate are what this machine has counted in the window.
+	// Candidate is what this machine has counted of the candidate servers in the window.
 	Candidate SplitStats `json:"candidate"`
-	// Window is the time that is compared, MinRequests what both groups need in it.
+	// Window is the time that is compared.
 	Window string `json:"window"`
-	// Window is the time that is compared, MinRequests what both groups need in it.
+	// MinRequests is how many requests both groups need in the window.
 	MinRequests int `json:"min_requests"`
-	// Compared is whether both groups have enough requests; Rollback whether anything follows from
-	// the comparison.
+	// Compared is whether both groups have enough requests.
 	Compared bool `json:"compared"`
-	// Compared is whether both groups have enough requests; Rollback whether anything follows from
-	// the comparison.
+	// Rollback is whether a worse candidate is returned.
 	Rollback bool `json:"rollback"`
 }
 
 // SplitStats is what was counted of a group in the window.
 type SplitStats struct {
-	// Requests are all, Errors those that failed.
+	// Requests is the number of requests.
 	Requests int `json:"requests"`
-	// Requests are all, Errors those that failed.
+	// Errors is the number of requests that failed.
 	Errors int `json:"errors"`
 	// P95MS is the 95th percentile of the time to the response head, in milliseconds.
 	P95MS float64 `json:"p95_ms"`
@@ -5533,34 +5488,28 @@ type SplitStats struct {
 
 // State is the state of a port.
 type State struct {
-	// Name is the port's name, Address where it listens, Protocol http, https, http3, tcp or udp.
-	// The ports of a range in the same state are one: 0.0.0.0:5000-5100.
+	// Name is the port's name. The ports of a range in the same state are one.
 	Name string `json:"name"`
-	// Name is the port's name, Address where it listens, Protocol http, https, http3, tcp or udp.
-	// The ports of a range in the same state are one: 0.0.0.0:5000-5100.
+	// Address is where the port listens, such as 0.0.0.0:5000-5100 for a range.
 	Address string `json:"address"`
-	// Name is the port's name, Address where it listens, Protocol http, https, http3, tcp or udp.
-	// The ports of a range in the same state are one: 0.0.0.0:5000-5100.
+	// Protocol is http, https, http3, tcp or udp.
 	Protocol string `json:"protocol"`
 	// Origin is where the port comes from: "shop.yaml:12:3". It is absent for one that drains.
 	Origin string `json:"origin,omitempty"`
 	// State is listening, draining, waiting, permission_denied, error, inactive, or elsewhere for a
-	// port that only other nodes open, since Since.
+	// port that only other nodes open.
 	State string `json:"state"`
-	// State is listening, draining, waiting, permission_denied, error, inactive, or elsewhere for a
-	// port that only other nodes open, since Since.
+	// Since is when the state began.
 	Since time.Time `json:"since"`
 	// Nodes are the nodes that open the port if this one does not.
 	Nodes []string `json:"nodes,omitempty"`
-	// Reason is the word for why the port does not listen, Hint what helps.
+	// Reason is why the port does not listen, in one word.
 	Reason string `json:"reason,omitempty"`
-	// Reason is the word for why the port does not listen, Hint what helps.
+	// Hint is what to do.
 	Hint string `json:"hint,omitempty"`
-	// Connections are open now, Accepted were accepted since the socket was opened. For UDP they are
-	// sessions.
+	// Connections is the number of open connections, or of sessions for UDP.
 	Connections int `json:"connections"`
-	// Connections are open now, Accepted were accepted since the socket was opened. For UDP they are
-	// sessions.
+	// Accepted is the number of connections or sessions since the socket was opened.
 	Accepted uint64 `json:"accepted"`
 	// AtLimit says that there are as many connections as there may be, and that more wait or are
 	// refused.
@@ -5837,11 +5786,11 @@ type StreamExplanation struct {
 	// TLS is what becomes of TLS: terminated or forwarded. It is empty where the proxy takes
 	// connections without a look at them.
 	TLS string `json:"tls,omitempty"`
-	// MinVersion, Protocols and ClientAuth are the settings of terminated TLS.
+	// TLSMinVersion is the minimum version of terminated TLS.
 	TLSMinVersion string `json:"tls_min_version,omitempty"`
-	// MinVersion, Protocols and ClientAuth are the settings of terminated TLS.
+	// TLSAlpn are the protocols of terminated TLS.
 	TLSAlpn []string `json:"tls_alpn,omitempty"`
-	// MinVersion, Protocols and ClientAuth are the settings of terminated TLS.
+	// TLSClientAuth is whether clients must present a certificate.
 	TLSClientAuth string `json:"tls_client_auth,omitempty"`
 	// Certificate is the one that the client gets.
 	Certificate *Chosen `json:"certificate,omitempty"`
@@ -5877,23 +5826,23 @@ type StreamServer struct {
 
 // StreamServerState is the state of a server of a TCP or UDP proxy.
 type StreamServerState struct {
-	// Address is its host and port, Weight its share.
+	// Address is the host and port of the server.
 	Address string `json:"address"`
-	// Address is its host and port, Weight its share.
+	// Weight is its share of the connections.
 	Weight int `json:"weight"`
-	// State is the current state, Since its start, and Reason a short explanation.
+	// State is the current state.
 	State string `json:"state"`
-	// State is the current state, Since its start, and Reason a short explanation.
+	// Since is when the state began.
 	Since time.Time `json:"since"`
-	// State is the current state, Since its start, and Reason a short explanation.
+	// Reason is a short explanation.
 	Reason string `json:"reason,omitempty"`
 	// Hold is what an operator has set: draining, disabled, or "" for nothing.
 	Hold string `json:"hold,omitempty"`
 	// Until is when an ejection, or what an operator has set, ends.
 	Until time.Time `json:"until,omitzero"`
-	// LastError is the last error of a check or a request, at LastErrorAt.
+	// LastError is the last error of a check or a request.
 	LastError string `json:"last_error,omitempty"`
-	// LastError is the last error of a check or a request, at LastErrorAt.
+	// LastErrorAt is when it occurred.
 	LastErrorAt time.Time `json:"last_error_at,omitzero"`
 	// Answering is whether a server that fails its checks has responded to a request within the last
 	// check interval: its route fails open.
@@ -5902,15 +5851,13 @@ type StreamServerState struct {
 	Circuit string `json:"circuit,omitempty"`
 	// Active is the number of requests in progress on the server.
 	Active int `json:"active"`
-	// Ejections counts how often the server was ejected, Opened how often its circuit was opened,
-	// since it was configured.
+	// Ejections is how often the server was ejected since it was configured.
 	Ejections uint64 `json:"ejections,omitempty"`
-	// Ejections counts how often the server was ejected, Opened how often its circuit was opened,
-	// since it was configured.
+	// CircuitOpened is how often its circuit was opened since it was configured.
 	CircuitOpened uint64 `json:"circuit_opened,omitempty"`
-	// ChecksPassed and Failed count its checks.
+	// ChecksPassed is the number of checks that passed.
 	ChecksPassed uint64 `json:"checks_passed,omitempty"`
-	// Passed and Failed count its checks.
+	// ChecksFailed is the number of checks that failed.
 	ChecksFailed uint64 `json:"checks_failed,omitempty"`
 	// Recent are the last checks as characters, the latest last: + passed, - failed.
 	Recent string `json:"recent,omitempty"`
@@ -5920,42 +5867,34 @@ type StreamServerState struct {
 
 // StreamState is the state of a TCP or UDP proxy. The state of its address is among the ports.
 type StreamState struct {
-	// Name is the proxy's name, Protocol tcp or udp.
+	// Name is the proxy's name.
 	Name string `json:"name"`
-	// Name is the proxy's name, Protocol tcp or udp.
+	// Protocol is tcp or udp.
 	Protocol string `json:"protocol"`
 	// Origin is where the proxy comes from: "shop.yaml:12:3".
 	Origin string `json:"origin,omitempty"`
 	// Issues are what needs an operator, such as issues of discovery.
 	Issues []string `json:"issues,omitempty"`
-	// Address is where it listens; Port is the https port whose connections it accepts if it has no
-	// address. SNI and ALPN are the server names and protocols of the TLS clients that it accepts;
-	// empty means all.
+	// Address is where the proxy listens; "" if it accepts connections of a port.
 	Address string `json:"address,omitempty"`
-	// Address is where it listens; Port is the https port whose connections it accepts if it has no
-	// address. SNI and ALPN are the server names and protocols of the TLS clients that it accepts;
-	// empty means all.
+	// Port is the https port whose connections the proxy accepts.
 	Port string `json:"port,omitempty"`
-	// Address is where it listens; Port is the https port whose connections it accepts if it has no
-	// address. SNI and ALPN are the server names and protocols of the TLS clients that it accepts;
-	// empty means all.
+	// SNI are the server names of the TLS clients that the proxy accepts; empty means all.
 	SNI []string `json:"sni,omitempty"`
-	// Address is where it listens; Port is the https port whose connections it accepts if it has no
-	// address. SNI and ALPN are the server names and protocols of the TLS clients that it accepts;
-	// empty means all.
+	// Alpn are the protocols of the TLS clients that the proxy accepts; empty means all.
 	Alpn []string `json:"alpn,omitempty"`
 	// TerminatesTLS is whether TLS of clients is terminated.
 	TerminatesTLS bool `json:"terminates_tls,omitempty"`
-	// Connections are open now, Accepted there were in all; of UDP they are sessions.
+	// Connections is the number of open connections, or of UDP sessions.
 	Connections int `json:"connections"`
-	// Connections are open now, Accepted there were in all; of UDP they are sessions.
+	// Accepted is the number of all connections or sessions so far.
 	Accepted uint64 `json:"accepted"`
 	// MaxConnections is how many there may be at once; absent means no limit of the proxy's own. One
 	// more session of UDP replaces another.
 	MaxConnections int `json:"max_connections,omitempty"`
-	// BytesReceived and Sent are bytes from and to clients.
+	// BytesReceived is the number of bytes from clients.
 	BytesReceived uint64 `json:"bytes_received"`
-	// Received and Sent are bytes from and to clients.
+	// BytesSent is the number of bytes to clients.
 	BytesSent uint64 `json:"bytes_sent"`
 	// Errors counts what failed, by the word of the access log.
 	Errors map[string]uint64 `json:"errors,omitempty"`
@@ -5963,17 +5902,14 @@ type StreamState struct {
 	// requests are sent to all of them, and one was answered within the last check interval; down
 	// when none was, or no requests are sent.
 	State string `json:"state"`
-	// Since is when the first server went that makes it degraded, or the last that makes it
-	// failing_open or down. Reason says which.
+	// Since is when the first server failed that makes the route degraded, or the last one that
+	// makes it failing_open or down.
 	Since time.Time `json:"since,omitzero"`
-	// Since is when the first server went that makes it degraded, or the last that makes it
-	// failing_open or down. Reason says which.
+	// Reason is the server, and what is wrong with it.
 	Reason string `json:"reason,omitempty"`
-	// Healthy counts the servers that are known to be well, Unknown those of which nothing is known
-	// yet.
+	// Healthy is the number of healthy servers.
 	Healthy int `json:"healthy"`
-	// Healthy counts the servers that are known to be well, Unknown those of which nothing is known
-	// yet.
+	// Unknown is the number of servers whose health is not known yet.
 	Unknown int `json:"unknown"`
 	// Servers are in the order of the configuration.
 	Servers []StreamServerState `json:"servers"`
@@ -5988,8 +5924,8 @@ type StreamTLS struct {
 	// only others is rejected, and one that offers none is accepted. Absent means those of the
 	// proxy's own alpn; without any, nothing is negotiated.
 	Alpn []string `json:"alpn,omitzero"`
-	// ClientAuth is whether clients show a certificate of their own: `off`; `optional`, which
-	// verifies one that is shown; `required`, which rejects clients without.
+	// ClientAuth is whether clients must present a certificate: `off`; `optional`, which verifies a
+	// certificate that is presented; `required`, which rejects clients without one.
 	ClientAuth string `json:"client_auth,omitzero"`
 	// ClientCa is a PEM file with the certificates of the authorities that sign client certificates.
 	// It is required unless client_auth is off. A relative path begins at the configuration file.
@@ -6038,7 +5974,8 @@ type TCPProxy struct {
 	// ConnectTimeout is the time for a connection to a server, including name resolution; then
 	// another server is tried.
 	ConnectTimeout string `json:"connect_timeout,omitzero"`
-	// IdleTimeout is how long nothing may move in either direction. Then the connection is closed.
+	// IdleTimeout is how long a connection can be without data in both directions before it is
+	// closed.
 	IdleTimeout string `json:"idle_timeout,omitzero"`
 	// ProxyProtocol is the version of the PROXY protocol header that servers get, with the client's
 	// address: `off`, `v1` or `v2`.
@@ -6052,9 +5989,9 @@ type TCPProxy struct {
 	// MaxConnections is the largest number of open connections of the address, or of each port of a
 	// range; more wait in the system's queue. 0 means as many as file descriptors allow.
 	MaxConnections *int `json:"max_connections,omitzero"`
-	// DrainTimeout is how long connections may go on after the proxy was removed, its address was
-	// changed or headgate was stopped. Then they are cut. Other changes leave open connections
-	// alone.
+	// DrainTimeout is how long connections can continue after the proxy is removed, its address is
+	// changed or headgate is stopped. Then they are closed. Other changes do not affect open
+	// connections.
 	DrainTimeout string `json:"drain_timeout,omitzero"`
 	// AccessLog changes the access log for the connections of this proxy: off, or a file of its own.
 	AccessLog *ProxyLog `json:"access_log,omitzero"`
@@ -6123,7 +6060,8 @@ type TCPProxyObject struct {
 	// ConnectTimeout is the time for a connection to a server, including name resolution; then
 	// another server is tried.
 	ConnectTimeout string `json:"connect_timeout,omitzero"`
-	// IdleTimeout is how long nothing may move in either direction. Then the connection is closed.
+	// IdleTimeout is how long a connection can be without data in both directions before it is
+	// closed.
 	IdleTimeout string `json:"idle_timeout,omitzero"`
 	// ProxyProtocol is the version of the PROXY protocol header that servers get, with the client's
 	// address: `off`, `v1` or `v2`.
@@ -6137,9 +6075,9 @@ type TCPProxyObject struct {
 	// MaxConnections is the largest number of open connections of the address, or of each port of a
 	// range; more wait in the system's queue. 0 means as many as file descriptors allow.
 	MaxConnections *int `json:"max_connections,omitzero"`
-	// DrainTimeout is how long connections may go on after the proxy was removed, its address was
-	// changed or headgate was stopped. Then they are cut. Other changes leave open connections
-	// alone.
+	// DrainTimeout is how long connections can continue after the proxy is removed, its address is
+	// changed or headgate is stopped. Then they are closed. Other changes do not affect open
+	// connections.
 	DrainTimeout string `json:"drain_timeout,omitzero"`
 	// AccessLog changes the access log for the connections of this proxy: off, or a file of its own.
 	AccessLog *ProxyLog `json:"access_log,omitzero"`
@@ -6154,15 +6092,15 @@ type TCPProxyObject struct {
 type TLS struct {
 	// MinVersion is the minimum version of TLS. HTTP/3 always uses TLS 1.3.
 	MinVersion string `json:"min_version,omitzero"`
-	// ClientAuth is whether clients show a certificate of their own: `off`; `optional`, which checks
-	// one that is shown; `required`, which refuses clients without. One that client_ca has not
-	// signed is refused.
+	// ClientAuth is whether clients must present a certificate: `off`; `optional`, which verifies a
+	// certificate that is presented; `required`, which rejects clients without one. A certificate
+	// that is not signed by client_ca is rejected.
 	ClientAuth string `json:"client_auth,omitzero"`
 	// ClientCa is a PEM file with the certificates of the authorities that sign clients'
 	// certificates. It is needed unless client_auth is off. A relative path begins at the
 	// configuration file.
 	ClientCa string `json:"client_ca,omitzero"`
-	// DefaultCertificate names the certificate for clients that ask for no name or for one that no
+	// DefaultCertificate names the certificate for clients that send no server name, or one that no
 	// certificate has. Without it they get a self-signed one.
 	DefaultCertificate string `json:"default_certificate,omitzero"`
 	// Ech hides the requested host in the TLS handshake of clients that support Encrypted Client
@@ -6325,9 +6263,10 @@ type UDPProxy struct {
 	// IdleTimeout is how long both directions may be silent. Then the session ends, and its client's
 	// next datagram begins another.
 	IdleTimeout string `json:"idle_timeout,omitzero"`
-	// MaxSessions is how many there may be at once, on each port of a range. One more ends another:
-	// of the clients that have not yet spoken again after an answer the one that was quiet for
-	// longest, since a flood of forged addresses is of that kind.
+	// MaxSessions is the maximum number of sessions at once, on each port of a range. At the limit,
+	// a new session ends another one: of the clients that have sent nothing since the first
+	// response, the one that has been idle for longest, because sessions with forged addresses look
+	// like this.
 	MaxSessions *int `json:"max_sessions,omitzero"`
 	// ProxyProtocol puts a PROXY protocol header of version 2 before each datagram to a server, with
 	// the client's address: `off` or `v2`. The server must expect it. Its own datagrams have none.
@@ -6388,9 +6327,10 @@ type UDPProxyObject struct {
 	// IdleTimeout is how long both directions may be silent. Then the session ends, and its client's
 	// next datagram begins another.
 	IdleTimeout string `json:"idle_timeout,omitzero"`
-	// MaxSessions is how many there may be at once, on each port of a range. One more ends another:
-	// of the clients that have not yet spoken again after an answer the one that was quiet for
-	// longest, since a flood of forged addresses is of that kind.
+	// MaxSessions is the maximum number of sessions at once, on each port of a range. At the limit,
+	// a new session ends another one: of the clients that have sent nothing since the first
+	// response, the one that has been idle for longest, because sessions with forged addresses look
+	// like this.
 	MaxSessions *int `json:"max_sessions,omitzero"`
 	// ProxyProtocol puts a PROXY protocol header of version 2 before each datagram to a server, with
 	// the client's address: `off` or `v2`. The server must expect it. Its own datagrams have none.
@@ -6410,24 +6350,21 @@ type UDPProxyObject struct {
 
 // Unverified is a server whose certificate is not checked.
 type Unverified struct {
-	// Proxy and Route say where the server is configured, Server is its URL.
+	// Proxy is the proxy where the server is configured.
 	Proxy string `json:"proxy"`
-	// Proxy and Route say where the server is configured, Server is its URL.
+	// Route is the route where the server is configured.
 	Route string `json:"route"`
-	// Proxy and Route say where the server is configured, Server is its URL.
+	// Server is the URL of the server.
 	Server string `json:"server"`
 }
 
 // UpgradeCheck is whether the binary now on disk can take over.
 type UpgradeCheck struct {
-	// Pid is the running process, From the version of its program, and Version that of the binary on
-	// disk.
+	// Pid is the running process.
 	Pid int `json:"pid"`
-	// PID is the running process, From the version of its program, and Version that of the binary on
-	// disk.
+	// From is the version of its program.
 	From string `json:"from"`
-	// PID is the running process, From the version of its program, and Version that of the binary on
-	// disk.
+	// Version is the version of the binary on disk.
 	Version string `json:"version"`
 	// Problems are why it cannot; absent if it can.
 	Problems []string `json:"problems,omitempty"`
@@ -6444,9 +6381,9 @@ type UpgradeInput struct {
 
 // UpgradeState is what a process shows of upgrades.
 type UpgradeState struct {
-	// Version is that of the program, PID the process.
+	// Version is the version of the program.
 	Version string `json:"version"`
-	// Version is that of the program, PID the process.
+	// Pid is the process.
 	Pid int `json:"pid"`
 	// Generation is the number of the process: 1 for one that has replaced none.
 	Generation int `json:"generation"`
@@ -6473,7 +6410,7 @@ type Upstreams struct {
 	// MaxIdleConnections is the largest number of unused connections kept for one server. 0 keeps
 	// none.
 	MaxIdleConnections *int `json:"max_idle_connections,omitzero"`
-	// BodyIdleTimeout is the longest pause in a response body before the response is broken off.
+	// BodyIdleTimeout is the longest pause in a response body before headgate aborts the response.
 	BodyIdleTimeout string `json:"body_idle_timeout,omitzero"`
 	// HeaderSize is the largest response head, in bytes. A larger one is answered with 502.
 	HeaderSize string `json:"header_size,omitzero"`
@@ -6515,7 +6452,7 @@ type UpstreamsObject struct {
 	// MaxIdleConnections is the largest number of unused connections kept for one server. 0 keeps
 	// none.
 	MaxIdleConnections *int `json:"max_idle_connections,omitzero"`
-	// BodyIdleTimeout is the longest pause in a response body before the response is broken off.
+	// BodyIdleTimeout is the longest pause in a response body before headgate aborts the response.
 	BodyIdleTimeout string `json:"body_idle_timeout,omitzero"`
 	// HeaderSize is the largest response head, in bytes. A larger one is answered with 502.
 	HeaderSize string `json:"header_size,omitzero"`
@@ -6632,7 +6569,7 @@ type Webhook struct {
 	// Events are the types that are sent, such as proxy.down, or certificate.* for all of an object.
 	// Absent means all.
 	Events []string `json:"events,omitzero"`
-	// Active is whether events are sent. Those of a time in which it is not are never sent.
+	// Active is whether events are sent. Events that occur while it is false are never sent.
 	Active *bool `json:"active,omitzero"`
 }
 
@@ -6672,7 +6609,7 @@ type WebhookObject struct {
 	// Events are the types that are sent, such as proxy.down, or certificate.* for all of an object.
 	// Absent means all.
 	Events []string `json:"events,omitzero"`
-	// Active is whether events are sent. Those of a time in which it is not are never sent.
+	// Active is whether events are sent. Events that occur while it is false are never sent.
 	Active *bool `json:"active,omitzero"`
 }
 

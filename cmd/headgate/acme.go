@@ -31,7 +31,9 @@ and when the next attempt is. It also orders and renews them.`)
 }
 
 // namesHelp describes the argument of the commands.
-const namesHelp = ` NAME is the name of a certificate or a host that it covers.`
+const namesHelp = `
+
+NAME is the name of a certificate or a host that it covers.`
 
 func newACMEStatus() *cobra.Command {
 	cmd := &cobra.Command{

@@ -93,9 +93,9 @@ and applied together; if one has a problem, nothing changes. Where headgate uses
 file, FILE replaces it whatever its name; where headgate uses a directory, FILE replaces the
 file of the same name or is added. apply prints the changes.
 
-With --confirm, the change is reverted automatically unless you run headgate confirm in
-time, for example because the change locks you out. A configuration file
-that was changed in the meantime is never overwritten; the command is rejected instead.` + reachHelp,
+With --confirm, the change is reverted automatically unless you run headgate confirm in time.
+Use it for changes that could lock you out. If a configuration file was changed in the
+meantime, apply does not overwrite it, and fails.` + reachHelp,
 		Example: `  headgate apply headgate.yaml --dry-run
   headgate apply headgate.yaml --confirm 2m --why 'new shop' && curl -f https://shop.example.com/ && headgate confirm`,
 		Args: someFiles,

@@ -47,10 +47,10 @@ until the old proxy releases its ports. Requests in progress on the old addresse
 
 The change must be confirmed within --confirm. headgate watches the rate of 5xx responses and
 the number of healthy servers for three quarters of that time, and then confirms the change;
-if a limit is exceeded it reverts the ports at once. It also reverts them if the command is
-interrupted meanwhile. The ports are reverted at the next start if the process was killed.
---yes does not ask and does not watch: it returns when the change is active, and the ports are
-reverted unless headgate confirm is run in time.
+if a limit is exceeded it reverts the ports at once. You can interrupt the command: headgate
+continues to watch. If headgate is killed in this time, it starts with the previous ports. With
+--yes, cutover does not prompt and headgate does not watch: the command returns when the change
+is active, and the ports are reverted unless you run headgate confirm in time.
 
 --back returns the ports to their addresses before the last cutover. Other changes made
 since then are kept.` + reachHelp,

@@ -27,8 +27,9 @@ same number, --http3 selects the second. With tcp:// or udp:// it shows which TC
 proxy handles a connection, and which server; on an https port the host is the TLS server
 name.
 
-With --as it shows what a gate decides for a person or a token, and the rule that allows or
-denies it: NAME, PROVIDER/ID or an e-mail address, or token:NAME. It implies --running.
+With --as it shows whether a gate allows a person or a token, and which rule decides. Write a
+person as NAME, PROVIDER/ID or an e-mail address, and a token as token:NAME. It implies
+--running.
 
 With --cache it sends one GET to a server of the route, and shows whether the cache stores the
 response: the header field and the rule that decide, and what to change. Nothing is stored. It

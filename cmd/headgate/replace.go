@@ -35,7 +35,7 @@ const reportEvery = time.Second
 // forceWait is how long the process before may take to end when it is stopped.
 const forceWait = 5 * time.Second
 
-// replacer replaces this process by one that runs the binary now on disk. Its methods may
+// replacer replaces this process with one that runs the binary now on disk. Its methods may
 // be called by several goroutines at once.
 type replacer struct {
 	// constant

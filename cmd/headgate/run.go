@@ -120,7 +120,7 @@ func checkAddress(text string) error {
 // server is a running proxy.
 type server interface {
 	proxy
-	// Upgrade replaces this process by one that runs the binary now on disk: see replacer.
+	// Upgrade replaces this process with one that runs the binary now on disk: see replacer.
 	Upgrade(force bool) (upgrade.Result, error)
 	// Run applies the configuration, calls the ready of its options and serves
 	// until ctx ends and running requests have ended.

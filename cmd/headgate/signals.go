@@ -29,7 +29,7 @@ type signals struct {
 	exit func(code int)
 	// errors receives the stacks of all goroutines when a signal requests them.
 	errors io.Writer
-	// upgrade replaces the process by one that runs the binary now on disk. It logs the
+	// upgrade replaces the process with one that runs the binary now on disk. It logs the
 	// result. Nil does nothing.
 	upgrade func()
 	// listening, if not nil, is called when signals are handled.

@@ -41,11 +41,11 @@ times and sequences: users, tokens, sessions, certificates with their keys, ACME
 and orders, the configuration's revisions, the audit log and events. headgate must not be
 running.
 
-From the start of the copy, headgate rejects changes of the state directory. If move fails,
+From the start of the copy, headgate rejects changes to the state directory. If move fails,
 run it again; to continue without a shared store, run it with --undo.
 
 If the shared database is lost, the state directory of each machine still has a copy of it,
-but without audit records and events since the database was filled. With --from-copy, move
+but without the audit records and events that were added to the database. With --from-copy, move
 fills a new, empty database from the copy of this machine: choose the machine with the
 highest revision in "headgate store status". On the others, run "headgate store adopt --store".
 

@@ -25,7 +25,7 @@ const checkTime = 30 * time.Second
 func newUpgrade() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "upgrade",
-		Short: "Replace the running process by the binary now on disk",
+		Short: "Replace the running process with the binary now on disk",
 		Long: `upgrade replaces the running headgate with a process that runs the binary now on disk. No
 connection is closed: the new process takes over the sockets, and the old one completes what
 is in progress, for at most admin.upgrade_drain. The running headgate starts the new process,

@@ -13,9 +13,10 @@ const InstancePath = "/instance"
 type Instance struct {
 	// ID is generated at every start.
 	ID string `json:"id"`
-	// Config is the path of the configuration, State that of the state directory.
+	// Config is the path of the configuration.
 	Config string `json:"config"`
-	State  string `json:"state"`
+	// State is the path of the state directory.
+	State string `json:"state"`
 	// Socket is the path of the admin socket, "" if there is none.
 	Socket string `json:"socket,omitempty"`
 	// PID is the process.

@@ -16,10 +16,10 @@ import (
 // enough within a time is refused for a while, at all proxies. A new rule only observes:
 // it shows whom it would have banned, and refuses no client.
 type Config struct {
-	// When are the conditions. Each is counted for itself, for each client address (IPv6 by
-	// /64).
+	// When are the conditions. Each condition counts separately, for each client address
+	// (IPv6: each /64).
 	When []Condition `json:"when" required:"true" min:"1" max:"32"`
-	// Within is the time over which is counted.
+	// Within is the time over which requests are counted.
 	Within unit.Duration `json:"within" default:"10m" min:"10s" max:"24h"`
 	// Ban is for how long clients are banned.
 	Ban Length `json:"ban"`
@@ -40,13 +40,14 @@ type Config struct {
 type Condition struct {
 	// Reason is the reason of headgate's own answer, such as no_route or auth_required.
 	Reason string `json:"reason,omitempty" max:"64" example:"no_route"`
-	// Path are paths that are asked for; one that ends with * stands for all that begin so.
+	// Path are the requested paths. A path that ends with * matches every path that starts
+	// with what is before it.
 	Path []string `json:"path,omitempty" max:"256" example:"[/.env, /wp-login.php, \"/.git/*\"]"`
 	// Status are the status codes of the response, from a server or from headgate. A 401 counts only where
 	// the request had credentials: an Authorization field, or a POST to a path of the
 	// condition.
 	Status []int `json:"status,omitempty" max:"32" example:"[401, 403]"`
-	// Count is how many such requests are too many.
+	// Count is the number of such requests that leads to a ban.
 	Count int `json:"count" required:"true" min:"1" max:"60000" example:"10"`
 }
 

@@ -67,10 +67,12 @@ type Status struct {
 	Since time.Time `json:"since"`
 	// Problem is why the current files are not used, or "".
 	Problem string `json:"problem,omitempty"`
-	// Names are the host names of the certificate, NotBefore and NotAfter its validity.
-	Names     []string  `json:"names,omitempty"`
+	// Names are the host names of the certificate.
+	Names []string `json:"names,omitempty"`
+	// NotBefore is the start of its validity.
 	NotBefore time.Time `json:"not_before,omitzero"`
-	NotAfter  time.Time `json:"not_after,omitzero"`
+	// NotAfter is the end of its validity.
+	NotAfter time.Time `json:"not_after,omitzero"`
 	// DaysLeft is the number of whole days until it expires, negative if it has expired;
 	// nil if there is none.
 	DaysLeft *int `json:"days_left,omitempty"`

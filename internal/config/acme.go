@@ -43,7 +43,7 @@ func checkACME(c *Config, p *Proxy, at schema.Place) {
 	if p.OnDemand != nil {
 		hosts = withoutWildcards(hosts)
 	} else if c.ACME[p.ACME] != nil && len(hosts) == 0 {
-		at.Problem("the proxy has no virtual host that a certificate can be for", "name its hosts under virtual_hosts; expressions get no certificates")
+		at.Problem("no certificate can be issued, because the proxy has no host name", "add its hosts under virtual_hosts; expressions get no certificates")
 	}
 	checkIssued(c, p.ACME, hosts, at)
 }
@@ -112,7 +112,7 @@ func checkIssued(c *Config, entry string, hosts []string, at schema.Place) {
 // cannot issue a certificate for it.
 func checkStreamACME(c *Config, p *TCPProxy, at schema.Place) {
 	if name := p.TLS.ACME; name != "" && name != acme.None && len(p.SNI) == 0 {
-		at.Problem("the proxy has no server name that a certificate can be for", "name them under sni, or under domains of the ACME entry")
+		at.Problem("no certificate can be issued, because the proxy has no server name", "add names under sni, or under domains of the ACME entry")
 	} else {
 		checkIssued(c, name, p.acmeHosts(), at)
 	}

@@ -231,7 +231,7 @@ func checkPattern(path string) (what, remedy string) {
 		remedy = fmt.Sprintf("write %q; rewrite takes an expression to change what a server gets, and virtual_hosts take expressions of hosts", "/"+strings.Trim(literal, "/"))
 	case glob && (literal == "" || strings.HasSuffix(literal, "/")):
 		what = fmt.Sprintf("path %q has a wildcard, and a path is a prefix of whole segments", path)
-		remedy = fmt.Sprintf("write %q, which takes everything below it too", "/"+strings.Trim(literal, "/"))
+		remedy = fmt.Sprintf("write %q, which also matches everything below it", "/"+strings.Trim(literal, "/"))
 	}
 	return what, remedy
 }

@@ -150,9 +150,9 @@ func sharesAddress(first, second *TCPProxy, at schema.Place) bool {
 	case !first.ByName() && !second.ByName():
 		at.Problemf("give one of them another address, sni or alpn, or active: false", "TCP proxy %s accepts all connections to %v too", first.Name, first.Address)
 	case first.MaxConnections != second.MaxConnections:
-		at.Problemf("give both the same max_connections: it is a limit of the address", "TCP proxy %s has this address and another max_connections", first.Name)
+		at.Problemf("set the same max_connections for both: it is a limit of the address", "TCP proxy %s has the same address with a different max_connections", first.Name)
 	case !reflect.DeepEqual(first.AcceptProxyProtocol, second.AcceptProxyProtocol):
-		at.Problemf("give both the same accept_proxy_protocol: the header comes before the server name", "TCP proxy %s has this address and another accept_proxy_protocol", first.Name)
+		at.Problemf("set the same accept_proxy_protocol for both: the header comes before the server name", "TCP proxy %s has the same address with a different accept_proxy_protocol", first.Name)
 	}
 	return true
 }
@@ -184,9 +184,9 @@ func checkProtocols(protocols []string, at schema.Place) {
 	for i, protocol := range protocols {
 		switch place := at.Index(i); {
 		case protocol == "" || len(protocol) > maxProtocol:
-			place.Problemf("write a name like mqtt or postgresql", "a protocol has between 1 and %d bytes", maxProtocol)
+			place.Problemf("write a name like mqtt or postgresql", "a protocol name has 1 to %d bytes", maxProtocol)
 		case protocol == certs.ChallengeProtocol:
-			place.Problem(protocol+" is only for certificate authorities, to which headgate responds", "remove it")
+			place.Problem(protocol+" is reserved for the ACME challenges that headgate answers", "remove it")
 		case slices.Contains(protocols[:i], protocol):
 			place.Problemf("remove one of them", "duplicate entry %s", protocol)
 		}

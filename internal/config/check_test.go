@@ -34,8 +34,8 @@ func TestVirtualHostsRefused(t *testing.T) {
 	for text, want := range map[string]string{
 		"":                               "empty",
 		".":                              "empty",
-		"*":                              "leave virtual_hosts out",
-		"*.":                             "leave virtual_hosts out",
+		"*":                              "omit virtual_hosts",
+		"*.":                             "omit virtual_hosts",
 		"a.*.com":                        "has *",
 		"*.*.com":                        "has *",
 		"*shop.com":                      "has *",

@@ -47,10 +47,10 @@ type Features struct {
 	IPFilter *ipfilter.Config `json:"ip_filter,omitempty" label:"true"`
 	// RateLimit limits the requests of each client; more get 429.
 	RateLimit *ratelimit.Config `json:"rate_limit,omitempty" label:"true"`
-	// RedirectHTTPToHTTPS sends clients that come over plain HTTP to the HTTPS port
-	// of the same proxy: to 443, or with the port's number where it has another.
-	// What certificate authorities ask for below /.well-known/acme-challenge/ is
-	// left alone. GET and HEAD get 301, other methods 308.
+	// RedirectHTTPToHTTPS redirects plain HTTP requests to the HTTPS port of the same
+	// proxy: to 443, or to the number of the port if it is a different one. Requests below
+	// /.well-known/acme-challenge/ are not redirected. GET and HEAD get 301, other methods
+	// 308.
 	RedirectHTTPToHTTPS *tohttps.Config `json:"redirect_http_to_https,omitempty" label:"true" example:"true"`
 	// CORS lets pages of other origins read responses.
 	CORS *cors.Config `json:"cors,omitempty" label:"true"`
@@ -78,9 +78,9 @@ type Features struct {
 	Headers headers.Config `json:"headers,omitempty" label:"true" max:"1000" object:"header rule,name"`
 	// Cache keeps responses in memory and answers with them.
 	Cache *cache.Config `json:"cache,omitempty" label:"true"`
-	// Compression compresses responses for clients that can read that.
+	// Compression compresses responses for clients that support it.
 	Compression *compression.Config `json:"compression,omitempty" label:"true"`
-	// SecurityHeaders add fields to responses by which browsers protect a page.
+	// SecurityHeaders adds response headers that make browsers protect a page.
 	SecurityHeaders *securityheaders.Config `json:"security_headers,omitempty" label:"true"`
 	// ErrorPages are the bodies of error responses. They act on every response.
 	ErrorPages errorpages.Config `json:"error_pages,omitempty" label:"true" max:"200" object:"error page,file"`

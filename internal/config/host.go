@@ -71,7 +71,7 @@ func parseVirtualHost(text string) (VirtualHost, *fault) {
 	}
 	switch {
 	case text == "*" || text == "*.":
-		return none, wrong(fmt.Sprintf("%q is not a host name", text), "leave virtual_hosts out to take every host")
+		return none, wrong(fmt.Sprintf("%q is not a host name", text), "omit virtual_hosts to match every host")
 	case strings.Contains(text, "://"):
 		return none, wrong(fmt.Sprintf("%q is a URL, expected a host name", decode.Shorten(text)), "write the host name alone")
 	case strings.ContainsAny(text, "/?#@"):

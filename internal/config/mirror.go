@@ -13,15 +13,16 @@ import (
 type Mirror struct {
 	// Enabled is whether requests are copied.
 	Enabled bool `json:"enabled" default:"true"`
-	// Servers share the copies as those of the route share the requests.
+	// Servers are the servers that receive the copies, which are shared like the requests
+	// of a route.
 	Servers []*Server `json:"servers" required:"true" min:"1" max:"16" object:"server,url" example:"[{url: http://127.0.0.1:3001}]"`
-	// Percent is how many of a hundred requests are copied, by chance.
+	// Percent is the percentage of requests that are copied, selected at random.
 	Percent int `json:"percent" default:"100" min:"0" max:"100"`
 	// MaxBody is the longest request body that is copied. It is held in memory
 	// until the copy is sent; requests with longer ones are not copied.
 	MaxBody unit.Size `json:"max_body" default:"64KiB" max:"1MiB"`
-	// MaxRequests is how many copies may be under way at once. What comes beyond
-	// that is not copied.
+	// MaxRequests is the maximum number of copies in progress. Beyond it, requests are not
+	// copied.
 	MaxRequests int `json:"max_requests" was:"max_running" default:"64" min:"1" max:"10000"`
 	// Timeout bounds a copy from its start to the end of the response.
 	Timeout unit.Duration `json:"timeout" default:"10s" min:"10ms" max:"10m"`

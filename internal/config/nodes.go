@@ -38,7 +38,7 @@ func checkNodes(nodes []string, at schema.Place) {
 	for i, name := range nodes {
 		switch {
 		case name == "" || len(name) > 63 || strings.ContainsAny(name, " /"):
-			at.Index(i).Problem(fmt.Sprintf("%q is no name of a node", decode.Shorten(name)), "write a name that \"headgate node list\" shows")
+			at.Index(i).Problem(fmt.Sprintf("%q is not a node name", decode.Shorten(name)), "write a name that \"headgate node list\" shows")
 		case slices.Contains(nodes[:i], name):
 			at.Index(i).Problemf("remove one of them", "duplicate entry %s", name)
 		}

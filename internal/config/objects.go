@@ -38,26 +38,26 @@ type Config struct {
 	Ports map[string]*Port `json:"ports,omitempty" max:"1000" object:"port"`
 	// Proxies are virtual hosts with their routes, by name.
 	Proxies map[string]*Proxy `json:"proxies,omitempty" max:"10000" object:"proxy"`
-	// TCPProxies carry TCP connections to servers, by name.
+	// TCPProxies are the TCP proxies, by name. They forward connections to servers.
 	TCPProxies map[string]*TCPProxy `json:"tcp_proxies,omitempty" max:"1000" object:"TCP proxy"`
-	// UDPProxies carry datagrams to servers, by name.
+	// UDPProxies are the UDP proxies, by name. They forward datagrams to servers.
 	UDPProxies map[string]*UDPProxy `json:"udp_proxies,omitempty" max:"1000" object:"UDP proxy"`
-	// Certificates are what HTTPS ports choose from, by name.
+	// Certificates are the certificates of HTTPS ports, by name.
 	Certificates map[string]*Certificate `json:"certificates,omitempty" max:"10000" object:"certificate"`
 	// Policies are sets of features that proxies and routes use, by name.
 	Policies map[string]*Policy `json:"policies,omitempty" max:"1000" object:"policy"`
-	// Defaults holds features for all proxies.
+	// Defaults are the features of all proxies that do not set their own.
 	Defaults Defaults `json:"defaults"`
 	// Lists are lists of addresses that settings refer to as list:NAME, by name.
 	Lists map[string]*List `json:"lists,omitempty" max:"1000" object:"list"`
-	// Bans are rules by which clients are refused that misbehave, by name.
+	// Bans are the rules that ban clients for what they do, by name.
 	Bans map[string]*Ban `json:"bans,omitempty" max:"100" object:"ban rule"`
-	// SignIn says how people sign in before they reach applications behind a gate.
+	// SignIn configures how people sign in before they reach applications behind a gate.
 	SignIn gate.Config `json:"sign_in"`
 	// Geo are the databases of countries and networks.
 	Geo geo.Config `json:"geo"`
-	// ACME are the entries by which certificates come by themselves, by name.
-	// Proxies name theirs with acme.
+	// ACME are the entries that obtain certificates automatically, by name. A proxy
+	// selects one with its field acme.
 	ACME map[string]*ACME `json:"acme,omitempty" max:"100" object:"ACME entry"`
 	// Discovery configures the providers that proxies are discovered from.
 	Discovery Discovery `json:"discovery"`
@@ -99,15 +99,15 @@ type Config struct {
 // they hold then cannot be used, the one before is kept and the log says why.
 type Certificate struct {
 	Object
-	// CertFile is a PEM file with the certificate, followed by those that lead
+	// CertFile is a PEM file with the certificate, followed by the intermediate certificates that lead
 	// to its authority. A relative path begins at the configuration file.
 	CertFile string `json:"cert_file,omitempty" host:"admin" max:"4096" example:"cert.pem"`
 	// KeyFile is a PEM file with the certificate's private key. A relative path
 	// begins at the configuration file.
 	KeyFile string `json:"key_file,omitempty" host:"admin" max:"4096" example:"key.pem"`
-	// Stored is the name of a certificate in the state directory, in place of
-	// files: one that was uploaded, or made by `headgate certificate self-signed`.
-	// A new upload under the name is taken into use at once.
+	// Stored is the name of a certificate in the state directory, instead of files: one
+	// that was uploaded, or created by `headgate certificate self-signed`. A new upload
+	// with this name is used immediately.
 	Stored string `json:"stored,omitempty" max:"63" example:"shop"`
 }
 
@@ -156,8 +156,8 @@ const (
 type AccessLog struct {
 	// Enabled is whether requests are logged.
 	Enabled bool `json:"enabled" default:"true"`
-	// Format is `json` for one object a line with every field, or `combined`
-	// for the form of the same name known from nginx and Apache.
+	// Format is `json` for one object per line with every field, or `combined` for the
+	// format that nginx and Apache call by this name.
 	Format LogFormat `json:"format" default:"json" enum:"json,combined"`
 	// Path is `stdout`, `stderr` or a file, which is opened again on SIGUSR1
 	// for log rotation.
@@ -174,10 +174,10 @@ type AccessLog struct {
 	// Omit names fields that are left out in `json`: client_ip, peer, client_port, user,
 	// query, user_agent, referer, cause or tls.
 	Omit []string `json:"omit,omitempty" max:"16" example:"[user_agent, referer]"`
-	// Sample is how many percent of the requests that went well are logged. Those with a
-	// status of 400 and more, or a reason, always are.
+	// Sample is the percentage of successful requests that are logged. Requests with a
+	// status of 400 or more, or with a reason, are always logged.
 	Sample int `json:"sample" default:"100" min:"0" max:"100"`
-	// Recent is what is kept of requests in memory.
+	// Recent configures the recent requests that are kept in memory.
 	Recent Recent `json:"recent"`
 }
 
@@ -187,8 +187,9 @@ type AccessLog struct {
 type Recent struct {
 	// Enabled is whether the last requests are kept. Disabled, it has no cost.
 	Enabled bool `json:"enabled" default:"true"`
-	// MemoryLimit is the memory for them. It is taken as it is used. When it is full
-	// the oldest are forgotten; requests that failed or were slow stay longer.
+	// MemoryLimit is the maximum memory for recent requests. It is allocated as needed.
+	// When it is full, the oldest requests are removed; requests that failed or were slow
+	// are kept longer.
 	MemoryLimit unit.Size `json:"memory_limit" default:"32MiB" min:"1MiB" max:"4GiB"`
 }
 
@@ -200,8 +201,8 @@ type Upstreams struct {
 	// MaxIdleConnections is the largest number of unused connections kept for one
 	// server. 0 keeps none.
 	MaxIdleConnections int `json:"max_idle_connections" was:"idle_connections" default:"128" min:"0" max:"100000"`
-	// BodyIdleTimeout is the longest pause in a response body before the
-	// response is broken off.
+	// BodyIdleTimeout is the longest pause in a response body before headgate aborts the
+	// response.
 	BodyIdleTimeout unit.Duration `json:"body_idle_timeout" default:"60s" min:"100ms" max:"24h"`
 	// HeaderSize is the largest response head, in bytes. A larger one is answered
 	// with 502.

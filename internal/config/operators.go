@@ -25,7 +25,7 @@ type Webhook struct {
 	// Events are the types that are sent, such as proxy.down, or certificate.* for
 	// all of an object. Absent means all.
 	Events []string `json:"events,omitempty" max:"64" example:"[proxy.*, certificate.*]"`
-	// Active is whether events are sent. Those of a time in which it is not are never
+	// Active is whether events are sent. Events that occur while it is false are never
 	// sent.
 	Active bool `json:"active" default:"true"`
 }
@@ -40,9 +40,9 @@ type Notice struct {
 type OIDC struct {
 	// Issuer is the provider's URL; its configuration is found below it.
 	Issuer string `json:"issuer" required:"true" max:"2048" example:"https://login.example.com/realms/main"`
-	// ClientID is what the provider knows this headgate by.
+	// ClientID is the client ID that is registered at the provider.
 	ClientID string `json:"client_id" required:"true" max:"256" example:"headgate"`
-	// ClientSecret proves that to the provider.
+	// ClientSecret is the secret of that client.
 	ClientSecret string `json:"client_secret" required:"true" secret:"true" max:"1024" example:"${OIDC_SECRET}"`
 	// RedirectURL is the page of this headgate that the provider sends people back to.
 	// It has to be registered there.
@@ -65,7 +65,7 @@ type OIDCRole struct {
 	// Value is the value of the claim, or an element of its list. Absent means any value
 	// except false.
 	Value string `json:"value,omitempty" max:"256" example:"ops"`
-	// Role is what they get.
+	// Role is the role that these users get.
 	Role string `json:"role" required:"true" enum:"admin,editor,viewer" example:"editor"`
 }
 

@@ -44,8 +44,8 @@ type Port struct {
 	// Nodes are the names of the nodes that open the port, as `headgate node list` shows
 	// them. Absent means all nodes that share the configuration.
 	Nodes []string `json:"nodes,omitempty" max:"64" example:"[web1]"`
-	// DrainTimeout is how long running requests may go on after the port was closed or
-	// moved, or headgate was stopped. Then their connections are cut.
+	// DrainTimeout is how long requests in progress can continue after the port is closed
+	// or moved, or headgate is stopped. Then their connections are closed.
 	DrainTimeout unit.Duration `json:"drain_timeout" was:"drain" default:"30s" max:"24h"`
 	// StrictTarget is whether a request target with octets that are not ASCII, such as
 	// /café in raw UTF-8, gets 400. Without it they are percent-encoded (/caf%C3%A9)
@@ -71,16 +71,16 @@ type ProxyProtocol struct {
 type TLS struct {
 	// MinVersion is the minimum version of TLS. HTTP/3 always uses TLS 1.3.
 	MinVersion TLSVersion `json:"min_version" default:"1.2" enum:"1.2,1.3"`
-	// ClientAuth is whether clients show a certificate of their own: `off`;
-	// `optional`, which checks one that is shown; `required`, which refuses
-	// clients without. One that client_ca has not signed is refused.
+	// ClientAuth is whether clients must present a certificate: `off`; `optional`, which
+	// verifies a certificate that is presented; `required`, which rejects clients without
+	// one. A certificate that is not signed by client_ca is rejected.
 	ClientAuth ClientAuth `json:"client_auth" default:"off" enum:"off,optional,required"`
 	// ClientCA is a PEM file with the certificates of the authorities that sign
 	// clients' certificates. It is needed unless client_auth is off. A relative
 	// path begins at the configuration file.
 	ClientCA string `json:"client_ca,omitempty" host:"admin" max:"4096" example:"clients-ca.pem"`
-	// DefaultCertificate names the certificate for clients that ask for no name
-	// or for one that no certificate has. Without it they get a self-signed one.
+	// DefaultCertificate names the certificate for clients that send no server name, or
+	// one that no certificate has. Without it they get a self-signed one.
 	DefaultCertificate string `json:"default_certificate,omitempty" max:"128" example:"main"`
 	// ECH hides the requested host in the TLS handshake of clients that support Encrypted
 	// Client Hello (RFC 9849) and have its key from the DNS. Absent turns it off. headgate
@@ -139,8 +139,8 @@ type Limits struct {
 	// which a server does not take the body does not count. Streams that clients keep
 	// open, such as those of gRPC, are held to it too. 0 is no bound.
 	MinBodyRate unit.Size `json:"min_body_rate" default:"0" min:"0" max:"1GiB" example:"1KiB"`
-	// WriteIdleTimeout is how long a client may take no byte of a response
-	// before its connection is cut.
+	// WriteIdleTimeout is how long a client can accept no bytes of a response before its
+	// connection is closed.
 	WriteIdleTimeout unit.Duration `json:"write_idle_timeout" default:"60s" min:"100ms" max:"24h"`
 	// KeepAliveTimeout is how long a connection may wait for its next request. 0
 	// closes connections after each response.
@@ -156,9 +156,8 @@ type Limits struct {
 	HeaderFields int `json:"header_fields" was:"head_fields" default:"200" min:"10" max:"10000"`
 	// URISize is the longest request target, in bytes. A longer one gets 414.
 	URISize unit.Size `json:"uri_size" default:"16KiB" min:"256" max:"1MiB"`
-	// MaxConcurrentStreams is the largest number of requests that a client may have under way
-	// on one HTTP/2 or HTTP/3 connection; more are refused, and clients send them
-	// again.
+	// MaxConcurrentStreams is the maximum number of requests in progress on one HTTP/2 or
+	// HTTP/3 connection. More are refused, and clients send them again.
 	MaxConcurrentStreams int `json:"max_concurrent_streams" was:"streams" default:"256" min:"1" max:"10000"`
 	// MaxMemory bounds the memory that requests hold while they are under way, with
 	// what is buffered of their heads and bodies. A request over HTTP/2 and HTTP/3 counts

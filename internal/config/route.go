@@ -28,8 +28,8 @@ type Route struct {
 	// /api/users, not /apis. The longest path of all proxies of a host wins. A
 	// slash at its end makes no difference.
 	Path string `json:"path" label:"true" default:"/" max:"2048" example:"/api"`
-	// Matchers narrow the requests that the route takes, by method, header and query.
-	// Absent takes all that its path has.
+	// Matchers restrict the requests that match the route, by method, header and query.
+	// Absent means that all requests with its path match.
 	Matchers *matchers.Config `json:"matchers,omitempty" label:"true"`
 	// Servers are the upstream servers that share the route's requests.
 	Servers []*Server `json:"servers,omitempty" max:"256" object:"server,url"`
@@ -62,22 +62,22 @@ type Route struct {
 	// or ejected, so that a wrong health check does not take a site down. With `false` the
 	// response is then 503.
 	FailOpen bool `json:"fail_open" label:"true" default:"true"`
-	// Ejection excludes servers that fail requests, for a while.
+	// Ejection excludes servers that fail requests for a limited time.
 	Ejection health.Ejection `json:"ejection" label:"true"`
-	// CircuitBreaker lets a server recover that responds with too many errors.
-	// Absent breaks nothing.
+	// CircuitBreaker stops sending requests to a server for a while if too many of its
+	// responses are errors. Absent means no circuit breaker.
 	CircuitBreaker *health.Breaker `json:"circuit_breaker,omitempty" label:"true"`
-	// SlowStart is the time in which a server that comes back, from being unhealthy
-	// or ejected, grows to its full share of the requests. 0 gives it at once.
+	// SlowStart is the time in which a server that is healthy again, or no longer ejected,
+	// reaches its full share of requests. With 0 it gets its full share immediately.
 	SlowStart unit.Duration `json:"slow_start" label:"true" default:"0s" max:"1h"`
 	// Queue is where requests wait when every server has max_requests requests.
 	Queue Queue `json:"queue" label:"true"`
 	// StickyCookie keeps a client at the server that answered it first.
 	StickyCookie *upstream.Sticky `json:"sticky_cookie,omitempty" label:"true"`
-	// Split sends a share of the clients to the servers with `group: candidate`, and takes it
-	// back if those respond worse than the others.
+	// Split sends a share of the clients to the servers with `group: candidate`, and stops
+	// if these servers respond worse than the others.
 	Split *split.Config `json:"split,omitempty"`
-	// Mirror sends copies of the requests to servers that are tried out.
+	// Mirror sends copies of requests to other servers, to test them.
 	Mirror *Mirror `json:"mirror,omitempty"`
 	// Retry configures when a request is sent again, to another server.
 	Retry *upstream.Retry `json:"retry,omitempty" label:"true"`

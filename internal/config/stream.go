@@ -56,8 +56,8 @@ type TCPProxy struct {
 	// ConnectTimeout is the time for a connection to a server, including name resolution;
 	// then another server is tried.
 	ConnectTimeout unit.Duration `json:"connect_timeout" label:"true" default:"5s" min:"10ms" max:"10m"`
-	// IdleTimeout is how long nothing may move in either direction. Then the
-	// connection is closed.
+	// IdleTimeout is how long a connection can be without data in both directions before
+	// it is closed.
 	IdleTimeout unit.Duration `json:"idle_timeout" label:"true" default:"1h" min:"1s" max:"168h"`
 	// ProxyProtocol is the version of the PROXY protocol header that servers get, with the
 	// client's address: `off`, `v1` or `v2`.
@@ -70,9 +70,9 @@ type TCPProxy struct {
 	// MaxConnections is the largest number of open connections of the address, or of each
 	// port of a range; more wait in the system's queue. 0 means as many as file descriptors allow.
 	MaxConnections int `json:"max_connections" label:"true" was:"connections" min:"0" max:"10000000"`
-	// DrainTimeout is how long connections may go on after the proxy was removed, its
-	// address was changed or headgate was stopped. Then they are cut. Other changes
-	// leave open connections alone.
+	// DrainTimeout is how long connections can continue after the proxy is removed, its
+	// address is changed or headgate is stopped. Then they are closed. Other changes do
+	// not affect open connections.
 	DrainTimeout unit.Duration `json:"drain_timeout" label:"true" was:"drain" default:"30s" max:"24h"`
 	// AccessLog changes the access log for the connections of this proxy: off, or a file of
 	// its own.
@@ -101,8 +101,9 @@ type StreamTLS struct {
 	// offers only others is rejected, and one that offers none is accepted. Absent means
 	// those of the proxy's own alpn; without any, nothing is negotiated.
 	ALPN []string `json:"alpn,omitempty" label:"true" max:"32" example:"mqtt"`
-	// ClientAuth is whether clients show a certificate of their own: `off`; `optional`,
-	// which verifies one that is shown; `required`, which rejects clients without.
+	// ClientAuth is whether clients must present a certificate: `off`; `optional`, which
+	// verifies a certificate that is presented; `required`, which rejects clients without
+	// one.
 	ClientAuth ClientAuth `json:"client_auth" default:"off" enum:"off,optional,required"`
 	// ClientCA is a PEM file with the certificates of the authorities that sign client
 	// certificates. It is required unless client_auth is off. A relative path begins at the
@@ -211,9 +212,10 @@ type UDPProxy struct {
 	// IdleTimeout is how long both directions may be silent. Then the session
 	// ends, and its client's next datagram begins another.
 	IdleTimeout unit.Duration `json:"idle_timeout" label:"true" default:"60s" min:"100ms" max:"24h"`
-	// MaxSessions is how many there may be at once, on each port of a range. One more ends another: of the
-	// clients that have not yet spoken again after an answer the one that was quiet
-	// for longest, since a flood of forged addresses is of that kind.
+	// MaxSessions is the maximum number of sessions at once, on each port of a range. At
+	// the limit, a new session ends another one: of the clients that have sent nothing
+	// since the first response, the one that has been idle for longest, because sessions
+	// with forged addresses look like this.
 	MaxSessions int `json:"max_sessions" was:"sessions" default:"10000" min:"1" max:"1000000"`
 	// ProxyProtocol puts a PROXY protocol header of version 2 before each datagram to a
 	// server, with the client's address: `off` or `v2`. The server must expect it. Its own

@@ -289,12 +289,14 @@ type ProviderState struct {
 	Type string `json:"type"`
 	// Endpoint is the address of its API, or the URL of its document.
 	Endpoint string `json:"endpoint"`
-	// State is connecting, running, or error, since Since.
+	// State is connecting, running, or error.
 	State discovery.State `json:"state"`
-	Since time.Time       `json:"since,omitzero"`
-	// Reason is why it is in error, Hint what to do.
+	// Since is when the state began.
+	Since time.Time `json:"since,omitzero"`
+	// Reason is why the provider is in error.
 	Reason string `json:"reason,omitempty"`
-	Hint   string `json:"hint,omitempty"`
+	// Hint is what to do.
+	Hint string `json:"hint,omitempty"`
 	// Objects is the number of active objects that it found.
 	Objects int `json:"objects"`
 	// Issues are what it found and headgate cannot use.

@@ -24,43 +24,48 @@ import (
 // SplitState is a split of a route, and where it is. No document is touched. It lasts over
 // changes of the configuration that leave its shares alone, and over restarts.
 type SplitState struct {
-	// Proxy and Route are the names of the proxy, and of the route with its matchers.
+	// Proxy is the name of the proxy.
 	Proxy string `json:"proxy" required:"true"`
+	// Route is the route with its matchers.
 	Route string `json:"route" required:"true"`
-	// Phase is running, held, returned or complete. Share is the candidate's percentage
-	// of clients.
+	// Phase is running, held, returned or complete.
 	Phase split.Phase `json:"phase" required:"true" enum:"running,held,returned,complete"`
-	Share int         `json:"share" required:"true"`
-	// Since is when it came to this, Who decided it: an operator, schedule or headgate.
+	// Share is the candidate's percentage of clients.
+	Share int `json:"share" required:"true"`
+	// Since is when the phase or the share changed.
 	Since time.Time `json:"since" required:"true"`
-	Who   string    `json:"who,omitempty"`
+	// Who decided it: an operator, schedule or headgate.
+	Who string `json:"who,omitempty"`
 	// Why is the reason.
 	Why string `json:"why,omitempty"`
-	// Steps are the shares of the schedule, Every how long each lasts, "" if steps are made
-	// by command.
-	Steps []int  `json:"steps,omitempty"`
+	// Steps are the shares of the schedule.
+	Steps []int `json:"steps,omitempty"`
+	// Every is how long each step lasts, "" if an operator makes the steps.
 	Every string `json:"every,omitempty"`
-	// Next is the share after the current one; 0 if there is none. Waits is what it waits
-	// for: an operator, time or requests.
-	Next  int    `json:"next,omitempty"`
+	// Next is the share after the current one; 0 if there is none.
+	Next int `json:"next,omitempty"`
+	// Waits is what the next step waits for: an operator, time or requests.
 	Waits string `json:"waits,omitempty"`
-	// Stable and Candidate are what this machine has counted in the window.
-	Stable    SplitStats `json:"stable" required:"true"`
+	// Stable is what this machine has counted of the stable servers in the window.
+	Stable SplitStats `json:"stable" required:"true"`
+	// Candidate is what this machine has counted of the candidate servers in the window.
 	Candidate SplitStats `json:"candidate" required:"true"`
-	// Window is the time that is compared, MinRequests what both groups need in it.
-	Window      string `json:"window" required:"true"`
-	MinRequests int    `json:"min_requests" required:"true"`
-	// Compared is whether both groups have enough requests; Rollback whether anything
-	// follows from the comparison.
+	// Window is the time that is compared.
+	Window string `json:"window" required:"true"`
+	// MinRequests is how many requests both groups need in the window.
+	MinRequests int `json:"min_requests" required:"true"`
+	// Compared is whether both groups have enough requests.
 	Compared bool `json:"compared" required:"true"`
+	// Rollback is whether a worse candidate is returned.
 	Rollback bool `json:"rollback" required:"true"`
 }
 
 // SplitStats is what was counted of a group in the window.
 type SplitStats struct {
-	// Requests are all, Errors those that failed.
+	// Requests is the number of requests.
 	Requests int `json:"requests" required:"true"`
-	Errors   int `json:"errors" required:"true"`
+	// Errors is the number of requests that failed.
+	Errors int `json:"errors" required:"true"`
 	// P95 is the 95th percentile of the time to the response head, in milliseconds.
 	P95 float64 `json:"p95_ms" required:"true"`
 }

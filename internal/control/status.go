@@ -21,10 +21,10 @@ type Status struct {
 	// State is starting before the first configuration was applied, serving, degraded
 	// when an older revision is served because the documents are refused, or stopping.
 	State string `json:"state"`
-	// Since is when the current configuration was applied, Revision its name in
-	// the state directory.
-	Since    time.Time `json:"since,omitzero"`
-	Revision string    `json:"revision"`
+	// Since is when the current configuration was applied.
+	Since time.Time `json:"since,omitzero"`
+	// Revision is its name in the state directory.
+	Revision string `json:"revision"`
 	// Process is the process that serves, and the one that it replaced.
 	Process upgrade.State `json:"process"`
 	// Refused is why the current configuration files are rejected; nil if they are active.
@@ -34,8 +34,9 @@ type Status struct {
 	Pending *PendingState `json:"pending,omitempty"`
 	// Ports are the ports by name.
 	Ports []ports.State `json:"ports"`
-	// TCPProxies and UDPProxies are the active ones by name.
+	// TCPProxies are the active TCP proxies, by name.
 	TCPProxies []StreamState `json:"tcp_proxies,omitempty"`
+	// UDPProxies are the active UDP proxies, by name.
 	UDPProxies []StreamState `json:"udp_proxies,omitempty"`
 	// Proxies are the proxies by name, with their servers.
 	Proxies []plan.ProxyState `json:"proxies"`
@@ -45,10 +46,10 @@ type Status struct {
 	Certificates []CertificateState `json:"certificates,omitempty"`
 	// ACME are the ACME certificates, by name. The API has the timelines of their orders.
 	ACME []*acme.Record `json:"acme,omitempty"`
-	// Lists are the lists of addresses by name, and Geo the databases of countries and
-	// networks, each with its problems.
+	// Lists are the lists of addresses by name, with their problems.
 	Lists []lists.State `json:"lists,omitempty"`
-	Geo   []geo.State   `json:"geo,omitempty"`
+	// Geo are the databases of countries and networks, with their problems.
+	Geo []geo.State `json:"geo,omitempty"`
 	// Held are the servers that operators drain or have disabled.
 	Held []HeldServer `json:"held_servers,omitempty"`
 	// Splits are the routes with a split.
@@ -65,10 +66,10 @@ type SourceState struct {
 	// Name is the source: configuration for the documents, discovery.docker.NAME or
 	// discovery.http.NAME for a provider.
 	Name string `json:"name" required:"true"`
-	// State is running, or error if its last version was rejected or it is unavailable, and
-	// the previous version is active; for a provider connecting until its first response;
-	// since Since.
-	State string    `json:"state" required:"true"`
+	// State is running; error if the last version was rejected or is unavailable, and the
+	// previous version is active; or, for a provider, connecting until its first response.
+	State string `json:"state" required:"true"`
+	// Since is when the state began.
 	Since time.Time `json:"since,omitzero"`
 	// Issues are its problems.
 	Issues []string `json:"issues,omitempty"`

@@ -182,10 +182,10 @@ func TestTCPProxiesShareAnAddress(t *testing.T) {
 	}
 	// What the change refuses.
 	for what, proxy := range map[string]string{
-		"accepts all connections":              own("second", at[0], "", "127.0.0.1:1"),
-		"TCP proxy a has a.test on":            own("twice", at[0], ", sni: [a.test]", "127.0.0.1:1"),
-		"mqtt has a.test with mqtts on":        own("twice", at[0], ", sni: [a.test], alpn: [mqtts]", "127.0.0.1:1"),
-		"has this address and another max_con": own("limit", at[0], ", sni: [l.test], max_connections: 5", "127.0.0.1:1"),
+		"accepts all connections":                       own("second", at[0], "", "127.0.0.1:1"),
+		"TCP proxy a has a.test on":                     own("twice", at[0], ", sni: [a.test]", "127.0.0.1:1"),
+		"mqtt has a.test with mqtts on":                 own("twice", at[0], ", sni: [a.test], alpn: [mqtts]", "127.0.0.1:1"),
+		"has the same address with a different max_con": own("limit", at[0], ", sni: [l.test], max_connections: 5", "127.0.0.1:1"),
 	} {
 		if err := h.try(streams(append(shared, own("rest", at[0], "", "127.0.0.1:1"), proxy)...)); err == nil || !strings.Contains(err.Error(), what) {
 			t.Errorf("got %v, want %q", err, what)

@@ -9,38 +9,41 @@ import (
 // StreamState is the state of a TCP or UDP proxy. The state of its address is among the
 // ports.
 type StreamState struct {
-	// Name is the proxy's name, Protocol tcp or udp.
-	Name     string `json:"name" required:"true"`
+	// Name is the proxy's name.
+	Name string `json:"name" required:"true"`
+	// Protocol is tcp or udp.
 	Protocol string `json:"protocol" required:"true"`
 	// Origin is where the proxy comes from: "shop.yaml:12:3".
 	Origin string `json:"origin,omitempty"`
 	// Issues are what needs an operator, such as issues of discovery.
 	Issues []string `json:"issues,omitempty"`
-	// Address is where it listens; Port is the https port whose connections it accepts if
-	// it has no address. SNI and ALPN are the server names and protocols of the TLS clients
-	// that it accepts; empty means all.
-	Address string   `json:"address,omitempty"`
-	Port    string   `json:"port,omitempty"`
-	SNI     []string `json:"sni,omitempty"`
-	ALPN    []string `json:"alpn,omitempty"`
+	// Address is where the proxy listens; "" if it accepts connections of a port.
+	Address string `json:"address,omitempty"`
+	// Port is the https port whose connections the proxy accepts.
+	Port string `json:"port,omitempty"`
+	// SNI are the server names of the TLS clients that the proxy accepts; empty means all.
+	SNI []string `json:"sni,omitempty"`
+	// ALPN are the protocols of the TLS clients that the proxy accepts; empty means all.
+	ALPN []string `json:"alpn,omitempty"`
 	// TerminatesTLS is whether TLS of clients is terminated.
 	TerminatesTLS bool `json:"terminates_tls,omitempty"`
-	// Connections are open now, Accepted there were in all; of UDP they are
-	// sessions.
-	Connections int    `json:"connections" required:"true"`
-	Accepted    uint64 `json:"accepted"`
+	// Connections is the number of open connections, or of UDP sessions.
+	Connections int `json:"connections" required:"true"`
+	// Accepted is the number of all connections or sessions so far.
+	Accepted uint64 `json:"accepted"`
 	// MaxConnections is how many there may be at once; absent means no limit of the
 	// proxy's own. One more session of UDP replaces another.
 	MaxConnections int `json:"max_connections,omitempty"`
-	// Received and Sent are bytes from and to clients.
+	// Received is the number of bytes from clients.
 	Received uint64 `json:"bytes_received"`
-	Sent     uint64 `json:"bytes_sent"`
+	// Sent is the number of bytes to clients.
+	Sent uint64 `json:"bytes_sent"`
 	// Errors counts what failed, by the word of the access log.
 	Errors map[string]uint64 `json:"errors,omitempty"`
 	plan.Verdict
-	// Healthy counts the servers that are known to be well, Unknown those of which
-	// nothing is known yet.
+	// Healthy is the number of healthy servers.
 	Healthy int `json:"healthy" required:"true"`
+	// Unknown is the number of servers whose health is not known yet.
 	Unknown int `json:"unknown" required:"true"`
 	// Servers are in the order of the configuration.
 	Servers []StreamServerState `json:"servers" required:"true"`
@@ -48,9 +51,10 @@ type StreamState struct {
 
 // StreamServerState is the state of a server of a TCP or UDP proxy.
 type StreamServerState struct {
-	// Address is its host and port, Weight its share.
+	// Address is the host and port of the server.
 	Address string `json:"address" required:"true"`
-	Weight  int    `json:"weight" required:"true"`
+	// Weight is its share of the connections.
+	Weight int `json:"weight" required:"true"`
 	health.Status
 }
 

@@ -470,9 +470,10 @@ type NodeRole struct {
 	Node string `json:"node"`
 	// Role is leader, follower or waiting.
 	Role string `json:"role"`
-	// Leader is the machine that leads, and Epoch its period.
+	// Leader is the machine that leads.
 	Leader string `json:"leader,omitempty"`
-	Epoch  string `json:"epoch,omitempty"`
+	// Epoch is the number of its period.
+	Epoch string `json:"epoch,omitempty"`
 	// Connected is whether the follower has a stream from the leader.
 	Connected bool `json:"connected"`
 }
@@ -480,8 +481,9 @@ type NodeRole struct {
 // NodeDiverged reports that a machine yielded to another one, and had changes that the
 // leader does not have.
 type NodeDiverged struct {
-	// Node is the machine that yielded, and Epoch the period in which it led.
-	Node  string `json:"node"`
+	// Node is the machine that yielded.
+	Node string `json:"node"`
+	// Epoch is the number of the period in which it led.
 	Epoch string `json:"epoch"`
 	// Leader is the machine that leads now.
 	Leader string `json:"leader"`
@@ -520,9 +522,10 @@ type ProcessStarted struct {
 // ProcessUpgraded is sent when a new process has replaced this one without an
 // interruption.
 type ProcessUpgraded struct {
-	// Version is that of the program, From that of the program before.
+	// Version is the version of the program.
 	Version string `json:"version,omitempty"`
-	From    string `json:"from,omitempty"`
+	// From is the version of the previous program.
+	From string `json:"from,omitempty"`
 }
 
 // ProcessStopping is sent when headgate stops.

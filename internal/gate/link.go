@@ -28,20 +28,24 @@ const CookieLink = CookiePrefix + "link-"
 type Link struct {
 	// ID identifies the link. It is not the secret.
 	ID string `json:"id"`
-	// Origin, Host and Path are what the link opens.
+	// Origin is the scheme, host and port of what the link opens.
 	Origin string `json:"origin"`
-	Host   string `json:"host"`
-	Path   string `json:"path"`
+	// Host is the host of what the link opens.
+	Host string `json:"host"`
+	// Path is the path that the link opens, with everything below it.
+	Path string `json:"path"`
 	// Writes is whether methods other than GET and HEAD, and WebSockets, are allowed.
 	Writes bool `json:"writes,omitempty"`
 	// Uses is how many times it can still be opened; 0 is any number of times.
 	Uses int `json:"uses,omitempty"`
 	// Description is for people.
 	Description string `json:"description,omitempty"`
-	// Created is when it was made, CreatedBy the operator, and Expires when it ends.
-	Created   time.Time `json:"created"`
-	CreatedBy string    `json:"created_by,omitempty"`
-	Expires   time.Time `json:"expires"`
+	// Created is when the link was created.
+	Created time.Time `json:"created"`
+	// CreatedBy is the operator who created it.
+	CreatedBy string `json:"created_by,omitempty"`
+	// Expires is when the link ends.
+	Expires time.Time `json:"expires"`
 }
 
 // Visit is the use of a share link in one browser.

@@ -18,8 +18,9 @@ type Opening struct {
 	Host string `json:"host"`
 	// Until is when the gate closes by itself.
 	Until time.Time `json:"until"`
-	// Who opened it, and Why.
+	// Who opened the gate.
 	Who string `json:"who"`
+	// Why is the reason that was given.
 	Why string `json:"why,omitempty"`
 }
 

@@ -19,7 +19,7 @@ type Config struct {
 	// time to live is over. While a name cannot be looked up, its last addresses are used
 	// for 24 hours.
 	Entries []string `json:"entries,omitempty" max:"200000" example:"[203.0.113.0/24, home.example.net]"`
-	// URL is where the list is downloaded from, over https: an address or network a line,
+	// URL is where the list is downloaded from, over https: one address or network per line,
 	// with comments behind # or ;. At most three redirects are followed. Entries wider than
 	// /8 (IPv6 /20), and those with an address that is never banned, are left out.
 	URL string `json:"url,omitempty" host:"admin" max:"2048" example:"https://lists.example.com/drop.txt"`
@@ -44,9 +44,10 @@ type CrowdSec struct {
 	// of its own.
 	Key string `json:"key" required:"true" secret:"true" max:"1024" example:"${file:/etc/headgate/crowdsec.key}"`
 	// OnFailure is what happens while the engine cannot be reached: `keep` uses the last
-	// decisions, `pass` none, and `deny` takes every address to be in the list.
+	// decisions, `pass` treats the list as empty, and `deny` as if it contained every
+	// address.
 	OnFailure OnFailure `json:"on_failure" default:"keep" enum:"keep,pass,deny"`
-	// Interval is how often the engine is asked for new decisions.
+	// Interval is how often the engine is queried for new decisions.
 	Interval unit.Duration `json:"interval" default:"10s" min:"1s" max:"1h"`
 }
 

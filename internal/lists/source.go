@@ -77,7 +77,7 @@ func (l *List) readFile() {
 	}
 	p, err := parse(data)
 	if err != nil {
-		l.fail(Issue{"list_unavailable", "read " + l.settings.File + ": " + err.Error(), "write an address or network a line"})
+		l.fail(Issue{"list_unavailable", "read " + l.settings.File + ": " + err.Error(), "write one address or network per line"})
 		return
 	}
 	l.put(ipset.Of(p.networks), p.issues())

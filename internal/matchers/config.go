@@ -36,8 +36,8 @@ type Config struct {
 // Condition is a condition on a header or a query parameter. Without value and regex it
 // must be present, with any value.
 type Condition struct {
-	// Name is the name of a header, in which case is ignored, or of a parameter, in which
-	// it is not.
+	// Name is the name of a header, which is not case-sensitive, or of a query parameter,
+	// which is.
 	Name string `json:"name" label:"true" required:"true" max:"256" example:"X-Version"`
 	// Value is the exact value.
 	Value string `json:"value,omitempty" label:"true" max:"1024" example:"2"`

@@ -48,12 +48,12 @@ type Config struct {
 	// Digest is for how long events are collected into one message. Absent means that each
 	// is sent immediately; several within ten seconds are one message.
 	Digest unit.Duration `json:"digest,omitempty" min:"1m" max:"24h" example:"15m"`
-	// Quiet are hours in which messages wait until the end of them.
+	// Quiet are hours in which messages are held back. They are sent when these hours end.
 	Quiet *Quiet `json:"quiet,omitempty"`
 	// Urgent is the lowest level of events that are sent immediately, also in quiet hours and
 	// with a digest: `error`, `warning`, or `none`.
 	Urgent Urgent `json:"urgent" default:"error" enum:"error,warning,none"`
-	// Active is whether messages are sent. Events of a time in which it is not are never
+	// Active is whether messages are sent. Events that occur while it is false are never
 	// sent.
 	Active bool `json:"active" default:"true"`
 }
@@ -82,7 +82,8 @@ type Email struct {
 	// TLS is `starttls` for a connection that is upgraded before anything is sent, `tls`
 	// for one that starts with TLS, or `none`. The certificate must be valid.
 	TLS TLSMode `json:"tls" default:"starttls" enum:"starttls,tls,none"`
-	// User and Password sign in at the server. Absent means that it requires none.
+	// User is the name to sign in with at the server. Absent means that the server
+	// requires no sign-in.
 	User string `json:"user,omitempty" max:"256" example:"alerts@example.com"`
 	// Password is the password, or an app password.
 	Password string `json:"password,omitempty" secret:"true" max:"1024" example:"${SMTP_PASSWORD}"`

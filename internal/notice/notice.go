@@ -168,13 +168,14 @@ type hook struct {
 type Delivery struct {
 	// Event is what it tells.
 	Event *event.Event `json:"event"`
-	// More are the other events of the same message, and Omitted how many there were beside
-	// them.
-	More    []*event.Event `json:"more,omitempty"`
-	Omitted int            `json:"omitted,omitempty"`
-	// First is when it was tried first, and Attempts how often.
-	First    time.Time `json:"first"`
-	Attempts int       `json:"attempts"`
+	// More are the other events of the same message.
+	More []*event.Event `json:"more,omitempty"`
+	// Omitted is the number of events that the message only counts.
+	Omitted int `json:"omitted,omitempty"`
+	// First is when the message was first tried.
+	First time.Time `json:"first"`
+	// Attempts is the number of attempts.
+	Attempts int `json:"attempts"`
 	// Due is when it is tried next.
 	Due time.Time `json:"due,omitzero"`
 	// Error is what the last try ended with.
@@ -202,29 +203,32 @@ func (l *Delivery) UnmarshalJSON(data []byte) error {
 type State struct {
 	// After is the last event that was looked at.
 	After event.ID `json:"after"`
-	// Sent is how many messages were taken, Missed how many events are not in the log
-	// any more that were never sent.
-	Sent   uint64 `json:"sent"`
+	// Sent is the number of delivered messages.
+	Sent uint64 `json:"sent"`
+	// Missed is the number of events that left the log before they were sent.
 	Missed uint64 `json:"missed"`
-	// Waiting are messages that are sent again, Dead those that were given up. Lost is
-	// how many dead letters were too many to keep.
+	// Waiting are the messages that are tried again.
 	Waiting []Delivery `json:"waiting,omitempty"`
-	Dead    []Delivery `json:"dead,omitempty"`
-	Lost    uint64     `json:"lost"`
-	// Held are events that are collected for one message, Omitted how many there were beside
-	// them, and Release when it is sent.
-	Held    []*event.Event `json:"held,omitempty"`
-	Omitted int            `json:"omitted,omitempty"`
-	Release time.Time      `json:"release,omitzero"`
-	// Failures is how many attempts in a row did not reach the receiver, and PausedUntil
-	// when it is tried again.
-	Failures    int       `json:"failures"`
+	// Dead are the dead letters: messages that could not be delivered.
+	Dead []Delivery `json:"dead,omitempty"`
+	// Lost is the number of dead letters that exceeded the limit and were dropped.
+	Lost uint64 `json:"lost"`
+	// Held are the events that are collected for one message.
+	Held []*event.Event `json:"held,omitempty"`
+	// Omitted is the number of collected events that the message only counts.
+	Omitted int `json:"omitted,omitempty"`
+	// Release is when the message is sent.
+	Release time.Time `json:"release,omitzero"`
+	// Failures is the number of consecutive attempts that did not reach the receiver.
+	Failures int `json:"failures"`
+	// PausedUntil is when the next attempt is made.
 	PausedUntil time.Time `json:"paused_until,omitzero"`
-	// LastTry, LastStatus and LastError tell of the last try; the status is 0 if there
-	// was no answer.
-	LastTry    time.Time `json:"last_try,omitzero"`
-	LastStatus int       `json:"last_status"`
-	LastError  string    `json:"last_error,omitempty"`
+	// LastTry is when the last attempt was made.
+	LastTry time.Time `json:"last_try,omitzero"`
+	// LastStatus is the status of its response; 0 if there was none.
+	LastStatus int `json:"last_status"`
+	// LastError is why it failed.
+	LastError string `json:"last_error,omitempty"`
 }
 
 // Set takes webhooks into use. One that is as it was goes on; one that is new begins

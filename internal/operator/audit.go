@@ -16,9 +16,11 @@ type Audited struct {
 	Sequence store.Sequence `json:"sequence"`
 	// Time is when.
 	Time time.Time `json:"time"`
-	// Who did it, and Via how; Address is where from.
-	Who     string `json:"who"`
-	Via     string `json:"via,omitempty"`
+	// Who did it.
+	Who string `json:"who"`
+	// Via is the interface that was used.
+	Via string `json:"via,omitempty"`
+	// Address is the address of the client.
 	Address string `json:"address,omitempty"`
 	// Action is what was done: user.create, session.sign_in, config.apply, …
 	Action string `json:"action"`
@@ -26,9 +28,10 @@ type Audited struct {
 	Object string `json:"object,omitempty"`
 	// Why is what the person wrote.
 	Why string `json:"why,omitempty"`
-	// Before and After are the object without its secrets.
+	// Before is the object before the change, without its secrets.
 	Before json.RawMessage `json:"before,omitempty"`
-	After  json.RawMessage `json:"after,omitempty"`
+	// After is the object after the change, without its secrets.
+	After json.RawMessage `json:"after,omitempty"`
 }
 
 // Audit returns the record of an action, to be appended in the commit of that action.

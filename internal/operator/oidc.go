@@ -64,7 +64,7 @@ type OIDCRole struct {
 	Claim string
 	// Value is what the claim is, or has in its list; "" is any value but false.
 	Value string
-	// Role is what they get.
+	// Role is the role that these users get.
 	Role Role
 }
 

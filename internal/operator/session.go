@@ -27,18 +27,21 @@ const (
 type Session struct {
 	// ID names the session for people. It opens nothing.
 	ID string `json:"id"`
-	// User is who signed in, and Role what that may do.
+	// User is the name of the user.
 	User string `json:"user"`
-	Role Role   `json:"role"`
+	// Role is the role of the user.
+	Role Role `json:"role"`
 	// Method is how: password, totp, recovery_code, passkey, oidc or setup.
 	Method string `json:"method"`
-	// Address and Agent are where from, when it was begun.
+	// Address is the address of the client at sign-in.
 	Address string `json:"address,omitempty"`
-	Agent   string `json:"user_agent,omitempty"`
-	// Created is when it was begun, Seen when it was used last, to a few minutes, and
-	// Expires when it ends whether used or not.
+	// Agent is the User-Agent of the client at sign-in.
+	Agent string `json:"user_agent,omitempty"`
+	// Created is when the session began.
 	Created time.Time `json:"created"`
-	Seen    time.Time `json:"seen"`
+	// Seen is when it was last used, to a few minutes.
+	Seen time.Time `json:"seen"`
+	// Expires is when it ends, even if it is used.
 	Expires time.Time `json:"expires"`
 }
 

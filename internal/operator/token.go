@@ -55,12 +55,14 @@ type Token struct {
 	Addresses []netip.Prefix `json:"addresses,omitempty"`
 	// Expires is when it ends; the zero time is never.
 	Expires time.Time `json:"expires,omitzero"`
-	// Created is when it was made, and CreatedBy by whom.
-	Created   time.Time `json:"created"`
-	CreatedBy string    `json:"created_by"`
-	// Used is when it was used last, to the minute, and UsedFrom where from.
-	Used     time.Time `json:"used,omitzero"`
-	UsedFrom string    `json:"used_from,omitempty"`
+	// Created is when the token was created.
+	Created time.Time `json:"created"`
+	// CreatedBy is who created it.
+	CreatedBy string `json:"created_by"`
+	// Used is when the token was last used, to the minute.
+	Used time.Time `json:"used,omitzero"`
+	// UsedFrom is the address that it was last used from.
+	UsedFrom string `json:"used_from,omitempty"`
 
 	// Revision is what a change has to name.
 	Revision store.Revision `json:"-"`

@@ -22,9 +22,10 @@ const maxShown = 1000
 
 // Divergence is what a leader had of its own when it yielded to another machine.
 type Divergence struct {
-	// Epoch is the one that ended, Node the machine that led in it.
+	// Epoch is the period that ended.
 	Epoch string `json:"epoch" required:"true"`
-	Node  string `json:"node" required:"true"`
+	// Node is the machine that led in it.
+	Node string `json:"node" required:"true"`
 	// Leader is the machine that leads now.
 	Leader string `json:"leader" required:"true"`
 	// Time is when the machine yielded.

@@ -18,13 +18,15 @@ type State struct {
 	Role Role `json:"role" required:"true"`
 	// Name is that of this machine.
 	Name string `json:"name" required:"true"`
-	// Leader is the machine that leads as far as this one knows, and LeaderAddress its URL.
-	Leader        string `json:"leader,omitempty"`
+	// Leader is the machine that leads, as far as this machine knows.
+	Leader string `json:"leader,omitempty"`
+	// LeaderAddress is the URL of the leader.
 	LeaderAddress string `json:"leader_address,omitempty"`
 	// Epoch is the number of the period in which the leader leads, and its name.
 	Epoch string `json:"epoch,omitempty"`
-	// Peer is the other machine, absent if none has joined, and PeerAddress its URL.
-	Peer        string `json:"peer,omitempty"`
+	// Peer is the other machine, absent if none has joined.
+	Peer string `json:"peer,omitempty"`
+	// PeerAddress is the URL of the other machine.
 	PeerAddress string `json:"peer_address,omitempty"`
 	// Connected is whether the follower has a stream from the leader now.
 	Connected bool `json:"connected"`

@@ -31,9 +31,10 @@ type Passkey struct {
 	Host string `json:"host"`
 	// Synced is whether the device keeps it with its other devices.
 	Synced bool `json:"synced"`
-	// Created is when it was made, and Used when it was used to sign in last.
+	// Created is when the passkey was created.
 	Created time.Time `json:"created"`
-	Used    time.Time `json:"used,omitzero"`
+	// Used is when it was last used to sign in.
+	Used time.Time `json:"used,omitzero"`
 }
 
 // Key is what is kept of a passkey.

@@ -74,11 +74,13 @@ func (p *Plan) DropCaches() { p.Purge(cache.Purge{All: true}) }
 
 // CacheState is what a cache holds.
 type CacheState struct {
-	// Proxy is the proxy of the cache; Route is the route if the cache is the route's own.
+	// Proxy is the proxy of the cache.
 	Proxy string `json:"proxy" required:"true"`
+	// Route is the route, if the cache belongs to a single route.
 	Route string `json:"route,omitempty"`
-	// Bytes is the memory that it holds, Limit its memory_limit.
+	// Bytes is the memory that the cache uses.
 	Bytes int64 `json:"bytes" required:"true"`
+	// Limit is its memory_limit.
 	Limit int64 `json:"limit_bytes" required:"true"`
 	// Entries is the number of stored responses.
 	Entries int64 `json:"entries" required:"true"`

@@ -50,30 +50,33 @@ type Explanation struct {
 	PublicName string `json:"public_name,omitempty"`
 	// Notes are what was assumed, and hints.
 	Notes []string `json:"notes,omitempty"`
-	// Host is the normalized host, Class the kind of virtual host that matches: exact,
-	// wildcard, regex or any; "" if none does.
-	Host  string `json:"host" required:"true"`
+	// Host is the normalized host.
+	Host string `json:"host" required:"true"`
+	// Class is the kind of virtual host that matches: exact, wildcard, regex or any; "" if
+	// none does.
 	Class string `json:"class,omitempty"`
-	// Asked is the path as the client wrote it, Path the one form in which it
-	// was matched.
+	// Asked is the path as the client wrote it.
 	Asked string `json:"asked" required:"true"`
-	Path  string `json:"path,omitempty"`
-	// Proxy and Route are those that handle the request, "" if there are none.
+	// Path is the normalized path that is matched.
+	Path string `json:"path,omitempty"`
+	// Proxy is the proxy that handles the request, "" if there is none.
 	Proxy string `json:"proxy,omitempty"`
+	// Route is the route that handles the request, "" if there is none.
 	Route string `json:"route,omitempty"`
 	// Origin is where the proxy comes from: "shop.yaml:12:3".
 	Origin string `json:"origin,omitempty"`
 	// Features lists the origin of each feature of the route: the route, the proxy, a
 	// policy or the defaults.
 	Features []config.FeatureOrigin `json:"features,omitempty"`
-	// Client is the client's address as the filters of the route found it, Peer
-	// that of its connection: they differ behind a trusted proxy.
+	// Client is the client's address, as the filters of the route determine it.
 	Client string `json:"client_ip,omitempty"`
-	Peer   string `json:"peer,omitempty"`
-	// Filters are the route's filters in the order in which they act, Source is
-	// what makes the response.
+	// Peer is the address of the connection. It differs from Client behind a trusted
+	// proxy.
+	Peer string `json:"peer,omitempty"`
+	// Filters are the route's filters in their order.
 	Filters []string `json:"filters,omitempty"`
-	Source  string   `json:"source,omitempty"`
+	// Source is what creates the response.
+	Source string `json:"source,omitempty"`
 	// Cache is what the route's cache makes of the request.
 	Cache *cache.Outcome `json:"cache,omitempty"`
 	// Stores is whether the cache stores the response that a server sends now, if one was
@@ -102,8 +105,9 @@ type Explanation struct {
 type GateDecision struct {
 	// As is the person or token, as allow names it.
 	As string `json:"as" required:"true"`
-	// In is whether the request passes, Rule the entry that lets it pass, or why it does not.
-	In   bool   `json:"in" required:"true"`
+	// In is whether the request passes.
+	In bool `json:"in" required:"true"`
+	// Rule is the entry that lets it pass, or why it does not pass.
 	Rule string `json:"rule" required:"true"`
 	// Session describes the session that a person has: its cookie, and when it is checked again
 	// with the provider.
@@ -112,20 +116,22 @@ type GateDecision struct {
 
 // Candidate is a server that may get the request.
 type Candidate struct {
-	// URL is the server's address, Weight its share of Total.
-	URL    string `json:"url" required:"true"`
-	Weight int    `json:"weight" required:"true"`
-	Total  int    `json:"total" required:"true"`
+	// URL is the server's address.
+	URL string `json:"url" required:"true"`
+	// Weight is the server's share of Total.
+	Weight int `json:"weight" required:"true"`
+	// Total is the sum of the weights.
+	Total int `json:"total" required:"true"`
 	// Group is the group of the server on a route with a split, or "".
 	Group string `json:"group,omitempty"`
 	// Pinned is whether the sticky cookie of the request names the server.
 	Pinned bool `json:"pinned,omitempty"`
 	// Head is the request head that the server gets, byte for byte.
 	Head string `json:"head"`
-	// Backup is whether it is used only if no other is available. State is its state, "" if
-	// nothing is wrong.
-	Backup bool   `json:"backup,omitempty"`
-	State  string `json:"state,omitempty"`
+	// Backup is whether the server is used only if no other is available.
+	Backup bool `json:"backup,omitempty"`
+	// State is its state, "" if nothing is wrong.
+	State string `json:"state,omitempty"`
 	// Chosen is true for the server that gets the request, when the route's
 	// load_balancing always sends such requests to the same one.
 	Chosen bool `json:"chosen,omitempty"`
@@ -136,20 +142,23 @@ type SplitDecision = upstream.SplitDecision
 
 // Answered is a response that is made without a server.
 type Answered struct {
-	// By is the filter or source that made it, Status its status, Reason the word of the
-	// access log, and Cause what went wrong.
-	By     string `json:"by" required:"true"`
-	Status int    `json:"status" required:"true"`
+	// By is the filter or source that responds.
+	By string `json:"by" required:"true"`
+	// Status is the status of the response.
+	Status int `json:"status" required:"true"`
+	// Reason is the reason in the access log.
 	Reason string `json:"reason,omitempty"`
-	Cause  string `json:"cause,omitempty"`
+	// Cause is what went wrong.
+	Cause string `json:"cause,omitempty"`
 	// Location is where a redirect leads to.
 	Location string `json:"location,omitempty"`
 }
 
 // Contender is a route that could take the request by its host.
 type Contender struct {
-	// Proxy and Route say which route it is.
+	// Proxy is the proxy of the route.
 	Proxy string `json:"proxy" required:"true"`
+	// Route is the route with its matchers.
 	Route string `json:"route" required:"true"`
 	// Won is true for the route that takes the request.
 	Won bool `json:"won" required:"true"`

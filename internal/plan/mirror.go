@@ -49,8 +49,9 @@ func (c *compiler) mirror(b *body) error {
 
 // MirrorReport is the comparison of mirrored responses of a route.
 type MirrorReport struct {
-	// Proxy and Route are the names of the proxy, and of the route with its matchers.
+	// Proxy is the name of the proxy.
 	Proxy string `json:"proxy" required:"true"`
+	// Route is the route with its matchers.
 	Route string `json:"route" required:"true"`
 	mirror.State
 }

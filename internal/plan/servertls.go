@@ -14,9 +14,11 @@ import (
 
 // Unverified is a server whose certificate is not checked.
 type Unverified struct {
-	// Proxy and Route say where the server is configured, Server is its URL.
-	Proxy  string `json:"proxy"`
-	Route  string `json:"route"`
+	// Proxy is the proxy where the server is configured.
+	Proxy string `json:"proxy"`
+	// Route is the route where the server is configured.
+	Route string `json:"route"`
+	// Server is the URL of the server.
 	Server string `json:"server"`
 }
 

@@ -12,8 +12,9 @@ import (
 
 // ProxyState is the state of a proxy.
 type ProxyState struct {
-	// Name is the proxy's name, VirtualHosts those of the configuration.
-	Name         string   `json:"name" required:"true"`
+	// Name is the proxy's name.
+	Name string `json:"name" required:"true"`
+	// VirtualHosts are the virtual hosts of the configuration.
 	VirtualHosts []string `json:"virtual_hosts,omitempty"`
 	// Origin is where the proxy comes from: "shop.yaml:12:3".
 	Origin string `json:"origin,omitempty"`
@@ -24,19 +25,22 @@ type ProxyState struct {
 	// which is so unless a server of it is healthy or has answered a request within the
 	// last check interval; maintenance when every route is closed for it; or inactive.
 	State string `json:"state" required:"true"`
-	// Since is when the route came to its state that makes the proxy's. Reason says
-	// which, or how many routes are closed for maintenance.
-	Since  time.Time `json:"since,omitzero"`
-	Reason string    `json:"reason,omitempty"`
-	// FailingOpen counts the routes whose servers are all unhealthy and of which one has
-	// responded nevertheless, Down those whose clients get 502 or 503.
+	// Since is when the state of the proxy began.
+	Since time.Time `json:"since,omitzero"`
+	// Reason is the route that causes the state, or the number of routes that are closed
+	// for maintenance.
+	Reason string `json:"reason,omitempty"`
+	// FailingOpen is the number of routes whose servers are all unhealthy, and one of
+	// which responds nevertheless.
 	FailingOpen int `json:"failing_open,omitempty"`
-	Down        int `json:"down,omitempty"`
-	// Healthy counts the servers that are known to be well, Unknown those of which
-	// nothing is known yet, Total all. A server of two routes counts twice.
+	// Down is the number of routes whose clients get 502 or 503.
+	Down int `json:"down,omitempty"`
+	// Healthy is the number of healthy servers. A server of two routes counts twice.
 	Healthy int `json:"healthy" required:"true"`
+	// Unknown is the number of servers whose health is not known yet.
 	Unknown int `json:"unknown" required:"true"`
-	Total   int `json:"total" required:"true"`
+	// Total is the number of all servers.
+	Total int `json:"total" required:"true"`
 	// GateBypasses are the requests that pass the gate of the proxy without a sign-in.
 	GateBypasses []string `json:"gate_bypasses,omitempty"`
 	// Routes are the routes with servers.

@@ -47,10 +47,12 @@ type StreamExplanation struct {
 	// TLS is what becomes of TLS: terminated or forwarded. It is empty where the proxy takes
 	// connections without a look at them.
 	TLS string `json:"tls,omitempty"`
-	// MinVersion, Protocols and ClientAuth are the settings of terminated TLS.
-	MinVersion string   `json:"tls_min_version,omitempty"`
-	Protocols  []string `json:"tls_alpn,omitempty"`
-	ClientAuth string   `json:"tls_client_auth,omitempty"`
+	// MinVersion is the minimum version of terminated TLS.
+	MinVersion string `json:"tls_min_version,omitempty"`
+	// Protocols are the protocols of terminated TLS.
+	Protocols []string `json:"tls_alpn,omitempty"`
+	// ClientAuth is whether clients must present a certificate.
+	ClientAuth string `json:"tls_client_auth,omitempty"`
 	// Certificate is the one that the client gets.
 	Certificate *Chosen `json:"certificate,omitempty"`
 	// Filters are the proxy's filters in the order in which they act.

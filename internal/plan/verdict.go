@@ -13,10 +13,11 @@ type Verdict struct {
 	// is healthy, requests are sent to all of them, and one was answered within the last
 	// check interval; down when none was, or no requests are sent.
 	State string `json:"state" required:"true"`
-	// Since is when the first server went that makes it degraded, or the last that
-	// makes it failing_open or down. Reason says which.
-	Since  time.Time `json:"since,omitzero"`
-	Reason string    `json:"reason,omitempty"`
+	// Since is when the first server failed that makes the route degraded, or the last one
+	// that makes it failing_open or down.
+	Since time.Time `json:"since,omitzero"`
+	// Reason is the server, and what is wrong with it.
+	Reason string `json:"reason,omitempty"`
 }
 
 // judged is a server whose state counts.

@@ -14,27 +14,30 @@ import (
 
 // State is the state of a port.
 type State struct {
-	// Name is the port's name, Address where it listens, Protocol http, https, http3,
-	// tcp or udp. The ports of a range in the same state are one: 0.0.0.0:5000-5100.
-	Name     string          `json:"name" required:"true"`
-	Address  string          `json:"address" required:"true"`
+	// Name is the port's name. The ports of a range in the same state are one.
+	Name string `json:"name" required:"true"`
+	// Address is where the port listens, such as 0.0.0.0:5000-5100 for a range.
+	Address string `json:"address" required:"true"`
+	// Protocol is http, https, http3, tcp or udp.
 	Protocol config.Protocol `json:"protocol" required:"true"`
 	// Origin is where the port comes from: "shop.yaml:12:3". It is absent for one that
 	// drains.
 	Origin string `json:"origin,omitempty"`
 	// State is listening, draining, waiting, permission_denied, error, inactive, or
-	// elsewhere for a port that only other nodes open, since Since.
-	State string    `json:"state" required:"true"`
+	// elsewhere for a port that only other nodes open.
+	State string `json:"state" required:"true"`
+	// Since is when the state began.
 	Since time.Time `json:"since" required:"true"`
 	// Nodes are the nodes that open the port if this one does not.
 	Nodes []string `json:"nodes,omitempty"`
-	// Reason is the word for why the port does not listen, Hint what helps.
+	// Reason is why the port does not listen, in one word.
 	Reason string `json:"reason,omitempty"`
-	Hint   string `json:"hint,omitempty"`
-	// Connections are open now, Accepted were accepted since the socket was
-	// opened. For UDP they are sessions.
-	Connections int    `json:"connections" required:"true"`
-	Accepted    uint64 `json:"accepted" required:"true"`
+	// Hint is what to do.
+	Hint string `json:"hint,omitempty"`
+	// Connections is the number of open connections, or of sessions for UDP.
+	Connections int `json:"connections" required:"true"`
+	// Accepted is the number of connections or sessions since the socket was opened.
+	Accepted uint64 `json:"accepted" required:"true"`
 	// AtLimit says that there are as many connections as there may be, and that more
 	// wait or are refused.
 	AtLimit bool `json:"at_limit,omitempty"`

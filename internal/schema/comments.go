@@ -7,9 +7,7 @@ import (
 	"go/token"
 	"path/filepath"
 	"reflect"
-	"slices"
 	"strings"
-	"unicode"
 )
 
 // Comments are the comments of the types and fields of a program, read from its
@@ -97,16 +95,10 @@ func collectComments(file *ast.File, found map[string]string) {
 			}
 			found[t.Name.Name] = clean(doc.Text(), t.Name.Name, "")
 			if st, ok := t.Type.(*ast.StructType); ok {
-				var doc string // that of the field, or of one before it that names this one too
 				for _, f := range st.Fields.List {
 					for _, n := range f.Names {
 						name, _, _ := strings.Cut(reflect.StructTag(tagText(f)).Get("json"), ",")
-						if own := f.Doc.Text(); own != "" {
-							doc = own
-						} else if !slices.Contains(strings.FieldsFunc(doc, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }), n.Name) {
-							doc = ""
-						}
-						found[t.Name.Name+"."+n.Name] = clean(doc, n.Name, name)
+						found[t.Name.Name+"."+n.Name] = clean(f.Doc.Text(), n.Name, name)
 					}
 				}
 			}

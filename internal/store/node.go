@@ -20,9 +20,9 @@ type Node struct {
 	Fields string `json:"fields,omitempty"`
 	// Schema is the newest version of the tables of a shared database that it knows; 0 is 1.
 	Schema int `json:"schema,omitempty"`
-	// Machine identifies its state directory, and Process its process. Another machine with
-	// the same name has others.
+	// Machine identifies the state directory of the machine.
 	Machine string `json:"machine,omitempty"`
+	// Process identifies its process. Another machine with the same name has others.
 	Process string `json:"process,omitempty"`
 	// Applied is the number of the revision of the documents that it serves.
 	Applied int `json:"applied,omitempty"`
@@ -71,8 +71,9 @@ func (o *Outdated) Error() string {
 type NodeDrain struct {
 	// Since is when it was made.
 	Since time.Time `json:"since"`
-	// Who made it, and Why.
+	// Who made the decision.
 	Who string `json:"who,omitempty"`
+	// Why is the reason that was given.
 	Why string `json:"why,omitempty"`
 }
 

@@ -31,7 +31,7 @@ type Config struct {
 type Header struct {
 	// Name is the name of the header.
 	Name string `json:"name" required:"true" max:"256" example:"Authorization"`
-	// Value is its value.
+	// Value is the value of the header.
 	Value string `json:"value" required:"true" secret:"true" max:"4096" example:"Bearer ${OTLP_TOKEN}"`
 }
 

@@ -244,11 +244,12 @@ func lastWords(l Link) string {
 
 // Result is what an upgrade has done.
 type Result struct {
-	// PID is the new process, Version that of its program, and From that of the program
-	// before.
-	PID     int    `json:"pid"`
+	// PID is the new process.
+	PID int `json:"pid"`
+	// Version is the version of its program.
 	Version string `json:"version"`
-	From    string `json:"from"`
+	// From is the version of the previous program.
+	From string `json:"from"`
 	// Generation is the number of the new process.
 	Generation int `json:"generation"`
 	// Took is how long it took until the new process served, in seconds.
@@ -259,9 +260,10 @@ type Result struct {
 
 // State is what a process shows of upgrades.
 type State struct {
-	// Version is that of the program, PID the process.
+	// Version is the version of the program.
 	Version string `json:"version"`
-	PID     int    `json:"pid"`
+	// PID is the process.
+	PID int `json:"pid"`
 	// Generation is the number of the process: 1 for one that has replaced none.
 	Generation int `json:"generation"`
 	// Running says that an upgrade is in progress: changes are rejected meanwhile.
@@ -273,10 +275,12 @@ type State struct {
 
 // Previous is a process that was replaced and still has connections.
 type Previous struct {
-	// PID is the process, Version that of its program, Generation its number.
-	PID        int    `json:"pid"`
-	Version    string `json:"version"`
-	Generation int    `json:"generation"`
+	// PID is the process.
+	PID int `json:"pid"`
+	// Version is the version of its program.
+	Version string `json:"version"`
+	// Generation is the number of the process.
+	Generation int `json:"generation"`
 	// Since is when it was replaced.
 	Since time.Time `json:"since"`
 	// Connections is how many connections it still has.
@@ -299,10 +303,11 @@ func (r *Refusal) Error() string { return r.Detail + "; " + r.Remedy }
 
 // Check is whether the binary now on disk can take over.
 type Check struct {
-	// PID is the running process, From the version of its program, and Version that of the
-	// binary on disk.
-	PID     int    `json:"pid"`
-	From    string `json:"from"`
+	// PID is the running process.
+	PID int `json:"pid"`
+	// From is the version of its program.
+	From string `json:"from"`
+	// Version is the version of the binary on disk.
 	Version string `json:"version"`
 	// Problems are why it cannot; absent if it can.
 	Problems []string `json:"problems,omitempty"`

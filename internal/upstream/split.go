@@ -164,9 +164,10 @@ func (s *Split) Live() *split.Live { return s.live }
 
 // SplitDecision is the group of a request, for people.
 type SplitDecision struct {
-	// Group is stable or candidate, Share the candidate's percentage.
+	// Group is stable or candidate.
 	Group string `json:"group" required:"true"`
-	Share int    `json:"share" required:"true"`
+	// Share is the candidate's percentage.
+	Share int `json:"share" required:"true"`
 	// Why is what decides.
 	Why string `json:"why" required:"true"`
 	// Certain is false if another request like this one may go to the other group.

@@ -243,9 +243,10 @@ func (s *Server) broke(err error) {
 
 // Standing is the status of a server, for people.
 type Standing struct {
-	// URL is the server's address, Weight its share.
-	URL    string `json:"url" required:"true"`
-	Weight int    `json:"weight" required:"true"`
+	// URL is the server's address.
+	URL string `json:"url" required:"true"`
+	// Weight is its share of the requests.
+	Weight int `json:"weight" required:"true"`
 	// Address is the address if the URL's name has several, or "".
 	Address string `json:"address,omitempty"`
 	// Backup is whether it is used only if no other server is available.

@@ -59,12 +59,14 @@ type cacheState struct {
 
 // cachedRoute is what the cache of a route made of requests.
 type cachedRoute struct {
-	// Proxy and Route name the route.
+	// Proxy=Proxy is the name of the proxy.
 	Proxy string `json:"proxy"`
+	// Route is the route with its matchers.
 	Route string `json:"route"`
-	// Requests are those in the period, Hits those that were answered without the server's body.
+	// Requests are the requests in the period.
 	Requests int64 `json:"requests"`
-	Hits     int64 `json:"hits"`
+	// Hits are the requests that were answered without the server's body.
+	Hits int64 `json:"hits"`
 	// Ratio is the part of hits, from 0 to 1. It is absent without requests.
 	Ratio *float64 `json:"hit_ratio,omitempty"`
 	// Uses are the requests since the start of the process.
@@ -73,14 +75,17 @@ type cachedRoute struct {
 
 // cacheUses counts requests by what a cache made of them, in the words of the access log.
 type cacheUses struct {
-	// Hit is answered from memory, Stale with a stale response, Revalidated after a server
-	// confirmed it, Collapsed with the response to another request.
-	Hit         int64 `json:"hit"`
-	Stale       int64 `json:"stale"`
+	// Hit counts responses from memory.
+	Hit int64 `json:"hit"`
+	// Stale counts stale responses.
+	Stale int64 `json:"stale"`
+	// Revalidated counts responses that a server confirmed first.
 	Revalidated int64 `json:"revalidated"`
-	Collapsed   int64 `json:"collapsed"`
-	// Miss is answered by a server; Pass is not for a cache.
+	// Collapsed counts requests that got the response to another request.
+	Collapsed int64 `json:"collapsed"`
+	// Miss counts requests that a server answered.
 	Miss int64 `json:"miss"`
+	// Pass counts requests that cannot be cached.
 	Pass int64 `json:"pass"`
 }
 

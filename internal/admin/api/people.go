@@ -318,24 +318,26 @@ type accessBody struct {
 	Page string `json:"page,omitempty"`
 	// Redirects are the addresses to register at providers.
 	Redirects []redirectBody `json:"redirects"`
-	// People is how many people are kept by headgate, Sessions how many sessions there are,
-	// of all people.
-	People   int `json:"people"`
+	// People is the number of people kept by headgate.
+	People int `json:"people"`
+	// Sessions is the number of sessions of all people.
 	Sessions int `json:"sessions"`
-	// Passkeys is how many passkeys there are, LostPasskeys how many of them were made at
-	// another sign-in host, where they work only.
-	Passkeys     int `json:"passkeys"`
+	// Passkeys is the number of passkeys.
+	Passkeys int `json:"passkeys"`
+	// LostPasskeys is the number of passkeys that were created at another sign-in host,
+	// where they work only.
 	LostPasskeys int `json:"lost_passkeys"`
-	// Gated are the proxies with a gate, and Gates what their gates let pass, in the same
-	// order.
-	Gated []string   `json:"gated"`
+	// Gated are the proxies with a gate.
+	Gated []string `json:"gated"`
+	// Gates are the rules of their gates, in the same order.
 	Gates []gateBody `json:"gates"`
 }
 
 // gateBody is what the gates of a proxy let pass.
 type gateBody struct {
-	// Proxy is the name of the proxy, Hosts are its virtual hosts.
-	Proxy string   `json:"proxy"`
+	// Proxy is the name of the proxy.
+	Proxy string `json:"proxy"`
+	// Hosts are its virtual hosts.
 	Hosts []string `json:"hosts"`
 	// Allow are the people and tokens that its gates let in.
 	Allow []string `json:"allow"`

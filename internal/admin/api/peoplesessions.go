@@ -18,18 +18,21 @@ type personSession struct {
 	Title string `json:"title"`
 	// Provider is the name of the sign-in provider, local for people kept by headgate.
 	Provider string `json:"provider"`
-	// Address and Agent are of the browser when it signed in.
+	// Address is the address of the browser at sign-in.
 	Address string `json:"address,omitempty"`
-	Agent   string `json:"user_agent,omitempty"`
-	// Created is when the session was created, Seen when it was used last, and Expires when
-	// it ends at the latest.
+	// Agent is the User-Agent of the browser at sign-in.
+	Agent string `json:"user_agent,omitempty"`
+	// Created is when the session was created.
 	Created time.Time `json:"created"`
-	Seen    time.Time `json:"seen"`
+	// Seen is when it was last used.
+	Seen time.Time `json:"seen"`
+	// Expires is when it ends at the latest.
 	Expires time.Time `json:"expires"`
-	// Confirmed is when the provider confirmed the session last, Rechecked whether it is checked
-	// again: the provider has issued a refresh token.
+	// Confirmed is when the provider last confirmed the session.
 	Confirmed time.Time `json:"confirmed"`
-	Rechecked bool      `json:"rechecked"`
+	// Rechecked is whether the session is checked again: the provider has issued a refresh
+	// token.
+	Rechecked bool `json:"rechecked"`
 	// Hosts are the hosts of applications that it has been used at.
 	Hosts []string `json:"hosts"`
 }

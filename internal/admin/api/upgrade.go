@@ -14,7 +14,7 @@ func (a *API) upgradeRows() []row {
 		{method: http.MethodGet, path: "/upgrade", access: viewer, area: areaStatus, out: of[upgrade.State](), handle: a.upgradeState,
 			about: "Returns the version and generation of the process, whether an upgrade is in progress, and how many connections the replaced process still has."},
 		{method: http.MethodPost, path: "/upgrade", access: admin, area: areaStatus, in: of[upgradeInput](), out: of[upgrade.Result](), noDry: "It starts another process.", may: []int{409, 503}, handle: withBody(a.upgradeNow),
-			about: "Replaces the process by one that runs the binary now on disk. No connection is closed. The response is sent when the new process serves, or when it has failed to; in that case nothing has changed."},
+			about: "Replaces the process with one that runs the binary now on disk. No connection is closed. The response is sent when the new process serves, or when it has failed to; in that case nothing has changed."},
 		{method: http.MethodPost, path: "/upgrade/check", access: admin, area: areaStatus, in: of[empty](), out: of[upgrade.Check](), noDry: "It changes nothing.", may: []int{409}, handle: withBody(a.checkUpgrade),
 			about: "Checks whether the binary now on disk can replace the process: runs it with the current configuration and compares versions. Nothing is changed."},
 	}

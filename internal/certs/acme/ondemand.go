@@ -18,7 +18,8 @@ type OnDemand struct {
 	// again for a minute, after a failure for 5 seconds. Link-local addresses and those of
 	// cloud metadata are rejected.
 	Ask string `json:"ask,omitempty" host:"admin" max:"2048" example:"http://127.0.0.1:3000/allowed"`
-	// List has hosts that are allowed without a request: names, and wildcards for one label.
+	// List contains the hosts that are allowed without a request: names, and wildcards for
+	// one label.
 	List []string `json:"list,omitempty" max:"10000" example:"[shop.example.com, \"*.customers.example.com\"]"`
 	// MaxPerHour is how many orders that were caused by clients are placed within an hour, by
 	// all machines that share a store. Renewals do not count.

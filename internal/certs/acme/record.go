@@ -25,30 +25,34 @@ const (
 // Record is the stored state of an ACME certificate. It persists across restarts, and
 // another machine can continue from it.
 type Record struct {
-	// Name is the name of the certificate in the store, Names are the requested hosts, the
-	// wildcard first. Has are the hosts of the certificate in use.
-	Name  string   `json:"name"`
+	// Name is the name of the certificate in the store.
+	Name string `json:"name"`
+	// Names are the requested hosts, the wildcard first.
 	Names []string `json:"names"`
-	Has   []string `json:"has,omitempty"`
+	// Has are the hosts of the certificate in use.
+	Has []string `json:"has,omitempty"`
 	// Entry is the entry that it is ordered under.
 	Entry string `json:"entry"`
-	// State is the current state, Since when it began; Trouble is why, for blocked and
-	// failed.
-	State   State     `json:"state"`
-	Since   time.Time `json:"since"`
-	Trouble *Trouble  `json:"trouble,omitempty"`
+	// State is the current state.
+	State State `json:"state"`
+	// Since is when the state began.
+	Since time.Time `json:"since"`
+	// Trouble is the reason for the states blocked and failed.
+	Trouble *Trouble `json:"trouble,omitempty"`
 	// Warnings are the potential problems that the last preflight check found.
 	Warnings []string `json:"warnings,omitempty"`
 	// NextTry is when the next order or renewal is attempted.
 	NextTry time.Time `json:"next_try,omitzero"`
 	// Failures counts consecutive failures.
 	Failures int `json:"failures,omitempty"`
-	// NotBefore and NotAfter are the validity of the certificate in use, Directory is its
-	// issuer, and Profile its profile. They are zero if there is none.
+	// NotBefore is the start of the validity of the certificate in use; zero without one.
 	NotBefore time.Time `json:"not_before,omitzero"`
-	NotAfter  time.Time `json:"not_after,omitzero"`
-	Directory string    `json:"directory,omitempty"`
-	Profile   string    `json:"profile,omitempty"`
+	// NotAfter is the end of its validity.
+	NotAfter time.Time `json:"not_after,omitzero"`
+	// Directory is the directory that issued it.
+	Directory string `json:"directory,omitempty"`
+	// Profile is its profile.
+	Profile string `json:"profile,omitempty"`
 	// Renewal is when the authority suggests to renew.
 	Renewal *Renewal `json:"renewal,omitempty"`
 	// Demand is for a certificate that was ordered when a client connected, nil for others.
@@ -58,9 +62,9 @@ type Record struct {
 
 	// Open is the order in progress.
 	Open *openOrder `json:"open,omitempty"`
-	// Server is the index of the entry's directory that is used now, 0 for the first;
-	// ServerFailures are its consecutive failures.
-	Server         int `json:"server,omitempty"`
+	// Server is the index of the entry's directory that is in use, 0 for the first.
+	Server int `json:"server,omitempty"`
+	// ServerFailures is the number of consecutive failures of that directory.
 	ServerFailures int `json:"server_failures,omitempty"`
 	// Rehearse means that a staging directory is used first, because the last validation of
 	// a host failed.
@@ -75,10 +79,12 @@ type Record struct {
 
 // Renewal is when an authority suggests to renew (RFC 9773).
 type Renewal struct {
-	// Start and End are the suggested window, At is the chosen moment in it.
+	// Start is the start of the suggested window.
 	Start time.Time `json:"start"`
-	End   time.Time `json:"end"`
-	At    time.Time `json:"at"`
+	// End is the end of the suggested window.
+	End time.Time `json:"end"`
+	// At is the chosen moment in the window.
+	At time.Time `json:"at"`
 	// Explanation is the URL of a page of the authority, or "".
 	Explanation string `json:"explanation,omitempty"`
 	// AskAgain is when the authority wants to be queried again.
@@ -99,14 +105,17 @@ type openOrder struct {
 
 // Attempt is one order from its beginning to its end.
 type Attempt struct {
-	// Directory is the directory URL; Staging means that it was a trial.
+	// Directory is the directory URL.
 	Directory string `json:"directory"`
-	Staging   bool   `json:"staging,omitempty"`
-	// Began and Ended limit it; Ended is zero while it is in progress.
+	// Staging is whether the order was a trial.
+	Staging bool `json:"staging,omitempty"`
+	// Began is when the order began.
 	Began time.Time `json:"began"`
+	// Ended is when it ended; zero while it is in progress.
 	Ended time.Time `json:"ended,omitzero"`
-	// Issued is whether it succeeded; Trouble is why it failed.
-	Issued  bool     `json:"issued,omitempty"`
+	// Issued is whether the order succeeded.
+	Issued bool `json:"issued,omitempty"`
+	// Trouble is why it failed.
 	Trouble *Trouble `json:"trouble,omitempty"`
 	// Steps are what happened, in order, at most maxSteps. Orders that succeeded keep them
 	// only for a while.

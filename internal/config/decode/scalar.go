@@ -175,7 +175,7 @@ func (d *Decoder) asObject(n *yaml.Node, o *schema.Object) string {
 	case document.LookOf(n) != document.LooksBool:
 		return ""
 	case on && len(required) == 0:
-		return "write {} to have it with its defaults"
+		return "write {} to use its defaults"
 	case !on && o.Field("enabled") != nil:
 		return "write {enabled: false} to switch it off"
 	}

@@ -178,7 +178,7 @@ func plainSyntax(message, context, began string) (what, remedy string) {
 	case strings.Contains(message, "cannot start any token"):
 		return "a text cannot begin with this character", "put the text in quotes"
 	case strings.Contains(context, "block mapping"):
-		return "the indentation of this line fits no line above, or its key has no colon",
+		return "the indentation of this line matches no line above, or its key has no colon",
 			"indent it like the other keys of the block" + began
 	case strings.Contains(context, "block collection"):
 		return "this line is no element of its list", "begin it with -, indented like the first element of the list" + began

@@ -51,8 +51,8 @@ type FastCGI struct {
 type Param struct {
 	// Name is the name of the parameter: letters, digits and underscores.
 	Name string `json:"name" required:"true" max:"128" example:"APP_ENV"`
-	// Value is its value. It is shown to operators; write ${VARIABLE} or ${file:…} to keep a
-	// secret out of the configuration.
+	// Value is the value of the parameter. It is shown to operators; write ${VARIABLE} or
+	// ${file:…} to keep a secret out of the configuration.
 	Value string `json:"value" max:"4096" example:"production"`
 }
 

@@ -28,8 +28,8 @@ type Config struct {
 	// BasicTokens is whether a token is accepted as the password of Basic authentication,
 	// with any user name: many applications can do nothing else. It excludes basic_auth.
 	BasicTokens bool `json:"basic_tokens" default:"false"`
-	// Bypass are requests that need no sign-in: everybody may send them. Servers learn nothing
-	// about who sends them.
+	// Bypass are requests that need no sign-in: anyone can send them. Servers do not learn
+	// who sends them.
 	Bypass []Bypass `json:"bypass,omitempty" max:"64" object:"bypass" example:"[{paths: [/api/health]}, {preset: app_files}]"`
 	// SharedCache is whether responses that a server marks as public are stored and shared
 	// as without a gate: everybody who can reach such a cache can read them.

@@ -44,8 +44,9 @@ type Person struct {
 	RecoveryCodes int `json:"recovery_codes"`
 	// Passkeys are the person's passkeys.
 	Passkeys []passkey.Passkey `json:"passkeys,omitempty"`
-	// Created is when the person was added, and SignedIn when they signed in last.
-	Created  time.Time `json:"created"`
+	// Created is when the person was added.
+	Created time.Time `json:"created"`
+	// SignedIn is when the person last signed in.
 	SignedIn time.Time `json:"signed_in,omitzero"`
 	// Invited is when the invitation that was not used yet expires.
 	Invited time.Time `json:"invited,omitzero"`

@@ -138,7 +138,8 @@ type Breaker struct {
 	Window unit.Duration `json:"window" label:"true" default:"10s" min:"1s" max:"10m"`
 	// MinRequests is the minimum number of requests in the window for the circuit to open.
 	MinRequests int `json:"min_requests" label:"true" default:"20" min:"1" max:"1000000"`
-	// Status lists the status codes that count as errors. No response always does.
+	// Status lists the status codes that count as errors. A missing response always
+	// counts.
 	Status string `json:"status" label:"true" default:"500-599" max:"256"`
 	// SlowAfter is the time after which a response counts as an error whatever its status.
 	// 0 disables it.

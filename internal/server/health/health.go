@@ -46,16 +46,19 @@ func (s *State) UnmarshalText(text []byte) error {
 
 // Status is the status of a server, for people.
 type Status struct {
-	// State is the current state, Since its start, and Reason a short explanation.
-	State  State     `json:"state" required:"true"`
-	Since  time.Time `json:"since" required:"true"`
-	Reason string    `json:"reason,omitempty"`
+	// State is the current state.
+	State State `json:"state" required:"true"`
+	// Since is when the state began.
+	Since time.Time `json:"since" required:"true"`
+	// Reason is a short explanation.
+	Reason string `json:"reason,omitempty"`
 	// Hold is what an operator has set: draining, disabled, or "" for nothing.
 	Hold string `json:"hold,omitempty"`
 	// Until is when an ejection, or what an operator has set, ends.
 	Until time.Time `json:"until,omitzero"`
-	// LastError is the last error of a check or a request, at LastErrorAt.
-	LastError   string    `json:"last_error,omitempty"`
+	// LastError is the last error of a check or a request.
+	LastError string `json:"last_error,omitempty"`
+	// LastErrorAt is when it occurred.
 	LastErrorAt time.Time `json:"last_error_at,omitzero"`
 	// Answering is whether a server that fails its checks has responded to a request within
 	// the last check interval: its route fails open.
@@ -64,12 +67,13 @@ type Status struct {
 	Circuit string `json:"circuit,omitempty"`
 	// Active is the number of requests in progress on the server.
 	Active int `json:"active" required:"true"`
-	// Ejections counts how often the server was ejected, Opened how often its circuit was
-	// opened, since it was configured.
+	// Ejections is how often the server was ejected since it was configured.
 	Ejections uint64 `json:"ejections,omitempty"`
-	Opened    uint64 `json:"circuit_opened,omitempty"`
-	// Passed and Failed count its checks.
+	// Opened is how often its circuit was opened since it was configured.
+	Opened uint64 `json:"circuit_opened,omitempty"`
+	// Passed is the number of checks that passed.
 	Passed uint64 `json:"checks_passed,omitempty"`
+	// Failed is the number of checks that failed.
 	Failed uint64 `json:"checks_failed,omitempty"`
 	// Recent are the last checks as characters, the latest last: + passed, - failed.
 	Recent string `json:"recent,omitempty"`
@@ -79,12 +83,14 @@ type Status struct {
 
 // Result is one check.
 type Result struct {
-	// At is the time of its end, Took its duration in milliseconds.
-	At   time.Time `json:"at"`
-	Took float64   `json:"took_ms"`
-	// Healthy is the result; Status is the status of the response, 0 if there was none.
+	// At is when the check ended.
+	At time.Time `json:"at"`
+	// Took is its duration in milliseconds.
+	Took float64 `json:"took_ms"`
+	// Healthy is the result of the check.
 	Healthy bool `json:"healthy"`
-	Status  int  `json:"status,omitempty"`
+	// Status is the status of the response, 0 if there was none.
+	Status int `json:"status,omitempty"`
 	// Error is why it failed.
 	Error string `json:"error,omitempty"`
 }

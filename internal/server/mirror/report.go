@@ -44,21 +44,24 @@ type Report struct {
 type State struct {
 	// Since is the time of the first comparison; absent before that.
 	Since time.Time `json:"since,omitzero"`
-	// Compared is the number of requests with a response from both, Same how many of them
-	// had no difference.
+	// Compared is the number of requests with a response from both.
 	Compared int64 `json:"compared" required:"true"`
-	Same     int64 `json:"same" required:"true"`
-	// Status, Body and Header count requests by their first difference, in this order.
+	// Same is the number of compared requests without a difference.
+	Same int64 `json:"same" required:"true"`
+	// Status is the number of requests whose first difference is the status.
 	Status int64 `json:"status" required:"true"`
-	Body   int64 `json:"body" required:"true"`
+	// Body is the number of requests whose first difference is the body.
+	Body int64 `json:"body" required:"true"`
+	// Header is the number of requests whose first difference is a header.
 	Header int64 `json:"header" required:"true"`
 	// Incomplete are those whose bodies could not be compared, because one of them was cut off.
 	Incomplete int64 `json:"incomplete" required:"true"`
 	// Skipped are copies that were not compared because too many comparisons were in progress.
 	Skipped int64 `json:"skipped" required:"true"`
-	// Servers and Mirror are the responses of the servers of the route and of the mirror.
+	// Servers counts the responses of the route's servers.
 	Servers ResponseStats `json:"servers" required:"true"`
-	Mirror  ResponseStats `json:"mirror" required:"true"`
+	// Mirror counts the responses of the mirror's servers.
+	Mirror ResponseStats `json:"mirror" required:"true"`
 	// Headers are the header fields that differ, the most frequent first, also of responses
 	// with another difference.
 	Headers []FieldCount `json:"headers" required:"true"`
@@ -70,9 +73,9 @@ type State struct {
 type ResponseStats struct {
 	// Failed are requests without a response.
 	Failed int64 `json:"failed" required:"true"`
-	// P50 and P95 are the median and the 95th percentile of the time to the response head, in
-	// milliseconds.
+	// P50 is the median of the time to the response head, in milliseconds.
 	P50 float64 `json:"p50_ms" required:"true"`
+	// P95 is the 95th percentile of the time to the response head, in milliseconds.
 	P95 float64 `json:"p95_ms" required:"true"`
 }
 
@@ -96,18 +99,20 @@ const (
 
 // ResponseDifference is a request with different responses.
 type ResponseDifference struct {
-	// Time is when it was last seen, Requests how often.
-	Time     time.Time `json:"time" required:"true"`
-	Requests int64     `json:"requests" required:"true"`
-	// Method and Path are those of the request. The query is left out, because its values can
-	// be secrets.
+	// Time is when the difference was last seen.
+	Time time.Time `json:"time" required:"true"`
+	// Requests is how often it was seen.
+	Requests int64 `json:"requests" required:"true"`
+	// Method is the method of the request.
 	Method string `json:"method" required:"true"`
-	Path   string `json:"path" required:"true"`
+	// Path is the path of the request, without its query, whose values can be secrets.
+	Path string `json:"path" required:"true"`
 	// Kind is the first difference.
 	Kind Kind `json:"kind" required:"true" enum:"status,body,header"`
-	// Servers and Mirror are the two responses.
+	// Servers is the response of the route's server.
 	Servers ComparedResponse `json:"servers" required:"true"`
-	Mirror  ComparedResponse `json:"mirror" required:"true"`
+	// Mirror is the response of the mirror's server.
+	Mirror ComparedResponse `json:"mirror" required:"true"`
 	// Field is the name of the first header field that differs, in lower case, of the kind header.
 	Field string `json:"field,omitempty"`
 }

@@ -35,7 +35,7 @@ type Config struct {
 	Stable int `json:"stable,omitempty" default:"0" min:"0" max:"100" example:"95"`
 	// Schedule lists the steps in which the candidate's percentage grows, and how long each
 	// of them lasts, from 10s to 30d. Without "every", each step waits for
-	// `headgate split NAME promote`. A step is not made while the candidate has had fewer
+	// `headgate split promote NAME`. A step is not made while the candidate has had fewer
 	// than min_requests requests, or is worse.
 	Schedule string `json:"schedule,omitempty" max:"256" example:"5, 25, 50, 100 every 10m"`
 	// Sticky is whether a client stays in its group while the shares stay, and in the
@@ -47,7 +47,7 @@ type Config struct {
 	// `header:NAME` or `cookie:NAME`. Requests without the field or cookie go by the
 	// client's address. All machines decide alike.
 	Key string `json:"key,omitempty" max:"256" example:"header:X-Tenant"`
-	// Rollback says when the candidate gets no more requests.
+	// Rollback configures when the candidate gets no more requests.
 	Rollback Rollback `json:"rollback"`
 }
 

@@ -60,12 +60,14 @@ const (
 type Revision struct {
 	// Number grows with every revision.
 	Number int `json:"number"`
-	// When, Who, Why and Via tell of the change: via is api, console, file, cli or
-	// docker. Who and Why may be empty.
+	// When is when the change was applied.
 	When time.Time `json:"when"`
-	Who  string    `json:"who,omitempty"`
-	Why  string    `json:"why,omitempty"`
-	Via  string    `json:"via"`
+	// Who made the change; it may be empty.
+	Who string `json:"who,omitempty"`
+	// Why is the reason that was given; it may be empty.
+	Why string `json:"why,omitempty"`
+	// Via is api, console, file, cli or docker.
+	Via string `json:"via"`
 	// Changes are the objects that were added, changed or removed, each as KIND/NAME, or
 	// Everything if there are more than MaxChanges. It is empty where that is not known.
 	Changes []string `json:"changes,omitempty"`
@@ -120,9 +122,10 @@ const Everything = "*"
 
 // Pending is a revision that waits to be confirmed.
 type Pending struct {
-	// Revision is the one that waits, Before the one to go back to.
+	// Revision is the revision that waits for confirmation.
 	Revision int `json:"revision"`
-	Before   int `json:"before"`
+	// Before is the revision that is restored without a confirmation.
+	Before int `json:"before"`
 	// Until is when it is gone back to, for display: the clocks of machines differ.
 	Until time.Time `json:"until"`
 	// Within is for how long it waits, counted by each machine for itself. Versions before

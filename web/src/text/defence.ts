@@ -103,6 +103,6 @@ export const bans = {
   trialCounted: (n: number) => `${requests(n)} met a condition.`,
   trialWould: (n: number, refused: number) => `${addresses(n)} would have been banned, and ${requests(refused)} of theirs rejected.`,
   trialSignedIn: (n: number) => `${count(n)} of these addresses signed in. Exempt them or change the rule before you enforce it.`,
-  trialUnknown: (n: number) => `${requests(n)} with status 401 would count only if they had credentials, which are not kept.`,
+  trialUnknown: (n: number) => `${requests(n)} with status 401 would count only if they had credentials. Credentials are not recorded.`,
   trialIn: (rule: string) => `Ban rule ${rule}`,
 }

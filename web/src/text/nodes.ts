@@ -27,7 +27,7 @@ export const nodes = {
     revoke: (name: string) => `Revoke the credential of ${name}?`,
   },
   means: {
-    drain: 'Its readiness check fails, so that load balancers send clients to other machines. Its ports stay open. The drain lasts until undrain, also over restarts.',
+    drain: 'Its readiness check fails, so that load balancers send clients to other machines. Its ports stay open. The drain lasts until you undrain the machine, even if headgate restarts.',
     undrain: 'Its readiness check succeeds again.',
     remove: 'Deletes the entry of a machine that no longer runs, so that other machines do not wait for it.',
     revoke: 'Its connections are closed, and it no longer gets changes. It continues to serve from its copy.',

@@ -22,7 +22,7 @@ export const plan = {
     servers: (n: number) => `${count(n)} sent to other servers`,
     answer: (n: number) => `${count(n)} with another response`,
   } as Record<string, (n: number) => string>,
-  passwordHelp: 'Visitors who have a password still get in: passwords are not recorded with requests, so the requests were evaluated without one.',
+  passwordHelp: 'The requests were evaluated without passwords, because passwords are not recorded. Visitors who have a password still get in.',
   left: (n: number) => `${many(n, 'request')} could not be evaluated: a part of the request is not recorded, or the time limit was reached.`,
   times: (n: number) => (n > 1 ? `${count(n)} times` : ''),
   now: 'now',
