@@ -176,6 +176,47 @@ func isHeldBy(err error, node string) bool {
 
 // A database that is restored from an older dump is noticed, also when it has more commits
 // than the node had seen.
+// TestChangesArriveWithoutNotifications holds that a node that no notification reaches, as behind
+// a pool of connections, reports that, and sees the changes of others because it polls.
+func TestChangesArriveWithoutNotifications(t *testing.T) {
+	database := newDatabase(t)
+	a := openAt(t, urlOf(database), "a")
+	if _, err := putOne(t, a, "user/a", "0"); err != nil {
+		t.Fatal(err)
+	}
+	p := newProxy(t)
+	p.pool = true
+	states := make(chan State, 8)
+	b, err := Open(Options{URL: p.url(database), Key: groupKey(), Node: "b", Timeout: time.Minute, Change: func(s State) { states <- s }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.Close()
+	_, at, err := b.Snapshot(t.Context(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
+	defer stop()
+	go putOne(t, a, "user/a", "1")
+	for batch, err := range b.Watch(ctx, "", at) {
+		if err != nil || len(batch.Put) != 1 || string(batch.Put[0].Value) != "1" {
+			t.Errorf("the change of another node: %+v, %v", batch, err)
+		}
+		break
+	}
+	for {
+		select {
+		case s := <-states:
+			if s == Polling {
+				return
+			}
+		case <-ctx.Done():
+			t.Fatal("the node does not report that no notification arrives")
+		}
+	}
+}
+
 func TestADatabaseThatWasSetBackIsNoticed(t *testing.T) {
 	database := newDatabase(t)
 	a := openAt(t, urlOf(database), "a")
