@@ -1674,9 +1674,9 @@ type ECHKey struct {
 	// Use is announced for a new key that is published soon, published for the one in the records,
 	// or accepted for a former one that clients may still have.
 	Use string `json:"use"`
-	// Made is when the key was made, Until is when it is no longer accepted.
+	// Made is when the key was made.
 	Made time.Time `json:"made"`
-	// Made is when the key was made, Until is when it is no longer accepted.
+	// Until is when it is no longer accepted.
 	Until time.Time `json:"until"`
 }
 
@@ -1687,28 +1687,26 @@ type ECHRecord struct {
 	// Name is the name of the record: the host, with the number of the port in front if it is not
 	// 443.
 	Name string `json:"name"`
-	// Value is its data, and Line the whole record, as zone files have them.
+	// Value is the data of the record, as zone files have it.
 	Value string `json:"value"`
-	// Value is its data, and Line the whole record, as zone files have them.
+	// Line is the whole record, as zone files have it.
 	Line string `json:"line"`
 }
 
 // ECHState is the Encrypted Client Hello of a port, with what makes clients use it.
 type ECHState struct {
-	// Port is the name of the port, PublicName the name that clients show.
+	// Port is the name of the port.
 	Port string `json:"port"`
-	// Port is the name of the port, PublicName the name that clients show.
+	// PublicName is the name that clients show.
 	PublicName string `json:"public_name"`
 	// ConfigList is the published ECHConfigList in base64, as `curl --ech ecl:…` takes it; absent
 	// while there is no key.
 	ConfigList string `json:"config_list,omitempty"`
 	// Keys are the keys of the public name, the newest first.
 	Keys []ECHKey `json:"keys"`
-	// Records are the HTTPS records of the hosts of the port, at most 1000; More is the number of
-	// other hosts. The status has none.
+	// Records are the HTTPS records of the hosts of the port, at most 1000. The status has none.
 	Records []ECHRecord `json:"records,omitempty"`
-	// Records are the HTTPS records of the hosts of the port, at most 1000; More is the number of
-	// other hosts. The status has none.
+	// More is the number of other hosts.
 	More int `json:"more,omitempty"`
 	// Issues are reasons why the names of hosts are not hidden, or not from everyone.
 	Issues []string `json:"issues,omitempty"`

@@ -14,18 +14,20 @@ const maxECHRecords = 1000
 
 // ECHState is the Encrypted Client Hello of a port, with what makes clients use it.
 type ECHState struct {
-	// Port is the name of the port, PublicName the name that clients show.
-	Port       string `json:"port" required:"true"`
+	// Port is the name of the port.
+	Port string `json:"port" required:"true"`
+	// PublicName is the name that clients show.
 	PublicName string `json:"public_name" required:"true"`
 	// ConfigList is the published ECHConfigList in base64, as `curl --ech ecl:…` takes it;
 	// absent while there is no key.
 	ConfigList string `json:"config_list,omitempty"`
 	// Keys are the keys of the public name, the newest first.
 	Keys []ECHKey `json:"keys" required:"true"`
-	// Records are the HTTPS records of the hosts of the port, at most 1000; More is the number
-	// of other hosts. The status has none.
+	// Records are the HTTPS records of the hosts of the port, at most 1000. The status has
+	// none.
 	Records []ECHRecord `json:"records,omitempty"`
-	More    int         `json:"more,omitempty"`
+	// More is the number of other hosts.
+	More int `json:"more,omitempty"`
 	// Issues are reasons why the names of hosts are not hidden, or not from everyone.
 	Issues []string `json:"issues,omitempty"`
 }
@@ -37,8 +39,9 @@ type ECHKey struct {
 	// Use is announced for a new key that is published soon, published for the one in the
 	// records, or accepted for a former one that clients may still have.
 	Use ech.Use `json:"use" required:"true" enum:"announced,published,accepted"`
-	// Made is when the key was made, Until is when it is no longer accepted.
-	Made  time.Time `json:"made" required:"true"`
+	// Made is when the key was made.
+	Made time.Time `json:"made" required:"true"`
+	// Until is when it is no longer accepted.
 	Until time.Time `json:"until" required:"true"`
 }
 
@@ -49,9 +52,10 @@ type ECHRecord struct {
 	// Name is the name of the record: the host, with the number of the port in front if it is
 	// not 443.
 	Name string `json:"name" required:"true"`
-	// Value is its data, and Line the whole record, as zone files have them.
+	// Value is the data of the record, as zone files have it.
 	Value string `json:"value" required:"true"`
-	Line  string `json:"line" required:"true"`
+	// Line is the whole record, as zone files have it.
+	Line string `json:"line" required:"true"`
 }
 
 // ECH returns the active ports with Encrypted Client Hello, by name.
