@@ -108,6 +108,7 @@ backend grpc
 {
 	admin off
 	auto_https off
+	ech ` + speakersPublicName + `
 	storage file_system {dir}/storage
 	servers {plain} {
 		protocols h1 h2c
@@ -202,8 +203,8 @@ admin: {address: ""}
 ports:
   plain: {address: %q, protocol: http, h2c: true}
   proxied: {address: %q, protocol: http, proxy_protocol: {trusted: [127.0.0.0/8]}}
-  secure: {address: %q, protocol: https}
-  quic: {address: %q, protocol: http3}
+  secure: {address: %q, protocol: https, tls: {ech: {public_name: `+speakersPublicName+`}}}
+  quic: {address: %q, protocol: http3, tls: {ech: {public_name: `+speakersPublicName+`}}}
 certificates: {main: {cert_file: cert.pem, key_file: key.pem}}
 proxies:
   all:
@@ -295,7 +296,7 @@ Tried on ` + time.Now().UTC().Format("2 January 2006") + ` with `)
 		}
 		fmt.Fprintf(&b, "%s %s", s.name, s.version)
 	}
-	b.WriteString(".\n")
+	b.WriteString(". nginx speaks Encrypted Client Hello if it is built with OpenSSL 4.0 or later; this one is not.\n")
 	for i, c := range capabilities {
 		if c.group != "" {
 			fmt.Fprintf(&b, "\n## %s\n\n| | |", c.group)

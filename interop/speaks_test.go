@@ -3,6 +3,8 @@ package interop
 import (
 	"bytes"
 	"context"
+	"crypto/ecdh"
+	"crypto/rand"
 	"crypto/tls"
 	"encoding/binary"
 	"errors"
@@ -57,6 +59,21 @@ var capabilities = []capability{
 	{"", "Session resumption", "RFC 8446, 2.2", resumes},
 	{"", "Post-quantum key exchange, X25519MLKEM768", "RFC 9794", handshake(tls.VersionTLS13, tls.X25519MLKEM768)},
 	{"", "Post-quantum key exchange over QUIC", "RFC 9001", postQuantumQUIC},
+	{"", "Encrypted Client Hello", "RFC 9849", hidesName(func(ctx context.Context, s *speaker, config *tls.Config) error {
+		c, err := (&tls.Dialer{Config: config}).DialContext(ctx, "tcp4", s.secure)
+		if err != nil {
+			return err
+		}
+		return c.Close()
+	})},
+	{"", "Encrypted Client Hello over QUIC", "RFC 9849", hidesName(func(ctx context.Context, s *speaker, config *tls.Config) error {
+		config.NextProtos = []string{http3.NextProtoH3}
+		c, err := quic.DialAddr(ctx, s.secure, config, nil)
+		if err != nil {
+			return err
+		}
+		return c.CloseWithError(0, "")
+	})},
 	{"Exchanges", "WebSocket over HTTP/1.1", "RFC 6455", opensTunnel(func(_ context.Context, s *speaker) (io.ReadWriteCloser, error) { return webSocket(s.plain) })},
 	{"", "WebSocket over HTTP/2", "RFC 8441", opensTunnel(func(ctx context.Context, s *speaker) (io.ReadWriteCloser, error) {
 		return webSocket2(ctx, s.secure, s.trust.Clone())
@@ -301,6 +318,40 @@ func postQuantumQUIC(ctx context.Context, s *speaker) error {
 		return err
 	}
 	return c.CloseWithError(0, "")
+}
+
+// speakersPublicName is the name that clients with Encrypted Client Hello show.
+const speakersPublicName = "public.example.com"
+
+// hidesName tries Encrypted Client Hello: a client with an unknown key is offered another, with
+// which it hides the name.
+func hidesName(connect func(context.Context, *speaker, *tls.Config) error) func(context.Context, *speaker) error {
+	return func(ctx context.Context, s *speaker) error {
+		config := s.trust.Clone()
+		config.MinVersion = tls.VersionTLS13
+		config.EncryptedClientHelloConfigList = unknownECH(speakersPublicName)
+		config.EncryptedClientHelloRejectionVerify = func(tls.ConnectionState) error { return nil } // the tests' certificate has another name
+		err := connect(ctx, s, config)
+		var rejected *tls.ECHRejectionError
+		if !errors.As(err, &rejected) || len(rejected.RetryConfigList) == 0 {
+			return fmt.Errorf("no key is offered: %v", err)
+		}
+		config.EncryptedClientHelloConfigList = rejected.RetryConfigList
+		return connect(ctx, s, config) // a client of crypto/tls fails if its name is not hidden
+	}
+}
+
+// unknownECH returns an ECHConfigList with a key that no server has (RFC 9849, section 4).
+func unknownECH(publicName string) []byte {
+	key, err := ecdh.X25519().GenerateKey(rand.Reader)
+	if err != nil {
+		panic(err) // crypto/rand ends the process instead
+	}
+	b := append([]byte{7, 0, 0x20, 0, 32}, key.PublicKey().Bytes()...)
+	b = append(b, 0, 4, 0, 1, 0, 1, 0, byte(len(publicName)))
+	b = append(append(b, publicName...), 0, 0)
+	size := binary.BigEndian.AppendUint16
+	return append(size(size(size(nil, uint16(len(b)+4)), 0xfe0d), uint16(len(b))), b...)
 }
 
 // opensTunnel tries a WebSocket: it opens, and bytes go both ways.

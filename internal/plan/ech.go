@@ -14,25 +14,24 @@ import (
 // hideNames gives a policy the keys of Encrypted Client Hello of a port. It returns what
 // identifies them.
 func (c *compiler) hideNames(port *Port, policy *certs.Policy) string {
-	name := port.settings.TLS.ECH.Name()
 	if c.house.ECH == nil {
 		return "without ECH"
 	}
-	ring := c.house.ECH(name)
+	ring := c.house.ECH(port.publicName())
 	policy.ECH = ring.Accepted
 	return fmt.Sprintf("ECH %p", ring)
 }
 
 // logUncoveredPublic logs a public name without a certificate.
 func (c *compiler) logUncoveredPublic(port *Port) {
-	settings := port.settings.TLS.ECH
-	if settings == nil || port.tls.set.Has(settings.Name()) || isAwaited(c.awaited(), settings.Name()) {
+	name := port.publicName()
+	if name == "" || port.tls.set.Has(name) || isAwaited(c.awaited(), name) {
 		return
 	}
-	if name := settings.Name(); !slices.Contains(port.uncovered, name) {
+	if !slices.Contains(port.uncovered, name) {
 		port.uncovered = append(port.uncovered, name)
 	}
-	c.warn("the public name of Encrypted Client Hello has no certificate: clients with an outdated key cannot connect", "port", port.Name(), "public_name", settings.Name(),
+	c.warn("the public name of Encrypted Client Hello has no certificate: clients with an outdated key cannot connect", "port", port.Name(), "public_name", name,
 		"remedy", "add a certificate for it, or a proxy with this virtual host and acme")
 }
 
@@ -69,21 +68,25 @@ type HiddenHost struct {
 func (p *Plan) Hidden() []Hidden {
 	var all []Hidden
 	joined := map[*Port]bool{}
-	for _, port := range p.tcpFirst() {
-		settings := port.settings.TLS.ECH
-		if settings == nil || port.tls == nil || joined[port] {
+	for _, port := range p.ports {
+		if port.quic != nil && port.publicName() != "" && port.quic.publicName() == port.publicName() {
+			joined[port.quic] = true
+		}
+	}
+	for _, port := range p.ports {
+		name := port.publicName()
+		if name == "" || port.tls == nil || joined[port] {
 			continue
 		}
-		h := Hidden{Port: port.Name(), PublicName: settings.Name(), Number: port.Address().Port(), Covered: port.tls.set.Has(settings.Name())}
-		beside := port.quic
-		if beside != nil && (beside.settings.TLS.ECH == nil || beside.settings.TLS.ECH.Name() != h.PublicName) {
-			h.Beside, beside = beside.Name(), nil
+		h := Hidden{Port: port.Name(), PublicName: name, Number: port.Address().Port(), Covered: port.tls.set.Has(name), on: port}
+		switch beside := port.quic; {
+		case joined[beside]:
+			h.joined = beside
+		case beside != nil:
+			h.Beside = beside.Name()
 		}
-		joined[beside] = true
-		h.on, h.joined = port, beside
 		all = append(all, h)
 	}
-	slices.SortFunc(all, func(a, b Hidden) int { return strings.Compare(a.Port, b.Port) })
 	return all
 }
 
@@ -126,15 +129,23 @@ func (p *Port) hidable(public string) (names []string) {
 	return names
 }
 
-// publicName returns the name that clients show in place of a host on a port with Encrypted
-// Client Hello; "" if they show the host.
-func (p *Port) publicName(host string) string {
-	settings := p.settings.TLS.ECH
-	if settings == nil || host == "" || host == settings.Name() || p.streams != nil && p.streams.reserves(host) {
+// hides returns the name that clients show in place of a host on a port with Encrypted Client
+// Hello; "" if they show the host.
+func (p *Port) hides(host string) string {
+	public := p.publicName()
+	if public == "" || host == "" || host == public || p.streams != nil && p.streams.reserves(host) {
 		return ""
 	}
 	if _, err := netip.ParseAddr(strings.Trim(host, "[]")); err == nil {
 		return "" // clients send no address as a name
 	}
-	return settings.Name()
+	return public
+}
+
+// publicName returns the public name of the port, "" without Encrypted Client Hello.
+func (p *Port) publicName() string {
+	if p.settings.TLS.ECH == nil {
+		return ""
+	}
+	return p.settings.TLS.ECH.Name()
 }

@@ -208,7 +208,7 @@ func (p *Plan) explain(q Question) Explanation {
 		host := hostName(q.Authority, new(exchange.Text))
 		chosen := p.demanded(p.chosenOn(port.Name(), port.tls, host), port.tls, host)
 		e.Certificate = &chosen
-		e.PublicName = port.publicName(host)
+		e.PublicName = port.hides(host)
 	}
 	ex, answer := port.read(q)
 	if answer != nil {

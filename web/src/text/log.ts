@@ -74,6 +74,7 @@ export const log = {
     method: 'Method',
     address: 'URL',
     proto: 'Protocol',
+    ech: 'Host hidden (ECH)',
     status: 'Status',
     reason: 'Reason',
     cause: 'Cause',

@@ -19,6 +19,7 @@ const order = [
   'method',
   'address',
   'proto',
+  'ech',
   'status',
   'reason',
   'cause',
@@ -127,6 +128,8 @@ function shown(r: Request, name: string, address: string): ReactNode {
   switch (name) {
     case 'time':
       return <When time={r.time!} exact />
+    case 'ech':
+      return r.ech && 'RFC 9849'
     case 'address':
       return r.method ? <bdi>{address}</bdi> : r.host
     case 'status': {

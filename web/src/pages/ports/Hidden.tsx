@@ -49,7 +49,7 @@ function One({ of: e }: { of: ECH }) {
             <div className="ask">
               <CopyButton value={`${records}\n`}>
                 {({ copied, copy }) => (
-                  <Button variant="default" onClick={copy} aria-label={`${words.copy}: ${e.port}`}>
+                  <Button variant="default" onClick={copy} aria-label={`${copied ? t.operators.copied : words.copy}: ${e.port}`}>
                     {copied ? t.operators.copied : words.copy}
                   </Button>
                 )}

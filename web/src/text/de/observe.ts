@@ -217,6 +217,7 @@ export const observe: Pick<Text, 'cache' | 'explain' | 'history' | 'log' | 'char
       method: 'Methode',
       address: 'URL',
       proto: 'Protokoll',
+      ech: 'Host verborgen (ECH)',
       status: 'Status',
       reason: 'Grund',
       cause: 'Ursache',

@@ -217,6 +217,7 @@ export const observe: Pick<Text, 'cache' | 'explain' | 'history' | 'log' | 'char
       method: 'Método',
       address: 'URL',
       proto: 'Protocolo',
+      ech: 'Host oculto (ECH)',
       status: 'Estado',
       reason: 'Motivo',
       cause: 'Causa',

@@ -217,6 +217,7 @@ export const observe: Pick<Text, 'cache' | 'explain' | 'history' | 'log' | 'char
       method: 'Méthode',
       address: 'URL',
       proto: 'Protocole',
+      ech: 'Hôte masqué (ECH)',
       status: 'Statut',
       reason: 'Raison',
       cause: 'Cause',

@@ -1,0 +1,33 @@
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { freePort } from './browser.mjs'
+import { findings, open, visit, type World } from './world'
+
+let w: World
+let port = 0
+
+beforeAll(async () => {
+  port = await freePort()
+  w = await open({
+    text: `ports:
+  secure: {address: "127.0.0.1:${port}", protocol: https, tls: {ech: {public_name: front.example.com}}}
+proxies:
+  shop: {virtual_hosts: [shop.example.com], routes: [{fixed_response: {status: 200}}]}
+`,
+  })
+})
+afterAll(() => w?.close())
+
+it('shows the records of a port with Encrypted Client Hello, and what is missing', async () => {
+  const { page, h } = w
+  await visit(page, h, '/ports')
+  const card = page.locator('section.card', { has: page.getByRole('heading', { name: 'Encrypted Client Hello secure' }) })
+  await card.getByText('front.example.com', { exact: true }).waitFor()
+  const records = card.getByLabel('DNS records')
+  await records.getByText(`_${port}._https.shop.example.com. 300 IN HTTPS 1 . alpn="h2" ech="`).waitFor()
+  expect(await records.textContent()).not.toContain('front.example.com. 300')
+  await card.getByText(/^published, accepted until /).waitFor()
+  await card.getByText('no certificate has the public name front.example.com: clients with an outdated key cannot connect').waitFor()
+  await card.getByRole('button', { name: 'Copy records: secure' }).click()
+  await card.getByRole('button', { name: 'Copied: secure' }).waitFor()
+  expect(await findings(page)).toEqual([])
+})
