@@ -2791,11 +2791,10 @@ type Limits struct {
 	HeaderTimeout string `json:"header_timeout,omitzero"`
 	// BodyIdleTimeout is the longest pause in a request body before the connection is closed.
 	BodyIdleTimeout string `json:"body_idle_timeout,omitzero"`
-	// MinBodyRate is how many bytes a second a client has to send of a request body. headgate waits
-	// for it as long as body_idle_timeout in all, and for what it sent as long again as that takes
-	// at this rate; then the request ends with 408. Time in which a server does not take the body
-	// does not count. Streams that clients keep open, such as those of gRPC, are held to it too. 0
-	// is no bound.
+	// MinBodyRate is the minimum rate of a request body, in bytes per second. A client has
+	// body_idle_timeout, plus the time that the bytes sent so far take at this rate; then the
+	// request ends with 408. Time in which a server does not accept the body does not count. Streams
+	// that clients keep open, such as those of gRPC, must keep this rate, too. 0 means no limit.
 	MinBodyRate string `json:"min_body_rate,omitzero"`
 	// WriteIdleTimeout is how long a client can accept no bytes of a response before its connection
 	// is closed.
@@ -2816,12 +2815,12 @@ type Limits struct {
 	// MaxConcurrentStreams is the maximum number of requests in progress on one HTTP/2 or HTTP/3
 	// connection. More are refused, and clients send them again.
 	MaxConcurrentStreams *int `json:"max_concurrent_streams,omitzero"`
-	// MaxMemory bounds the memory that requests hold while they are under way, with what is buffered
-	// of their heads and bodies. A request over HTTP/2 and HTTP/3 counts as 64 KiB, and what was not
-	// read yet of its body on top; one over HTTP/1.1 as 32 KiB while its client or server is waited
-	// for, and a head that did not come whole as its size. A client may have as much as is left of
-	// it, so one alone gets half, and a newcomer always something; what is more is refused (over
-	// HTTP/1.1 with 503), and clients send it again. 0 is no bound.
+	// MaxMemory is the maximum memory for requests in progress, with the buffered parts of their
+	// heads and bodies. A request over HTTP/2 and HTTP/3 counts as 64 KiB plus the part of its body
+	// that was not read yet; one over HTTP/1.1 counts as 32 KiB while headgate waits for its client
+	// or server, and an incomplete head as its size. One client can use as much as is left, so a
+	// single client gets half, and a new client always gets some. More requests are refused (over
+	// HTTP/1.1 with 503), and clients send them again. 0 means no limit.
 	MaxMemory string `json:"max_memory,omitzero"`
 	// MaxMemoryPerClient is the same limit for one client address (IPv6: for a /64). Increase it if
 	// a load balancer or CDN in front has few addresses and many clients. 0 means no limit except
@@ -5397,14 +5396,14 @@ type Split struct {
 	// lasts, from 10s to 30d. Without "every", each step waits for `headgate split promote NAME`. A
 	// step is not made while the candidate has had fewer than min_requests requests, or is worse.
 	Schedule string `json:"schedule,omitzero"`
-	// Sticky is whether a client stays in its group while the shares stay, and in the candidate
-	// while they grow. Without `key`, an unforgeable cookie `headgate_split` with a number says
-	// which share of the clients a browser belongs to. Without sticky, each request is decided by
-	// chance.
+	// Sticky is whether a client stays in its group while the shares do not change, and stays with
+	// the candidate while its share grows. Without `key`, the cookie `headgate_split`, which cannot
+	// be forged, stores a number that assigns a browser to a group. If false, each request is
+	// assigned at random.
 	Sticky *bool `json:"sticky,omitzero"`
-	// Key is what clients are told apart by instead of the cookie: `client_ip`, `header:NAME` or
-	// `cookie:NAME`. Requests without the field or cookie go by the client's address. All machines
-	// decide alike.
+	// Key identifies clients instead of the cookie: `client_ip`, `header:NAME` or `cookie:NAME`.
+	// Requests without this header or cookie are assigned by the client address. All machines assign
+	// a client to the same group.
 	Key string `json:"key,omitzero"`
 	// Rollback configures when the candidate gets no more requests.
 	Rollback *Rollback `json:"rollback,omitzero"`

@@ -133,11 +133,11 @@ type Limits struct {
 	// BodyIdleTimeout is the longest pause in a request body before the connection is
 	// closed.
 	BodyIdleTimeout unit.Duration `json:"body_idle_timeout" default:"60s" min:"100ms" max:"24h"`
-	// MinBodyRate is how many bytes a second a client has to send of a request body.
-	// headgate waits for it as long as body_idle_timeout in all, and for what it sent
-	// as long again as that takes at this rate; then the request ends with 408. Time in
-	// which a server does not take the body does not count. Streams that clients keep
-	// open, such as those of gRPC, are held to it too. 0 is no bound.
+	// MinBodyRate is the minimum rate of a request body, in bytes per second. A client has
+	// body_idle_timeout, plus the time that the bytes sent so far take at this rate; then
+	// the request ends with 408. Time in which a server does not accept the body does not
+	// count. Streams that clients keep open, such as those of gRPC, must keep this rate,
+	// too. 0 means no limit.
 	MinBodyRate unit.Size `json:"min_body_rate" default:"0" min:"0" max:"1GiB" example:"1KiB"`
 	// WriteIdleTimeout is how long a client can accept no bytes of a response before its
 	// connection is closed.
@@ -159,13 +159,13 @@ type Limits struct {
 	// MaxConcurrentStreams is the maximum number of requests in progress on one HTTP/2 or
 	// HTTP/3 connection. More are refused, and clients send them again.
 	MaxConcurrentStreams int `json:"max_concurrent_streams" was:"streams" default:"256" min:"1" max:"10000"`
-	// MaxMemory bounds the memory that requests hold while they are under way, with
-	// what is buffered of their heads and bodies. A request over HTTP/2 and HTTP/3 counts
-	// as 64 KiB, and what was not read yet of its body on top; one over HTTP/1.1 as 32 KiB
-	// while its client or server is waited for, and a head that did not come whole as its
-	// size. A client may have as much as is left of it, so one alone gets half, and a
-	// newcomer always something; what is more is refused (over HTTP/1.1 with 503), and
-	// clients send it again. 0 is no bound.
+	// MaxMemory is the maximum memory for requests in progress, with the buffered parts of
+	// their heads and bodies. A request over HTTP/2 and HTTP/3 counts as 64 KiB plus the
+	// part of its body that was not read yet; one over HTTP/1.1 counts as 32 KiB while
+	// headgate waits for its client or server, and an incomplete head as its size. One
+	// client can use as much as is left, so a single client gets half, and a new client
+	// always gets some. More requests are refused (over HTTP/1.1 with 503), and clients
+	// send them again. 0 means no limit.
 	MaxMemory unit.Size `json:"max_memory" default:"1GiB" min:"0" max:"1TiB"`
 	// MaxMemoryPerClient is the same limit for one client address (IPv6: for a /64).
 	// Increase it if a load balancer or CDN in front has few addresses and many clients. 0

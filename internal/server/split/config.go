@@ -38,14 +38,14 @@ type Config struct {
 	// `headgate split promote NAME`. A step is not made while the candidate has had fewer
 	// than min_requests requests, or is worse.
 	Schedule string `json:"schedule,omitempty" max:"256" example:"5, 25, 50, 100 every 10m"`
-	// Sticky is whether a client stays in its group while the shares stay, and in the
-	// candidate while they grow. Without `key`, an unforgeable cookie `headgate_split`
-	// with a number says which share of the clients a browser belongs to. Without sticky,
-	// each request is decided by chance.
+	// Sticky is whether a client stays in its group while the shares do not change, and
+	// stays with the candidate while its share grows. Without `key`, the cookie
+	// `headgate_split`, which cannot be forged, stores a number that assigns a browser to
+	// a group. If false, each request is assigned at random.
 	Sticky bool `json:"sticky" default:"true"`
-	// Key is what clients are told apart by instead of the cookie: `client_ip`,
-	// `header:NAME` or `cookie:NAME`. Requests without the field or cookie go by the
-	// client's address. All machines decide alike.
+	// Key identifies clients instead of the cookie: `client_ip`, `header:NAME` or
+	// `cookie:NAME`. Requests without this header or cookie are assigned by the client
+	// address. All machines assign a client to the same group.
 	Key string `json:"key,omitempty" max:"256" example:"header:X-Tenant"`
 	// Rollback configures when the candidate gets no more requests.
 	Rollback Rollback `json:"rollback"`
