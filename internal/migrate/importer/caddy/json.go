@@ -171,7 +171,10 @@ func joinPath(path, name string) string {
 	return path + "." + name
 }
 
-// get returns the value below names, an empty one if there is none.
+// get returns the value below names, an empty one if there is none. It is called in hundreds
+// of places: inlined, it makes the binary 130 kB larger.
+//
+//go:noinline
 func (v *value) get(names ...string) *value {
 	for _, name := range names {
 		next := v.fields[name]
