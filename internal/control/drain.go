@@ -238,7 +238,9 @@ func (c *Control) TryRemoveNode(ctx context.Context, name string) error {
 func (c *Control) followDrain(ctx context.Context) {
 	drain, _, err := c.drainEntry(ctx, c.options.Node)
 	if err != nil {
-		c.log.Error("whether this machine is drained cannot be read", "error", err)
+		if !errors.Is(err, store.ErrClosed) { // as in a process that was replaced
+			c.log.Error("whether this machine is drained cannot be read", "error", err)
+		}
 		return
 	}
 	c.setDrained(drain)

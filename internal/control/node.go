@@ -59,7 +59,7 @@ func (c *Control) publishNode(ctx context.Context) {
 				c.holds.forget(p.Config()) // what another machine had until now
 			}
 		}
-		if err != nil && ctx.Err() == nil && !errors.Is(err, store.ErrUnavailable) && !errors.As(err, new(*store.Conflict)) {
+		if err != nil && ctx.Err() == nil && !errors.Is(err, store.ErrUnavailable) && !errors.Is(err, store.ErrClosed) && !errors.As(err, new(*store.Conflict)) {
 			c.log.Warn("the state of this machine is not published to the others", "error", err)
 		}
 		clock.Sleep(ctx, nodeLook)

@@ -228,7 +228,7 @@ func (o *Operators) sendWaiting(ctx context.Context) {
 			break
 		}
 		if _, err := o.store.Commit(ctx, c); err != nil {
-			if !isAway(err) && ctx.Err() == nil {
+			if !isAway(err) && !errors.Is(err, store.ErrClosed) && ctx.Err() == nil {
 				o.log.Error("an audit record cannot be sent, and is tried again", "error", err)
 			}
 			return
