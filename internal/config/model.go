@@ -56,9 +56,11 @@ func NewRoute() *Route {
 }
 
 //go:generate go run ./gen -root ../..
-//go:embed schema.json
-var schemaJSON string
+//go:embed schema.json.gz
+var packedSchema []byte
+
+var jsonSchema = sync.OnceValue(func() string { return string(schema.Unpack(packedSchema)) })
 
 // JSONSchema returns the JSON Schema of a configuration (draft 2020-12), which
-// editors read. It is generated from this package.
-func JSONSchema() string { return schemaJSON }
+// editors read. It is generated from this package; schema.json is the same for readers.
+func JSONSchema() string { return jsonSchema() }

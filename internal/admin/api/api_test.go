@@ -181,6 +181,11 @@ func TestGeneratedFilesAreFresh(t *testing.T) {
 	}
 	files := clientFiles(t, a, comments)
 	files["openapi.json"], files["../../../docs/reference/api.md"] = string(document), page
+	packed, err := schema.Pack(document, openapi)
+	if err != nil {
+		t.Fatal(err)
+	}
+	files["openapi.json.gz"] = string(packed)
 	for path, want := range files {
 		if *update {
 			if err := os.WriteFile(path, []byte(want), 0o644); err != nil {

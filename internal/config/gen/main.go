@@ -4,8 +4,10 @@ package main
 
 import (
 	_ "embed"
+	"errors"
 	"flag"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 
@@ -69,9 +71,19 @@ func generate(root string) (map[string][]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	const embedded = "internal/config/schema.json.gz"
+	kept, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(embedded)))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	packed, err := schema.Pack(document, kept)
+	if err != nil {
+		return nil, err
+	}
 	return map[string][]byte{
 		"docs/reference/labels.md":        page,
 		"docs/reference/configuration.md": reference,
 		"internal/config/schema.json":     document,
+		embedded:                          packed,
 	}, nil
 }
