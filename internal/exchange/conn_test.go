@@ -8,7 +8,7 @@ import (
 
 func TestConnIsCopiedWhileStreamsBegin(t *testing.T) {
 	at := netip.MustParseAddrPort("127.0.0.1:1")
-	conn := &Conn{Remote: at, Local: at, Peer: "p", Scheme: "https", ServerName: "n", ClientSubject: "s", ClientFingerprint: "f", TLSVersion: 1, TLSCipher: 2, Serial: 7}
+	conn := &Conn{Remote: at, Local: at, Peer: "p", Scheme: "https", ServerName: "n", ClientSubject: "s", ClientFingerprint: "f", TLSVersion: 1, TLSCipher: 2, ECH: true, Serial: 7}
 	begun := make(chan struct{})
 	go func() { // the race detector looks on
 		defer close(begun)
