@@ -1158,6 +1158,13 @@ func (c *Client) ReplaceDefaultsSettings(ctx context.Context, in *DefaultsObject
 	return result[DefaultsObject](ctx, c, "PUT", "/settings/defaults", in, options)
 }
 
+// ReplaceDiscoveryAgent: PUT /discovery/agents/{name}. Replaces the report of the containers of
+// another machine, for the entry of discovery.agent with this name. Only a token of the same
+// name with the scope agents may send it; `headgate agent` does so every 10 seconds.
+func (c *Client) ReplaceDiscoveryAgent(ctx context.Context, name string, in *AgentReport, options ...Option) error {
+	return c.Do(ctx, "PUT", "/discovery/agents/"+url.PathEscape(name), in, nil, options...)
+}
+
 // ReplaceDiscoverySettings: PUT /settings/discovery. Replaces the discovery. Query parameters:
 // confirm_within, why.
 func (c *Client) ReplaceDiscoverySettings(ctx context.Context, in *DiscoveryObject, options ...Option) (*DiscoveryObject, error) {

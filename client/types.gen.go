@@ -330,6 +330,97 @@ type After struct {
 	Location string `json:"location,omitempty"`
 }
 
+// Agent is another machine whose containers are published. Its agent is trusted less than
+// operators: it can only report for this entry, and all servers are on the machine itself.
+type Agent struct {
+	// Address is the address at which the published ports of the machine are reached. Absent means
+	// the address from which the agent connects, unless that is this machine.
+	Address netip.Addr `json:"address,omitzero"`
+	// Ports names the ports for proxies of containers; a label can select some of them. Absent means
+	// all.
+	Ports []string `json:"ports,omitzero"`
+	// Hosts are the virtual hosts that labels may name: names, and `*.` and a name for everything
+	// below it. Absent means any that the configuration files leave free, but neither `localhost`
+	// nor an IP address; names in `admin.hosts` are never theirs.
+	Hosts []string `json:"hosts,omitzero"`
+	// ACME are the ACME entries that labels may name; `[none]` lets them name none. Absent means all
+	// of them.
+	ACME []string `json:"acme,omitzero"`
+	// Listen are the addresses on which TCP and UDP proxies of labels may listen. Absent means none:
+	// then they can only have names on an https port.
+	Listen []netip.AddrPort `json:"listen,omitzero"`
+}
+
+// AgentIssue is something in the labels of containers that cannot be used.
+type AgentIssue struct {
+	// Container is whose it is.
+	Container string `json:"container,omitempty"`
+	// Label is the label that is meant, if it is one.
+	Label string `json:"label,omitempty"`
+	// Kind is the kind of the affected object, such as proxies.
+	Kind string `json:"kind,omitempty"`
+	// Name is the object's name.
+	Name string `json:"name,omitempty"`
+	// Code is a keyword for the kind of issue.
+	Code string `json:"code"`
+	// Message describes the issue.
+	Message string `json:"message"`
+	// Hint is how to fix it.
+	Hint string `json:"hint,omitempty"`
+}
+
+// AgentLabel is a field that a label sets.
+type AgentLabel struct {
+	// Path is the field, such as routes.0.path.
+	Path string `json:"path"`
+	// Value is its value.
+	Value string `json:"value"`
+	// Container is the container that has the label.
+	Container string `json:"container,omitempty"`
+	// Name is the name of the label.
+	Name string `json:"name,omitempty"`
+}
+
+// AgentObject is a proxy, TCP proxy or UDP proxy that labels define.
+type AgentObject struct {
+	// Kind is proxies, tcp_proxies or udp_proxies.
+	Kind string `json:"kind"`
+	// Name is the name of the object.
+	Name string `json:"name"`
+	// Container is the name of the container.
+	Container string `json:"container,omitempty"`
+	// Label is the label that made it an object, if one did.
+	Label string `json:"label,omitempty"`
+	// Created is when the container was created.
+	Created time.Time `json:"created,omitzero"`
+	// Labels are the fields that labels set.
+	Labels []AgentLabel `json:"labels,omitempty"`
+	// Servers are the published ports of the containers.
+	Servers []AgentServer `json:"servers,omitempty"`
+}
+
+// AgentReport is what an agent sees of its machine.
+type AgentReport struct {
+	// Objects are the proxies that labels of containers define.
+	Objects []AgentObject `json:"objects,omitempty"`
+	// Issues are what of the labels cannot be used.
+	Issues []AgentIssue `json:"issues,omitempty"`
+	// Failure is why the containers are not known now. The objects are the last known ones.
+	Failure string `json:"failure,omitempty"`
+	// Hint is how to fix it.
+	Hint string `json:"hint,omitempty"`
+}
+
+// AgentServer is a published port.
+type AgentServer struct {
+	// Address is a URL, or a host and a port. Its host is replaced by the address of the machine.
+	Address string `json:"address"`
+	// Container is whose it is.
+	Container string `json:"container,omitempty"`
+	// Labels are the fields of the server that labels set.
+	Labels []AgentLabel `json:"labels,omitempty"`
+}
+
 // Attention is a proxy that needs attention.
 type Attention struct {
 	// Kind is the kind of the proxy: proxies, tcp_proxies or udp_proxies.
@@ -350,7 +441,7 @@ type Audit struct {
 	Time time.Time `json:"time"`
 	// The operator.
 	Who string `json:"who"`
-	// Via is how: api, console, file, cli, docker or http.
+	// Via is how: api, console, file, cli, docker, http or agent.
 	Via string `json:"via,omitempty"`
 	// Address is where from.
 	Address string `json:"address,omitempty"`
@@ -1465,6 +1556,10 @@ type Discovery struct {
 	// Docker are the container engines, Docker or Podman, by name. Labels of their containers define
 	// proxies.
 	Docker map[string]Docker `json:"docker,omitzero"`
+	// Agent are other machines whose containers are published, by name. On each runs `headgate
+	// agent` with a token of the same name, which `headgate agent invite` makes. Names differ from
+	// those of docker and http.
+	Agent map[string]Agent `json:"agent,omitzero"`
 	// HTTP are documents with proxies that are downloaded again and again, by name. Names differ
 	// from those of docker.
 	HTTP map[string]HTTPDocument `json:"http,omitzero"`
@@ -1519,6 +1614,10 @@ type DiscoveryObject struct {
 	// Docker are the container engines, Docker or Podman, by name. Labels of their containers define
 	// proxies.
 	Docker map[string]Docker `json:"docker,omitzero"`
+	// Agent are other machines whose containers are published, by name. On each runs `headgate
+	// agent` with a token of the same name, which `headgate agent invite` makes. Names differ from
+	// those of docker and http.
+	Agent map[string]Agent `json:"agent,omitzero"`
 	// HTTP are documents with proxies that are downloaded again and again, by name. Names differ
 	// from those of docker.
 	HTTP map[string]HTTPDocument `json:"http,omitzero"`
@@ -2728,7 +2827,7 @@ type LastChange struct {
 	When time.Time `json:"when"`
 	// Who did it; absent when it is not known, as of a file that was edited.
 	Who string `json:"who,omitempty"`
-	// Via is how it came: api, console, file, cli, docker or http.
+	// Via is how it came: api, console, file, cli, docker, http or agent.
 	Via string `json:"via"`
 	// Revision is the number of the revision.
 	Revision int `json:"revision"`
@@ -4036,11 +4135,12 @@ type PromoteInput struct {
 type Provider struct {
 	// Name is the name of the provider's entry in discovery.
 	Name string `json:"name"`
-	// Type is docker or http.
+	// Type is docker, http or agent.
 	Type string `json:"type"`
-	// Endpoint is the address of its API, or the URL of its document.
+	// Endpoint is the address of its API, the URL of its document, or the address of its machine.
 	Endpoint string `json:"endpoint"`
-	// State is connecting until the first response, then running or error.
+	// State is connecting until the first response, then running or error; stale while an agent does
+	// not report and its objects are still active.
 	State string `json:"state"`
 	// Since is when the state changed last.
 	Since time.Time `json:"since,omitzero"`
@@ -4724,7 +4824,7 @@ type Revision struct {
 	Who string `json:"who,omitempty"`
 	// Why is the reason that the operator gave.
 	Why string `json:"why,omitempty"`
-	// Via is the interface: api, console, file, cli, docker or http.
+	// Via is the interface: api, console, file, cli, docker, http or agent.
 	Via string `json:"via"`
 	// Changes are the objects that were added, changed or removed, each as KIND/NAME; * for very
 	// many. It is absent where that is not known.

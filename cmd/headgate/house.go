@@ -10,6 +10,7 @@ import (
 	"headgate/internal/admin/console"
 	"headgate/internal/admin/watch"
 	"headgate/internal/control"
+	"headgate/internal/discovery/agent"
 	"headgate/internal/discovery/docker"
 	"headgate/internal/discovery/httpdoc"
 	"headgate/internal/metrics"
@@ -44,6 +45,7 @@ func openServer(o serverOptions) (server, error) {
 		Activated:  o.activated,
 		Docker:     docker.Open,
 		HTTP:       httpdoc.Open,
+		Agent:      agent.Open,
 	})
 	if err != nil {
 		return nil, explainCopy(err)

@@ -124,7 +124,7 @@ meantime.`,
 	}
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &exitError{exitUsage, err} })
 	root.AddCommand(newRun(openServer), newValidate(), newFormat(), newExplain(), newSchema(), newHashPassword(), newDemo(openServer), newRespond(), newHealth(), newStatus(), newImport(), newCompare(), newDocker(), newDiff(), newVersion(), newManual())
-	root.AddCommand(newUser(), newPerson(), newToken(), newLogsCommand(), newEvents(), newBackup(), newRestore(), newACME(), newCertificate())
+	root.AddCommand(newUser(), newPerson(), newToken(), newAgent(), newLogsCommand(), newEvents(), newBackup(), newRestore(), newACME(), newCertificate())
 	root.AddCommand(newApply(), newPlan(), newConfirm(), newRevert(), newRollback(), newRevisions(), newPurge(), newCache(), newPort(), newServer(), newECH(), newSplit(), newMirror(), newStore(), newNode(), newPromote(), newBan(), newGate(), newLists(), newNotice(), newCutover(), newUpgrade())
 	root.InitDefaultHelpCmd()
 	root.Flags().BoolVarP(&version, "version", "v", false, "version for headgate")

@@ -18,6 +18,10 @@ type Discovery struct {
 	// Docker are the container engines, Docker or Podman, by name. Labels of their
 	// containers define proxies.
 	Docker map[string]*Docker `json:"docker,omitempty" max:"16" object:"provider" example:"{local: {hosts: [\"*.example.com\"]}}"`
+	// Agent are other machines whose containers are published, by name. On each runs
+	// `headgate agent` with a token of the same name, which `headgate agent invite` makes.
+	// Names differ from those of docker and http.
+	Agent map[string]*Agent `json:"agent,omitempty" max:"256" object:"provider" example:"{web7: {hosts: [\"*.example.com\"]}}"`
 	// HTTP are documents with proxies that are downloaded again and again, by name. Names
 	// differ from those of docker.
 	HTTP map[string]*HTTPDocument `json:"http,omitempty" max:"16" object:"provider" example:"{cmdb: {url: \"https://cmdb.example.com/headgate.yaml\"}}"`
@@ -79,7 +83,7 @@ type DockerTLS struct {
 
 // discovery reports problems of the providers.
 func (ch *checker) discovery(at schema.Place) {
-	docker, http := at.Field("docker"), at.Field("http")
+	docker, http, agents := at.Field("docker"), at.Field("http"), at.Field("agent")
 	for _, name := range sortedNames(ch.c.Discovery.Docker) {
 		ch.docker(ch.c.Discovery.Docker[name], docker.Field(name).Called("provider", name))
 	}
@@ -89,6 +93,13 @@ func (ch *checker) discovery(at schema.Place) {
 			place.Problemf("rename one of them", "there is a provider %s under docker too", name)
 		}
 		ch.httpDocument(ch.c.Discovery.HTTP[name], place)
+	}
+	for _, name := range sortedNames(ch.c.Discovery.Agent) {
+		place := agents.Field(name).Called("provider", name)
+		if ch.c.Discovery.Docker[name] != nil || ch.c.Discovery.HTTP[name] != nil {
+			place.Problemf("rename one of them", "there is another provider %s, under docker or http", name)
+		}
+		ch.agent(ch.c.Discovery.Agent[name], place)
 	}
 }
 

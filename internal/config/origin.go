@@ -13,6 +13,8 @@ const (
 	ViaDocker Via = "docker"
 	// ViaHTTP is a document that was downloaded.
 	ViaHTTP Via = "http"
+	// ViaAgent is a container's labels on another machine, which an agent reports.
+	ViaAgent Via = "agent"
 )
 
 // Origin is where an object comes from.

@@ -15,7 +15,7 @@ import (
 	"headgate/internal/setting/unit"
 )
 
-// Provider is an entry of discovery: *Docker or *HTTPDocument.
+// Provider is an entry of discovery: *Docker, *HTTPDocument or *Agent.
 type Provider interface {
 	// Via is how its objects come into a configuration.
 	Via() Via
@@ -102,11 +102,14 @@ func (c *Config) Providers() map[string]Provider {
 
 // Providers returns all providers by name.
 func (d *Discovery) Providers() map[string]Provider {
-	all := make(map[string]Provider, len(d.Docker)+len(d.HTTP))
+	all := make(map[string]Provider, len(d.Docker)+len(d.HTTP)+len(d.Agent))
 	for name, p := range d.Docker {
 		all[name] = p
 	}
 	for name, p := range d.HTTP {
+		all[name] = p
+	}
+	for name, p := range d.Agent {
 		all[name] = p
 	}
 	return all

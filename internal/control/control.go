@@ -80,6 +80,8 @@ type Options struct {
 	Docker discovery.DockerOpener
 	// HTTP opens the sources under discovery.http; nil has none.
 	HTTP discovery.HTTPOpener
+	// Agent opens the sources under discovery.agent; nil has none.
+	Agent discovery.AgentOpener
 	// Roots are the authorities by which servers are trusted that lists and geo databases
 	// are downloaded from; nil is the system's.
 	Roots *x509.CertPool

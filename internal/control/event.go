@@ -22,10 +22,11 @@ const (
 	ViaConsole Via = "console" // the console
 	ViaDocker  Via = "docker"  // discovery of containers
 	ViaHTTP    Via = "http"    // documents of discovery
+	ViaAgent   Via = "agent"   // discovery of containers on other machines
 )
 
 // Discovers reports whether changes come from discovery, and not from an operator.
-func (v Via) Discovers() bool { return v == ViaDocker || v == ViaHTTP }
+func (v Via) Discovers() bool { return v == ViaDocker || v == ViaHTTP || v == ViaAgent }
 
 // Cause is where a change comes from.
 type Cause struct {

@@ -23,6 +23,7 @@ type providers struct {
 	log      *slog.Logger
 	open     discovery.DockerOpener
 	openHTTP discovery.HTTPOpener
+	agents   discovery.AgentOpener
 	env      discovery.Environment
 	// wake has a value when a source may know something new.
 	wake    chan struct{}
@@ -49,7 +50,7 @@ type running struct {
 }
 
 func newProviders(o *Options) *providers {
-	p := &providers{log: o.Log, open: o.Docker, openHTTP: o.HTTP, wake: make(chan struct{}, 1)}
+	p := &providers{log: o.Log, open: o.Docker, openHTTP: o.HTTP, agents: o.Agent, wake: make(chan struct{}, 1)}
 	p.env = discovery.Environment{Log: o.Log, Agent: agentOf(o), Roots: o.Roots}
 	if o.StateDir != "" {
 		p.env.State = filepath.Join(o.StateDir, "discovery")
@@ -102,6 +103,10 @@ func (p *providers) openSource(r *running) error {
 	case *config.HTTPDocument:
 		if p.openHTTP != nil {
 			r.source, err = p.openHTTP(r.name, settings, env)
+		}
+	case *config.Agent:
+		if p.agents != nil {
+			r.source, err = p.agents(r.name, settings, env)
 		}
 	}
 	if err != nil {
@@ -173,7 +178,7 @@ func (p *providers) startSource(r *running) {
 func sameLocation(a, b config.Provider) bool {
 	x, ok := a.(*config.HTTPDocument)
 	y, also := b.(*config.HTTPDocument)
-	return ok && also && x.URL == y.URL
+	return a.Via() == b.Via() && (!ok || also && x.URL == y.URL)
 }
 
 // end stops a source, in the background: a change does not wait for it. Forget is whether
@@ -285,11 +290,12 @@ func (p *providers) states() []ProviderState {
 type ProviderState struct {
 	// Name is that of its entry in discovery.
 	Name string `json:"name"`
-	// Type is docker or http.
+	// Type is docker, http or agent.
 	Type string `json:"type"`
-	// Endpoint is the address of its API, or the URL of its document.
+	// Endpoint is the address of its API, the URL of its document, or the
+	// address of its machine.
 	Endpoint string `json:"endpoint"`
-	// State is connecting, running, or error.
+	// State is connecting, running, stale or error, since Since.
 	State discovery.State `json:"state"`
 	// Since is when the state began.
 	Since time.Time `json:"since,omitzero"`
@@ -404,10 +410,19 @@ func viaOf(now, before *discovery.Merged) Via {
 	if before != nil {
 		other = append(other, before.Discovered(now)...)
 	}
-	for _, d := range other {
-		if d.Origin.Via != config.ViaHTTP {
-			return ViaDocker
-		}
+	if len(other) == 0 || slices.ContainsFunc(other, func(d *config.Discovered) bool { return d.Origin.Via != other[0].Origin.Via }) {
+		return ViaDocker
 	}
-	return ViaHTTP
+	return Via(other[0].Origin.Via)
+}
+
+// Agent returns the source of an entry of discovery.agent, nil if there is none.
+func (c *Control) Agent(name string) discovery.Source {
+	p := c.providers
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if r := p.mu.running[name]; r != nil && r.settings.Via() == config.ViaAgent {
+		return r.source
+	}
+	return nil
 }

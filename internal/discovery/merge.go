@@ -67,7 +67,8 @@ type merge struct {
 }
 
 // Merge adds what providers found to the configuration files. The files take precedence,
-// then documents of providers by the name of the provider, then the older container: the result does not depend on the order in which things were
+// then documents of providers by the name of the provider, then the older container,
+// and at last containers of other machines by the name of their provider: the result does not depend on the order in which things were
 // found. A problem of one object never removes another one, and objects that are
 // unchanged since the previous merge, which may be nil, cost almost nothing. Blamed are
 // objects that are left out because of errors after the merge.
@@ -131,6 +132,16 @@ func (m *merge) find(d *config.Discovered, p *Provider, before *Merged) *object 
 // older orders objects by who has what both want.
 func older(a, b *object) int {
 	x, y := a.Discovered, b.Discovered
+	remote := x.Origin.Via == config.ViaAgent
+	switch {
+	case remote != (y.Origin.Via == config.ViaAgent):
+		if remote {
+			return 1 // what other machines say of their age counts for themselves only
+		}
+		return -1
+	case remote && a.provider.Name != b.provider.Name:
+		return cmp.Compare(a.provider.Name, b.provider.Name)
+	}
 	return cmp.Or(x.Created.Compare(y.Created), cmp.Compare(x.Origin.Container, y.Origin.Container),
 		cmp.Compare(a.provider.Name, b.provider.Name), cmp.Compare(x.Kind, y.Kind), cmp.Compare(x.Name, y.Name))
 }
@@ -203,7 +214,7 @@ func (m *merge) nameTaken(o *object) bool {
 // conflict reports to both of two discovered objects that they conflict.
 func (m *merge) conflict(loser *object, winner *config.Discovered, label *config.Label, what, hint string) {
 	precedence := "is older"
-	if winner.Created.IsZero() {
+	if winner.Created.IsZero() || winner.Origin.Provider != loser.provider.Name && loser.Discovered.Origin.Via == config.ViaAgent {
 		precedence = "takes precedence"
 	}
 	m.issue(loser, label, Conflict, fmt.Sprintf("%s of %s has %s, and %s", nounOf(winner), winner.Origin, what, precedence), hint)

@@ -88,6 +88,9 @@ type DockerOpener func(name string, settings *config.Docker, env Environment) (S
 // HTTPOpener is the same for an entry of discovery.http.
 type HTTPOpener func(name string, settings *config.HTTPDocument, env Environment) (Source, error)
 
+// AgentOpener is the same for an entry of discovery.agent.
+type AgentOpener func(name string, settings *config.Agent, env Environment) (Source, error)
+
 // Forgetter is a source that keeps something for the next start. Forget removes it. It is
 // called after Stop, when the entry was removed from the configuration.
 type Forgetter interface{ Forget() }
@@ -119,6 +122,9 @@ const (
 	Connecting State = "connecting"
 	// Running: the source is connected.
 	Running State = "running"
+	// Stale is of a machine whose agent does not report any more; what it reported last stays
+	// for a while.
+	Stale State = "stale"
 	// Failed is while it is not; it is tried again without end.
 	Failed State = "error"
 )

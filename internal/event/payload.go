@@ -15,7 +15,7 @@ type Config struct {
 	Revision int `json:"revision,omitempty"`
 	// Who made the change: a user, a token, or local:UID.
 	Who string `json:"who,omitempty"`
-	// Via is where the change came from: api, console, file, cli, docker or http.
+	// Via is where the change came from: api, console, file, cli, docker, http or agent.
 	Via string `json:"via,omitempty"`
 	// Why is what the person who made it wrote.
 	Why string `json:"why,omitempty"`

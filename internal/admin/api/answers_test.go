@@ -130,6 +130,7 @@ func TestEveryRowAnswersEveryStatusItDocuments(t *testing.T) {
 	s.cutover()
 	s.upgrade()
 	s.nodes()
+	s.agents()
 	s.pair()
 	orders(t, seen)
 	s.broken()
@@ -157,7 +158,7 @@ func documented(t *testing.T) map[string][]int {
 	var d struct {
 		Paths map[string]map[string]struct{ Responses map[int]any }
 	}
-	if err := json.Unmarshal(openapi, &d); err != nil {
+	if err := json.Unmarshal(openAPIDocument(), &d); err != nil {
 		t.Fatal(err)
 	}
 	all := map[string][]int{}

@@ -17,6 +17,7 @@ import (
 
 	"headgate/internal/certs/certstest"
 	"headgate/internal/control"
+	"headgate/internal/discovery/agent"
 	"headgate/internal/ports"
 	"headgate/internal/testhouse"
 )
@@ -70,7 +71,7 @@ func (h *house) controlOf(t testing.TB, text string) {
 	}
 	log := slog.New(slog.NewTextHandler(t.Output(), nil))
 	ready := make(chan struct{})
-	c, err := control.New(control.Options{Log: log, ConfigFile: h.file, StateDir: filepath.Join(dir, "state"), Docker: h.engines.Open, Ready: func() { close(ready) }})
+	c, err := control.New(control.Options{Log: log, ConfigFile: h.file, StateDir: filepath.Join(dir, "state"), Docker: h.engines.Open, Agent: agent.Open, Ready: func() { close(ready) }})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,11 +17,13 @@ type discoveryBody struct {
 type providerBody struct {
 	// Name is the name of the provider's entry in discovery.
 	Name string `json:"name"`
-	// Type is docker or http.
+	// Type is docker, http or agent.
 	Type string `json:"type"`
-	// Endpoint is the address of its API, or the URL of its document.
+	// Endpoint is the address of its API, the URL of its document, or the
+	// address of its machine.
 	Endpoint string `json:"endpoint"`
-	// State is connecting until the first response, then running or error.
+	// State is connecting until the first response, then running or error; stale while an
+	// agent does not report and its objects are still active.
 	State string `json:"state"`
 	// Since is when the state changed last.
 	Since time.Time `json:"since,omitzero"`

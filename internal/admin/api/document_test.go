@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"path"
 	"reflect"
@@ -37,6 +38,7 @@ func (a *API) Document(comments *schema.Comments) ([]byte, error) {
 		path[strings.ToLower(r.method)] = d.operation(r)
 	}
 	d.schema(of[problem]())
+	shared := shareParameters(paths)
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
@@ -46,8 +48,9 @@ func (a *API) Document(comments *schema.Comments) ([]byte, error) {
 		"servers": []bag{{"url": "/"}},
 		"paths":   paths,
 		"components": bag{
-			"schemas":   d.schemas,
-			"responses": d.refusals,
+			"schemas":    d.schemas,
+			"responses":  d.refusals,
+			"parameters": shared,
 			"securitySchemes": bag{
 				"token":   bag{"type": "http", "scheme": "bearer", "description": "A token, which starts with hg_."},
 				"cookie":  bag{"type": "apiKey", "in": "cookie", "name": Cookie},
@@ -98,6 +101,46 @@ func (d *specification) operation(r *row) bag {
 		op["requestBody"] = bag{"required": true, "content": bag{kind: bag{"schema": body}}}
 	}
 	return op
+}
+
+// shareParameters replaces parameters that many operations have by references, and returns
+// them by name: the document is part of the program.
+func shareParameters(paths bag) bag {
+	const many = 4
+	counts, names, shared := map[string]int{}, map[string]string{}, bag{}
+	each := func(do func(p bag, text string) bag) {
+		for _, path := range slices.Sorted(maps.Keys(paths)) {
+			for _, method := range slices.Sorted(maps.Keys(paths[path].(bag))) {
+				all, _ := paths[path].(bag)[method].(bag)["parameters"].([]bag)
+				for i, p := range all {
+					text, _ := json.Marshal(p)
+					all[i] = do(p, string(text))
+				}
+			}
+		}
+	}
+	each(func(p bag, text string) bag {
+		counts[text]++
+		return p
+	})
+	each(func(p bag, text string) bag {
+		if counts[text] < many {
+			return p
+		}
+		name, known := names[text]
+		for n := 2; !known; n++ {
+			if name == "" {
+				name = p["name"].(string)
+			}
+			if _, taken := shared[name]; taken {
+				name = fmt.Sprint(p["name"], n)
+				continue
+			}
+			shared[name], names[text], known = p, name, true
+		}
+		return bag{"$ref": "#/components/parameters/" + name}
+	})
+	return shared
 }
 
 // id returns a name of the operation: "GET /users/{name}" is "getUsersName".

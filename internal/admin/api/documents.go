@@ -47,7 +47,7 @@ type lastChange struct {
 	When time.Time `json:"when"`
 	// Who did it; absent when it is not known, as of a file that was edited.
 	Who string `json:"who,omitempty"`
-	// Via is how it came: api, console, file, cli, docker or http.
+	// Via is how it came: api, console, file, cli, docker, http or agent.
 	Via string `json:"via"`
 	// Revision is the number of the revision.
 	Revision int `json:"revision"`

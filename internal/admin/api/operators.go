@@ -218,7 +218,7 @@ type auditBody struct {
 	Time time.Time `json:"time"`
 	// The operator.
 	Who string `json:"who"`
-	// Via is how: api, console, file, cli, docker or http.
+	// Via is how: api, console, file, cli, docker, http or agent.
 	Via string `json:"via,omitempty"`
 	// Address is where from.
 	Address string `json:"address,omitempty"`

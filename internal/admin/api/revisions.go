@@ -69,7 +69,7 @@ type revisionBody struct {
 	Who string `json:"who,omitempty"`
 	// Why is the reason that the operator gave.
 	Why string `json:"why,omitempty"`
-	// Via is the interface: api, console, file, cli, docker or http.
+	// Via is the interface: api, console, file, cli, docker, http or agent.
 	Via string `json:"via"`
 	// Changes are the objects that were added, changed or removed, each as KIND/NAME; * for
 	// very many. It is absent where that is not known.

@@ -83,6 +83,32 @@ func (s *scene) nodes() {
 	o.AdoptStore, o.PushStore = nil, nil
 }
 
+// agents report the containers of other machines.
+func (s *scene) agents() {
+	for _, name := range []string{"web7", "web8"} {
+		_, out := s.does(201, "POST", "/tokens", `{"name":"`+name+`","role":"editor","scopes":["agents"]}`)
+		s.h.tokens[name] = fmt.Sprint(out["token"])
+	}
+	s.does(200, "PUT", "/settings/discovery", `{"agent":{"web7":{"address":"10.0.0.7"}}}`, always)
+	as := "Authorization: Bearer " + s.h.tokens["web7"]
+	report := `{"objects":[{"kind":"proxies","name":"far","container":"far-1","labels":[{"path":"virtual_hosts","value":"far.example","container":"far-1","name":"headgate.host"}],"servers":[{"address":"http://192.0.2.1:8080","container":"far-1"}]}]}`
+	s.does(403, "PUT", "/discovery/agents/web7", report) // not even an admin
+	s.does(403, "PUT", "/discovery/agents/web8", report, as)
+	s.does(404, "PUT", "/discovery/agents/web8", report, "Authorization: Bearer "+s.h.tokens["web8"])
+	s.does(403, "GET", "/proxies", "", as)
+	s.does(403, "POST", "/tokens", `{"name":"more","role":"editor","scopes":["config"]}`, as)
+	s.does(400, "PUT", "/discovery/agents/web7", `{"objects":[{"kind":"ports","name":"far"}]}`, as)
+	s.does(204, "PUT", "/discovery/agents/web7", report, as)
+	s.does(429, "PUT", "/discovery/agents/web7", report, as)
+	testhouse.Eventually(s.h.t, "the proxy of the agent is served", func() bool {
+		cfg := s.h.c.Plan().Config()
+		return cfg.Found("proxies", "far") != nil && cfg.Proxies["far"].Routes[0].Servers[0].URL == "http://10.0.0.7:8080"
+	})
+	s.does(204, "DELETE", "/tokens/web7", "", always)
+	s.does(401, "PUT", "/discovery/agents/web7", report, as)
+	s.does(200, "PUT", "/settings/discovery", `{}`, always)
+}
+
 // splits decides about the split of a proxy.
 func (s *scene) splits() {
 	s.does(201, "POST", "/proxies", `{"name":"canary","virtual_hosts":["canary.example.com"],"routes":[{"servers":[{"url":"http://127.0.0.1:1"},{"url":"http://127.0.0.1:2","group":"candidate"}],"split":{"candidate":5}}]}`, always)

@@ -72,7 +72,7 @@ func TestSchemasMarkSecrets(t *testing.T) {
 	if err := json.Unmarshal([]byte(config.JSONSchema()), &forEditors); err != nil {
 		t.Fatal(err)
 	}
-	if err := json.Unmarshal(openapi, &forPrograms); err != nil {
+	if err := json.Unmarshal(openAPIDocument(), &forPrograms); err != nil {
 		t.Fatal(err)
 	}
 	secrets := 0

@@ -13,6 +13,7 @@ import (
 // The areas that the scopes of tokens name.
 const (
 	areaAccess       = "access"
+	areaAgents       = "agents"
 	areaBackup       = "backup"
 	areaBans         = "bans"
 	areaCache        = "cache"
@@ -65,7 +66,7 @@ func (a *API) whole() []row {
 	for _, k := range config.Kinds() {
 		rows = append(rows, a.documentRows(k)...)
 	}
-	return slices.Concat(rows, a.configRows(), a.cacheRows(), a.serverRows(), a.splitRows(), a.mirrorRows(), a.portRows(), a.echRows(), a.upgradeRows(), a.nodeRows(), a.pairRows())
+	return slices.Concat(rows, a.configRows(), a.cacheRows(), a.serverRows(), a.splitRows(), a.mirrorRows(), a.portRows(), a.echRows(), a.upgradeRows(), a.nodeRows(), a.agentRows(), a.pairRows())
 }
 
 // versionRows are the operations that describe the program and the API.

@@ -201,7 +201,7 @@ func fill(f *schema.Field, t *schema.Type, v reflect.Value, which int) {
 		}
 		v.SetString(word)
 	default:
-		texts := [][]string{{"7s", "7KiB", "true", "10.1.2.3:77", "404", "timeout"}, {"9s", "9KiB", "false", "10.1.2.3:99", "502", "connect"}}
+		texts := [][]string{{"7s", "7KiB", "true", "10.1.2.3:77", "10.1.2.3", "404", "timeout"}, {"9s", "9KiB", "false", "10.1.2.3:99", "10.1.2.4", "502", "connect"}}
 		for _, text := range texts[which-1] {
 			w := reflect.New(t.Go).Elem()
 			if t.SetText(w, text) == nil {

@@ -17,6 +17,7 @@ import (
 	"crypto/x509"
 	"fmt"
 	"log/slog"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"sync"
@@ -31,6 +32,8 @@ type Source struct {
 	engine *engine
 	world  *world
 	log    *slog.Logger
+	// peer is the address of the engine's machine for Elsewhere, else invalid.
+	peer netip.Addr
 
 	changed chan struct{}
 	ctx     context.Context
@@ -47,6 +50,20 @@ type Source struct {
 // is about a file of its TLS settings, or about its endpoint.
 func Open(name string, settings *config.Docker, env discovery.Environment) (discovery.Source, error) {
 	return open(name, settings, env, detectHost())
+}
+
+// Elsewhere is the address that servers have of a source that OpenElsewhere returns.
+func Elsewhere() netip.Addr { return netip.AddrFrom4([4]byte{192, 0, 2, 1}) }
+
+// OpenElsewhere is Open for the engine of this machine as other machines see it: servers are
+// published ports, at the address Elsewhere.
+func OpenElsewhere(name string, settings *config.Docker, env discovery.Environment) (discovery.Source, error) {
+	s, err := open(name, settings, env, here{})
+	if err != nil {
+		return nil, err
+	}
+	s.peer = Elsewhere()
+	return s, nil
 }
 
 func open(name string, settings *config.Docker, env discovery.Environment, h here) (*Source, error) {

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"math/rand/v2"
+	"net/netip"
 	"slices"
 	"strings"
 	"time"
@@ -195,7 +196,7 @@ func (s *Source) list(deaf error) (again time.Time, err error) {
 	if err := s.findSelf(l); err != nil {
 		return time.Time{}, err
 	}
-	out := s.world.update(l, s.engine.reached(), time.Now())
+	out := s.world.update(l, s.reached(), time.Now())
 	next := discovery.Snapshot{State: discovery.Running, Known: true, Objects: out.objects, Issues: out.issues}
 	if deaf != nil {
 		next.State = discovery.Failed
@@ -206,6 +207,14 @@ func (s *Source) list(deaf error) (again time.Time, err error) {
 		s.publish(next)
 	}
 	return out.again, nil
+}
+
+// reached returns the address of the engine's machine; invalid for a socket.
+func (s *Source) reached() netip.Addr {
+	if s.peer.IsValid() {
+		return s.peer
+	}
+	return s.engine.reached()
 }
 
 // findSelf queries headgate's own container, if the filters hide it. It is not used as a

@@ -132,6 +132,7 @@ export const references: Record<string, Record<string, string>> = {
   Certificate: { stored: 'stored_certificates' },
   Docker: { ports: 'ports', acme: 'acme' },
   HTTPDocument: { ports: 'ports', acme: 'acme' },
+  Agent: { ports: 'ports', acme: 'acme' },
   Webhook: { events: 'events' },
   Notice: { events: 'events' },
 }

@@ -12,7 +12,7 @@ export const history = {
   veryMany: 'many objects',
   state: 'State',
   nobody: 'unknown',
-  doors: { api: 'API', console: 'console', file: 'file', cli: 'command line', docker: 'Docker', http: 'document of a provider' } as Record<string, string>,
+  doors: { api: 'API', console: 'console', file: 'file', cli: 'command line', docker: 'Docker', http: 'document of a provider', agent: 'agent' } as Record<string, string>,
   emptyTitle: 'No revision yet',
   empty: 'Each applied change creates a revision. Here you can see what it changed, and restore it.',
   current: 'active',

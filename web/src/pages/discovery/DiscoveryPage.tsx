@@ -55,7 +55,7 @@ export default function DiscoveryPage() {
 function ProviderCard({ it: p }: { it: Provider }) {
   const issues = p.issues ?? []
   return (
-    <Card title={<bdi>{p.name}</bdi>} actions={<StateBadge state={p.state ?? ''} meaning={p.state === 'connecting' ? 'info' : undefined} />}>
+    <Card title={<bdi>{p.name}</bdi>} actions={<StateBadge state={p.state ?? ''} meaning={p.state === 'connecting' ? 'info' : p.state === 'stale' ? 'warn' : undefined} />}>
       <p className="small lead">
         {[label(p.type ?? ''), p.endpoint].filter(Boolean).join(' · ')} · {t.discovery.since} <Ago time={p.since!} />
       </p>
@@ -87,7 +87,7 @@ function Given({ provider }: { provider: Provider }) {
   const from = (kind: string, list: AnyObject[] = []) =>
     list.filter((o) => o.origin?.provider === provider.name || o.origin?.provider === `${provider.type}.${provider.name}`).map((o) => ({ kind, o }))
   const all = [...from('proxies', proxies.data), ...from('tcp', tcp.data), ...from('udp', udp.data)]
-  if (!provider.objects) return <p className="small lead">{provider.type === 'docker' ? t.discovery.noObjects : t.discovery.none}</p>
+  if (!provider.objects) return <p className="small lead">{provider.type !== 'http' ? t.discovery.noObjects : t.discovery.none}</p>
   return (
     <>
       <p className="small lead">{t.discovery.count(provider.objects)}</p>

@@ -193,6 +193,7 @@ export const de: Text = {
     self_signed: 'selbstsigniert',
     running: 'läuft',
     connecting: 'verbindet',
+    stale: 'veraltet',
     maintenance: 'Wartung',
     conflict: 'Konflikt',
     applied: 'angewendet',

@@ -115,7 +115,7 @@ export const observe: Pick<Text, 'cache' | 'explain' | 'history' | 'log' | 'char
     veryMany: 'viele Objekte',
     state: 'Zustand',
     nobody: 'unbekannt',
-    doors: { api: 'API', console: 'Konsole', file: 'Datei', cli: 'Kommandozeile', docker: 'Docker', http: 'Dokument eines Anbieters' },
+    doors: { api: 'API', console: 'Konsole', file: 'Datei', cli: 'Kommandozeile', docker: 'Docker', http: 'Dokument eines Anbieters', agent: 'Agent' },
     emptyTitle: 'Noch keine Revision',
     empty: 'Jede angewendete Änderung erzeugt eine Revision. Hier sehen Sie, was sie geändert hat, und können sie wiederherstellen.',
     current: 'aktiv',

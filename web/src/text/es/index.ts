@@ -189,6 +189,7 @@ export const es: Text = {
     self_signed: 'autofirmado',
     running: 'en marcha',
     connecting: 'conectando',
+    stale: 'obsoleto',
     maintenance: 'mantenimiento',
     conflict: 'conflicto',
     applied: 'aplicado',

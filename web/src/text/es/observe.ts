@@ -115,7 +115,7 @@ export const observe: Pick<Text, 'cache' | 'explain' | 'history' | 'log' | 'char
     veryMany: 'muchos objetos',
     state: 'Estado',
     nobody: 'desconocido',
-    doors: { api: 'API', console: 'consola', file: 'archivo', cli: 'línea de comandos', docker: 'Docker', http: 'documento de un proveedor' },
+    doors: { api: 'API', console: 'consola', file: 'archivo', cli: 'línea de comandos', docker: 'Docker', http: 'documento de un proveedor', agent: 'agente' },
     emptyTitle: 'Aún no hay revisiones',
     empty: 'Cada cambio aplicado crea una revisión. Aquí puede ver qué cambió y restaurarla.',
     current: 'activa',

@@ -189,6 +189,7 @@ export const fr: Text = {
     self_signed: 'auto-signé',
     running: 'en cours',
     connecting: 'connexion',
+    stale: 'périmé',
     maintenance: 'maintenance',
     conflict: 'conflit',
     applied: 'appliqué',

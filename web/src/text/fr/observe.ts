@@ -115,7 +115,7 @@ export const observe: Pick<Text, 'cache' | 'explain' | 'history' | 'log' | 'char
     veryMany: 'de nombreux objets',
     state: 'État',
     nobody: 'inconnu',
-    doors: { api: 'API', console: 'console', file: 'fichier', cli: 'ligne de commande', docker: 'Docker', http: 'document d’un fournisseur' },
+    doors: { api: 'API', console: 'console', file: 'fichier', cli: 'ligne de commande', docker: 'Docker', http: 'document d’un fournisseur', agent: 'agent' },
     emptyTitle: 'Aucune révision',
     empty: 'Chaque modification appliquée crée une révision. Ici, vous voyez ce qu’elle a modifié et pouvez la restaurer.',
     current: 'active',
