@@ -78,31 +78,29 @@ type Server struct {
 
 // Source is one machine. Its methods may be called by several goroutines at once.
 type Source struct {
+	*discovery.Published
 	name     string
 	settings *config.Agent
 	log      *slog.Logger
 	state    string // directory of what is kept, "" for nothing
-	changed  chan struct{}
 	quit     chan struct{}
 	done     sync.WaitGroup
 
 	mu struct {
 		sync.Mutex
-		snapshot *discovery.Snapshot
-		last     time.Time // of the last report, or of the start
-		used     time.Time // of the last report that was used
-		from     netip.Addr
+		last time.Time // of the last report, or of the start
+		used time.Time // of the last report that was used
+		from netip.Addr
 	}
 }
 
 // Open returns the source of an entry of discovery.agent, with what was reported last. It
 // starts nothing.
 func Open(name string, settings *config.Agent, env discovery.Environment) (discovery.Source, error) {
-	s := &Source{name: name, settings: settings, log: env.Log, state: env.State, changed: make(chan struct{}, 1), quit: make(chan struct{})}
+	s := &Source{Published: discovery.NewPublished(), name: name, settings: settings, log: env.Log, state: env.State, quit: make(chan struct{})}
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
 	}
-	s.mu.snapshot = &discovery.Snapshot{State: discovery.Connecting, Since: time.Now()}
 	s.mu.last = time.Now()
 	s.readKept()
 	return s, nil
@@ -130,20 +128,10 @@ func (s *Source) Stop() {
 	s.done.Wait()
 }
 
-// Snapshot returns what is known now.
-func (s *Source) Snapshot() *discovery.Snapshot {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.mu.snapshot
-}
-
-// Changed has a value when Snapshot may return another one than before.
-func (s *Source) Changed() <-chan struct{} { return s.changed }
-
 // age makes a machine stale, and then removes its objects.
 func (s *Source) age(now time.Time) {
 	s.mu.Lock()
-	silent, was := now.Sub(s.mu.last), s.mu.snapshot
+	silent, was := now.Sub(s.mu.last), s.Snapshot()
 	next := *was
 	switch {
 	case silent >= goneAfter:
@@ -154,26 +142,10 @@ func (s *Source) age(now time.Time) {
 		next.Reason, next.Hint = fmt.Sprintf("the agent has not reported for %v; its objects are removed after %v", staleAfter, goneAfter), "look at headgate agent on the machine"
 	}
 	gone := silent >= goneAfter && len(was.Objects) > 0
-	s.publishLocked(next)
+	s.Publish(next)
 	s.mu.Unlock()
 	if gone {
 		s.Forget()
-	}
-}
-
-// publishLocked makes next the snapshot, unless it says the same, and signals Changed.
-func (s *Source) publishLocked(next discovery.Snapshot) {
-	was := s.mu.snapshot
-	if next.Since = was.Since; next.State != was.State {
-		next.Since = time.Now()
-	}
-	if next.State == was.State && next.Reason == was.Reason && next.Known == was.Known && slices.Equal(next.Objects, was.Objects) && slices.Equal(next.Issues, was.Issues) {
-		return
-	}
-	s.mu.snapshot = &next
-	select {
-	case s.changed <- struct{}{}:
-	default: // one is on its way
 	}
 }
 
@@ -193,9 +165,9 @@ func (s *Source) Receive(from netip.Addr, r *Report) (again bool, err error) {
 	if now.Sub(s.mu.used) < minInterval {
 		return false, ErrTooSoon
 	}
-	again = s.mu.snapshot.State != discovery.Running
+	before := s.Snapshot()
+	again = before.State != discovery.Running
 	s.mu.last, s.mu.used = now, now
-	before := s.mu.snapshot
 	next := discovery.Snapshot{State: discovery.Running, Known: true, Objects: s.objects(r, at, before.Objects)}
 	if r.Failure != "" {
 		next.State = discovery.Failed
@@ -209,7 +181,7 @@ func (s *Source) Receive(from netip.Addr, r *Report) (again bool, err error) {
 	}
 	changed := from != s.mu.from || !slices.Equal(before.Objects, next.Objects)
 	s.mu.from = from
-	s.publishLocked(next)
+	s.Publish(next)
 	if changed {
 		if err := s.keep(from, r); err != nil {
 			s.log.Warn("the report of an agent cannot be saved for the next start", "provider", s.name, "error", err)
@@ -376,10 +348,10 @@ func (s *Source) readKept() {
 	if err == nil && k.Report != nil {
 		if at, e := s.addressOf(k.From); e == nil && k.Report.check() == nil {
 			s.mu.from = k.From
-			s.mu.snapshot = &discovery.Snapshot{
-				State: discovery.Stale, Since: time.Now(), Known: true, Objects: s.objects(k.Report, at, nil),
+			s.Restore(discovery.Snapshot{
+				State: discovery.Stale, Known: true, Objects: s.objects(k.Report, at, nil),
 				Reason: "the agent has not reported since headgate started",
-			}
+			})
 			return
 		}
 		return

@@ -21,7 +21,6 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
-	"time"
 
 	"headgate/internal/config"
 	"headgate/internal/discovery"
@@ -29,21 +28,16 @@ import (
 
 // Source is one engine. Its methods may be called by several goroutines at once.
 type Source struct {
+	*discovery.Published
 	engine *engine
 	world  *world
 	log    *slog.Logger
 	// peer is the address of the engine's machine for Elsewhere, else invalid.
 	peer netip.Addr
 
-	changed chan struct{}
-	ctx     context.Context
-	cancel  context.CancelFunc
-	done    sync.WaitGroup
-
-	mu struct {
-		sync.Mutex
-		snapshot *discovery.Snapshot
-	}
+	ctx    context.Context
+	cancel context.CancelFunc
+	done   sync.WaitGroup
 }
 
 // Open returns the source of an entry of discovery.docker. It starts nothing. An error
@@ -75,12 +69,11 @@ func open(name string, settings *config.Docker, env discovery.Environment, h her
 	if err != nil {
 		return nil, err
 	}
-	s := &Source{engine: e, world: newWorld(name, settings, h), log: env.Log, changed: make(chan struct{}, 1)}
+	s := &Source{Published: discovery.NewPublished(), engine: e, world: newWorld(name, settings, h), log: env.Log}
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
 	}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
-	s.mu.snapshot = &discovery.Snapshot{State: discovery.Connecting, Since: time.Now()}
 	return s, nil
 }
 
@@ -91,32 +84,6 @@ func (s *Source) Start() { s.done.Go(s.follow) }
 func (s *Source) Stop() {
 	s.cancel()
 	s.done.Wait()
-}
-
-// Snapshot returns what is known now.
-func (s *Source) Snapshot() *discovery.Snapshot {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.mu.snapshot
-}
-
-// Changed has a value when Snapshot may return another one than before.
-func (s *Source) Changed() <-chan struct{} { return s.changed }
-
-// publish makes next the snapshot, and signals Changed.
-func (s *Source) publish(next discovery.Snapshot) {
-	s.mu.Lock()
-	was := s.mu.snapshot
-	next.Since = was.Since
-	if next.State != was.State {
-		next.Since = time.Now()
-	}
-	s.mu.snapshot = &next
-	s.mu.Unlock()
-	select {
-	case s.changed <- struct{}{}:
-	default: // one is on its way
-	}
 }
 
 // maxPEM is the size of the largest file of certificates or keys.

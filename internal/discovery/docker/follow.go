@@ -7,7 +7,6 @@ import (
 	"errors"
 	"math/rand/v2"
 	"net/netip"
-	"slices"
 	"strings"
 	"time"
 
@@ -203,9 +202,7 @@ func (s *Source) list(deaf error) (again time.Time, err error) {
 		next.Reason, next.Hint = s.engine.explain(deaf)
 		next.Reason += "; containers are listed every " + pollInterval.String() + " instead"
 	}
-	if !same(s.Snapshot(), &next) {
-		s.publish(next)
-	}
+	s.Publish(next)
 	return out.again, nil
 }
 
@@ -232,19 +229,12 @@ func (s *Source) findSelf(l *listing) error {
 	return nil
 }
 
-// same reports whether two snapshots say the same.
-func same(a, b *discovery.Snapshot) bool {
-	return a.State == b.State && a.Reason == b.Reason && a.Known == b.Known && slices.Equal(a.Objects, b.Objects) && slices.Equal(a.Issues, b.Issues)
-}
-
 // failed records that the engine cannot be queried. The last result stays.
 func (s *Source) failed(err error) {
 	next := *s.Snapshot()
 	next.State = discovery.Failed
 	next.Reason, next.Hint = s.engine.explain(err)
-	if !same(s.Snapshot(), &next) {
-		s.publish(next)
-	}
+	s.Publish(next)
 }
 
 // filters returns the settings' filters in the format of the engine.

@@ -19,7 +19,6 @@ import (
 	"fmt"
 	"log/slog"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -46,25 +45,20 @@ const (
 
 // Source is one document. Its methods may be called by several goroutines at once.
 type Source struct {
+	*discovery.Published
 	name     string
 	settings *config.HTTPDocument
 	log      *slog.Logger
 	state    string // directory of what is kept, "" for nothing
 	client   *download.Client
 
-	changed chan struct{}
-	ctx     context.Context
-	cancel  context.CancelFunc
-	done    sync.WaitGroup
+	ctx    context.Context
+	cancel context.CancelFunc
+	done   sync.WaitGroup
 
 	// used and rejected are the digests of the last documents that were and were not used.
 	// They belong to the loop.
 	used, rejected [sha256.Size]byte
-
-	mu struct {
-		sync.Mutex
-		snapshot *discovery.Snapshot
-	}
 }
 
 // Open returns the source of an entry of discovery.http, with the objects of the document that
@@ -78,7 +72,7 @@ func Open(name string, settings *config.HTTPDocument, env discovery.Environment)
 		}
 	}
 	s := &Source{
-		name: name, settings: settings, log: env.Log, state: env.State, changed: make(chan struct{}, 1),
+		Published: discovery.NewPublished(), name: name, settings: settings, log: env.Log, state: env.State,
 		client: download.NewFor(env.Agent, roots, authorization(settings.Auth), timeout),
 	}
 	if s.log == nil {
@@ -86,7 +80,6 @@ func Open(name string, settings *config.HTTPDocument, env discovery.Environment)
 	}
 	s.log = s.log.With("provider", name)
 	s.ctx, s.cancel = context.WithCancel(context.Background())
-	s.mu.snapshot = &discovery.Snapshot{State: discovery.Connecting, Since: time.Now()}
 	s.readKept()
 	return s, nil
 }
@@ -135,37 +128,6 @@ func (s *Source) Stop() {
 	s.client.Close()
 }
 
-// Snapshot returns what is known now.
-func (s *Source) Snapshot() *discovery.Snapshot {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.mu.snapshot
-}
-
-// Changed has a value when Snapshot may return another one than before.
-func (s *Source) Changed() <-chan struct{} { return s.changed }
-
-// publish makes next the snapshot, unless it says the same, and signals Changed.
-func (s *Source) publish(next discovery.Snapshot) {
-	s.mu.Lock()
-	was := s.mu.snapshot
-	if next.Since = was.Since; next.State != was.State {
-		next.Since = time.Now()
-	}
-	same := next.State == was.State && next.Reason == was.Reason && next.Known == was.Known && slices.Equal(next.Objects, was.Objects) && slices.Equal(next.Issues, was.Issues)
-	if !same {
-		s.mu.snapshot = &next
-	}
-	s.mu.Unlock()
-	if same {
-		return
-	}
-	select {
-	case s.changed <- struct{}{}:
-	default: // one is on its way
-	}
-}
-
 // receiveDocument uses the result of a download. It returns why the document is not used.
 func (s *Source) receiveDocument(data []byte, err error) error {
 	next := *s.Snapshot()
@@ -185,7 +147,7 @@ func (s *Source) receiveDocument(data []byte, err error) error {
 	default:
 		next.Issues, err = s.use(data, digest, &next)
 	}
-	s.publish(next)
+	s.Publish(next)
 	return err
 }
 

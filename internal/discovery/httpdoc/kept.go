@@ -50,10 +50,10 @@ func (s *Source) readKept() {
 	digest := sha256.Sum256(data)
 	if err == nil {
 		var issues []discovery.Issue
-		snapshot := *s.mu.snapshot
+		snapshot := *s.Snapshot()
 		if snapshot.Objects, issues = s.read(data, digest, nil); len(issues) == 0 {
 			snapshot.Known, s.used = true, digest
-			s.mu.snapshot = &snapshot
+			s.Restore(snapshot)
 			return
 		}
 		err = errors.New(issues[0].Message)
