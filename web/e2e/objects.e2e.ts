@@ -153,7 +153,7 @@ it('changes a setting, chooses a provider of discovery by its name, and takes bo
   await dialog().getByLabel('Idle timeout', { exact: true }).fill('77s')
   await dialog().getByRole('button', { name: 'Add to changes' }).click()
   await page.getByRole('button', { name: 'Edit Discovery' }).click()
-  await dialog().getByLabel('New name').fill('local')
+  await dialog().getByRole('group', { name: 'Docker' }).getByLabel('New name').fill('local')
   await dialog().getByRole('button', { name: 'Add docker' }).click()
   await dialog().getByLabel('Endpoint').fill('unix:///nowhere.sock')
   await dialog().getByRole('button', { name: 'Review', exact: true }).click()
