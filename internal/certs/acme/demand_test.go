@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"headgate/internal/certs/acme/acmetest"
+	"headgate/internal/store"
 )
 
 func (a *authority) demand(perHour, most int) *Demand {
@@ -175,11 +176,13 @@ func TestARenewalOnDemandAsksAgain(t *testing.T) {
 func TestTwoMachinesPlaceOneOrderOnDemand(t *testing.T) {
 	a := start(t, acmetest.Settings{})
 	s, d := newStore(), a.demand(1, 10)
+	publish(t, s, store.Node{Name: "one"}, store.Node{Name: "two"}, store.Node{Name: "three"})
 	a.node = "one"
 	one := a.manager(s)
 	a.node = "two"
 	two := a.manager(s)
-	third := a.manager(s)
+	a.node = "three"
+	third := a.manager(s) // whose ports the authority asks
 	for _, u := range []*under{one, two, third} {
 		u.onDemand(a, d)
 	}

@@ -174,8 +174,6 @@ func isHeldBy(err error, node string) bool {
 	return errors.As(err, &held) && held.By == node
 }
 
-// A database that is restored from an older dump is noticed, also when it has more commits
-// than the node had seen.
 // TestChangesArriveWithoutNotifications holds that a node that no notification reaches, as behind
 // a pool of connections, reports that, and sees the changes of others because it polls.
 func TestChangesArriveWithoutNotifications(t *testing.T) {
@@ -185,7 +183,7 @@ func TestChangesArriveWithoutNotifications(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := newProxy(t)
-	p.pool = true
+	p.hidesNotifications()
 	states := make(chan State, 8)
 	b, err := Open(Options{URL: p.url(database), Key: groupKey(), Node: "b", Timeout: time.Minute, Change: func(s State) { states <- s }})
 	if err != nil {
@@ -217,6 +215,8 @@ func TestChangesArriveWithoutNotifications(t *testing.T) {
 	}
 }
 
+// A database that is restored from an older dump is noticed, also when it has more commits
+// than the node had seen.
 func TestADatabaseThatWasSetBackIsNoticed(t *testing.T) {
 	database := newDatabase(t)
 	a := openAt(t, urlOf(database), "a")

@@ -234,6 +234,13 @@ func (p *proxy) loseAnswer() (restore func()) {
 	}
 }
 
+// hidesNotifications lets no notification of connections that come from now on pass.
+func (p *proxy) hidesNotifications() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.pool = true
+}
+
 // stallAfter lets that many bytes of the next commit through, and then nothing.
 func (p *proxy) stallAfter(n int64) {
 	p.mu.Lock()
