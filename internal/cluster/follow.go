@@ -203,16 +203,5 @@ func (s *Store) fetch(ctx context.Context, keys []string) ([]store.Entry, error)
 	if f, ok := s.o.Engine.(fetcher); ok {
 		return f.Fetch(ctx, keys)
 	}
-	var all []store.Entry
-	for _, key := range keys {
-		e, err := s.o.Engine.Get(ctx, key)
-		switch {
-		case errors.Is(err, store.ErrNotFound):
-		case err != nil:
-			return nil, err
-		default:
-			all = append(all, e)
-		}
-	}
-	return all, nil
+	return store.GetAll(ctx, s.o.Engine, keys)
 }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"strconv"
 	"time"
 
@@ -180,18 +181,7 @@ func (s *Store) fetch(ctx context.Context, keys []string) ([]store.Entry, error)
 	if len(keys) > store.MaxOperations {
 		return nil, store.ErrTooLarge
 	}
-	var all []store.Entry
-	for _, key := range keys {
-		e, err := s.o.Files.Get(ctx, key)
-		switch {
-		case errors.Is(err, store.ErrNotFound):
-		case err != nil:
-			return nil, err
-		default:
-			all = append(all, e)
-		}
-	}
-	return all, nil
+	return store.GetAll(ctx, s.o.Files, keys)
 }
 
 // outgoing is a stream to a follower.
@@ -239,35 +229,16 @@ func (o *outgoing) records(ctx context.Context) error {
 // serveWatch streams commits to a follower until it leaves, its credential is revoked or
 // this machine does not lead any more.
 func (s *Store) serveWatch(w http.ResponseWriter, rq *http.Request, name string) error {
-	q := rq.URL.Query()
-	revision, err := strconv.ParseUint(q.Get("revision"), 10, 64)
+	out, after, err := s.newOutgoing(w, rq.URL.Query())
 	if err != nil {
-		return errors.New("invalid revision")
-	}
-	after := store.Position{Revision: store.Revision(revision), ID: store.ID(q.Get("id"))}
-	out := &outgoing{s: s, w: w, rc: http.NewResponseController(w), last: map[string]store.Sequence{}}
-	for _, stream := range streams {
-		n, _ := strconv.ParseUint(q.Get("last_"+stream), 10, 64) // none is 0
-		out.last[stream] = store.Sequence(n)
+		return err
 	}
 	if err := out.rc.SetReadDeadline(time.Time{}); err != nil {
 		return err
 	}
 	ctx, stop := context.WithCancel(rq.Context())
 	defer stop()
-	batches, ended := make(chan store.Batch), make(chan error, 1)
-	go func() {
-		for b, err := range s.o.Files.Watch(ctx, "", after) {
-			if err != nil {
-				ended <- err
-				return
-			}
-			select {
-			case batches <- b:
-			case <-ctx.Done():
-			}
-		}
-	}()
+	batches, ended := s.watchFiles(ctx, after)
 	turn := s.turn()
 	defer s.followers.connect(name, after.Revision)()
 	w.Header().Set("Content-Type", "application/x-ndjson")
@@ -291,16 +262,7 @@ func (s *Store) serveWatch(w http.ResponseWriter, rq *http.Request, name string)
 			err = out.beat(ctx)
 		case <-turn:
 			turn = s.turn()
-			if s.isSuspended() {
-				err = errReplaced
-				break
-			}
-			switch _, _, gone := s.caller(rq); {
-			case gone != nil:
-				err = gone
-			case s.Role() != Leader:
-				err = errNotLeader
-			}
+			err = s.mayServe(rq)
 		case err = <-ended:
 		case <-ctx.Done():
 			return nil
@@ -311,6 +273,52 @@ func (s *Store) serveWatch(w http.ResponseWriter, rq *http.Request, name string)
 			return nil
 		}
 	}
+}
+
+// newOutgoing returns the stream that a follower requests, and the position that it has.
+func (s *Store) newOutgoing(w http.ResponseWriter, q url.Values) (*outgoing, store.Position, error) {
+	revision, err := strconv.ParseUint(q.Get("revision"), 10, 64)
+	if err != nil {
+		return nil, store.Position{}, errors.New("invalid revision")
+	}
+	out := &outgoing{s: s, w: w, rc: http.NewResponseController(w), last: map[string]store.Sequence{}}
+	for _, stream := range streams {
+		n, _ := strconv.ParseUint(q.Get("last_"+stream), 10, 64) // none is 0
+		out.last[stream] = store.Sequence(n)
+	}
+	return out, store.Position{Revision: store.Revision(revision), ID: store.ID(q.Get("id"))}, nil
+}
+
+// watchFiles returns the commits after a position, until ctx ends, and the error that ends them.
+func (s *Store) watchFiles(ctx context.Context, after store.Position) (<-chan store.Batch, <-chan error) {
+	batches, ended := make(chan store.Batch), make(chan error, 1)
+	go func() {
+		for b, err := range s.o.Files.Watch(ctx, "", after) {
+			if err != nil {
+				ended <- err
+				return
+			}
+			select {
+			case batches <- b:
+			case <-ctx.Done():
+			}
+		}
+	}()
+	return batches, ended
+}
+
+// mayServe returns why this machine does not serve a follower any more, nil if it does.
+func (s *Store) mayServe(rq *http.Request) error {
+	if s.isSuspended() {
+		return errReplaced
+	}
+	if _, _, err := s.caller(rq); err != nil {
+		return err
+	}
+	if s.Role() != Leader {
+		return errNotLeader
+	}
+	return nil
 }
 
 func (o *outgoing) beat(ctx context.Context) error {
