@@ -44,9 +44,8 @@ func newECHKeys(state store.Store, log *slog.Logger) *echKeys {
 	k.mu.rings, k.mu.used = map[string]*ech.Ring{}, map[string]bool{}
 	ctx, stop := context.WithTimeout(context.Background(), keyWait)
 	defer stop()
-	entries, _, err := state.Snapshot(ctx, store.PrefixECH)
-	now, failed := state.Now(ctx)
-	if err = errors.Join(err, failed); err != nil {
+	entries, now, err := k.read(ctx, 0)
+	if err != nil {
 		log.Warn("the keys of Encrypted Client Hello cannot be read: names of hosts are not hidden", "error", err)
 		return k
 	}
@@ -55,6 +54,17 @@ func newECHKeys(state store.Store, log *slog.Logger) *echKeys {
 		k.ring(name).Set(k.parse(e, name), now)
 	}
 	return k
+}
+
+// read returns what the store has, and its time, which is not asked for without a key and
+// without a public name in use: then nothing is due.
+func (k *echKeys) read(ctx context.Context, used int) (entries []store.Entry, now time.Time, err error) {
+	entries, _, err = k.store.Snapshot(ctx, store.PrefixECH)
+	if err != nil || len(entries)+used == 0 {
+		return entries, now, err
+	}
+	now, err = k.store.Now(ctx)
+	return entries, now, err
 }
 
 // ring returns the keys of a public name. It has none until the name is used.
@@ -146,9 +156,8 @@ func (k *echKeys) update(ctx context.Context) (more bool) {
 	k.mu.Lock()
 	used := maps.Clone(k.mu.used)
 	k.mu.Unlock()
-	entries, _, err := k.store.Snapshot(ctx, store.PrefixECH)
-	now, failed := k.store.Now(ctx)
-	if err = errors.Join(err, failed); err != nil {
+	entries, now, err := k.read(ctx, len(used))
+	if err != nil {
 		if ctx.Err() == nil && len(used) > 0 {
 			k.log.Warn("the keys of Encrypted Client Hello are not looked at now", "error", err)
 		}
