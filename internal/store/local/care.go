@@ -159,7 +159,7 @@ func (s *Store) copies() []string {
 func (s *Store) copyDue() bool {
 	names := s.copies()
 	if len(names) == 0 {
-		return s.feed.last() > 0
+		return s.feed.Position().Revision > 0
 	}
 	info, err := os.Stat(names[0])
 	return err == nil && s.clock().Sub(info.ModTime()) >= copyInterval

@@ -119,7 +119,7 @@ func (s *Store) make(m *making) error {
 	case err == nil:
 		s.entries += m.added
 		if !m.exact {
-			s.feed.publish(m.batch)
+			s.feed.Add(m.batch)
 		}
 		return nil
 	case errors.Is(err, errMade):

@@ -90,7 +90,7 @@ func (s *Store) End() {
 		return
 	}
 	s.suspended, s.mu.closed = false, true
-	s.feed.close()
+	s.feed.Close()
 	s.mu.Unlock()
 	s.writer.Unlock()
 	s.stop()

@@ -131,7 +131,7 @@ type Store struct {
 		trouble error    // why nothing can be written, nil if it can
 		closed  bool
 	}
-	feed   feed
+	feed   store.Feed
 	leases leases
 
 	// guarded by writer
@@ -210,7 +210,7 @@ func (s *Store) defaults() {
 	if s.node == "" {
 		s.node, _ = os.Hostname() // an empty name tells nothing, and harms nothing
 	}
-	s.feed.init()
+	s.feed.Init()
 	s.leases.held = map[string]*held{}
 }
 
@@ -318,7 +318,7 @@ func (s *Store) Close() error {
 		return nil
 	}
 	s.mu.closed, s.refused = true, false
-	s.feed.close()
+	s.feed.Close()
 	err := guard(s.mu.db.Close)
 	if s.lock != nil {
 		if cerr := s.lock.Close(); err == nil {

@@ -6,7 +6,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"time"
 
 	"go.etcd.io/bbolt"
 
@@ -139,6 +138,3 @@ func (s *Store) follows(ctx context.Context, after store.Position) error {
 		return nil
 	})
 }
-
-// aged reports whether a commit is too old to be kept in the feed.
-func aged(b store.Batch, now time.Time) bool { return now.Sub(b.Time) > store.LogAge }

@@ -132,7 +132,7 @@ func (s *Store) Last(ctx context.Context, stream string) (last store.Sequence, e
 // After returns records of a stream after a sequence, the oldest first, at most
 // store.MaxPage of them.
 func (s *Store) After(ctx context.Context, stream string, after store.Sequence) ([]store.Record, error) {
-	return s.pageAfter(ctx, stream, after, ^store.Sequence(0))
+	return source{s}.Records(ctx, stream, after, ^store.Sequence(0))
 }
 
 // FollowRecords writes records of the store that this one mirrors, with their sequences and
@@ -263,7 +263,7 @@ func (s *Store) Follow(ctx context.Context, b store.Batch) error {
 	if err := s.make(m); err != nil {
 		return err
 	}
-	s.feed.publish(b)
+	s.feed.Add(b)
 	return nil
 }
 
@@ -294,7 +294,7 @@ func (s *Store) Reset(ctx context.Context, put []store.Entry, gone []string, at 
 		return fmt.Errorf("follow the shared store: %w", err)
 	}
 	if at != nil {
-		s.feed.restart(at.Revision)
+		s.feed.Restart(*at)
 	}
 	return nil
 }

@@ -17,68 +17,29 @@ import (
 // memory only as far as entries go; records are read in pages, and those that are added
 // meanwhile are left out.
 func (s *Store) Export(ctx context.Context) iter.Seq2[store.Item, error] {
-	return func(yield func(store.Item, error) bool) {
-		entries, at, err := s.Snapshot(ctx, "")
-		mark := store.Mark{Position: at, Time: s.Time(), Last: map[string]store.Sequence{}}
-		if err == nil {
-			err = s.view(ctx, func(tx *bbolt.Tx) error { return fillMark(tx, &mark) })
-		}
-		if err != nil {
-			yield(store.Item{}, err)
-			return
-		}
-		if !yield(store.Item{Mark: &mark}, nil) {
-			return
-		}
-		for i := range entries {
-			if !yield(store.Item{Entry: &entries[i]}, nil) {
-				return
-			}
-		}
-		for name, last := range mark.Last {
-			if !s.exportStream(ctx, name, last, yield) {
-				return
-			}
-		}
-	}
+	return store.ExportFrom(ctx, source{s})
 }
 
-// fillMark reads what an export tells besides entries and records.
-func fillMark(tx *bbolt.Tx, mark *store.Mark) error {
-	if v := tx.Bucket([]byte(bucketMeta)).Get([]byte(metaToken)); len(v) == 8 {
-		mark.Token = binary.BigEndian.Uint64(v)
-	}
-	streams := tx.Bucket([]byte(bucketStreams))
-	return streams.ForEachBucket(func(name []byte) error {
-		mark.Last[string(name)] = store.Sequence(streams.Bucket(name).Sequence())
-		return nil
+// source is what an export reads.
+type source struct{ *Store }
+
+// Mark reads what an export has besides entries and records.
+func (s source) Mark(ctx context.Context, mark *store.Mark) error {
+	mark.Time = s.Time()
+	return s.view(ctx, func(tx *bbolt.Tx) error {
+		if v := tx.Bucket([]byte(bucketMeta)).Get([]byte(metaToken)); len(v) == 8 {
+			mark.Token = binary.BigEndian.Uint64(v)
+		}
+		streams := tx.Bucket([]byte(bucketStreams))
+		return streams.ForEachBucket(func(name []byte) error {
+			mark.Last[string(name)] = store.Sequence(streams.Bucket(name).Sequence())
+			return nil
+		})
 	})
 }
 
-// exportStream yields the records of a stream, the oldest first. It reports whether more
-// is wanted.
-func (s *Store) exportStream(ctx context.Context, name string, last store.Sequence, yield func(store.Item, error) bool) bool {
-	for after := store.Sequence(0); after < last; {
-		page, err := s.pageAfter(ctx, name, after, last)
-		if err != nil {
-			yield(store.Item{}, err)
-			return false
-		}
-		if len(page) == 0 {
-			return true
-		}
-		for i := range page {
-			if !yield(store.Item{Record: &page[i]}, nil) {
-				return false
-			}
-		}
-		after = page[len(page)-1].Sequence
-	}
-	return true
-}
-
-// pageAfter returns records after a sequence and up to another, the oldest first.
-func (s *Store) pageAfter(ctx context.Context, name string, after, last store.Sequence) (list []store.Record, err error) {
+// Records returns records after a sequence and up to another, the oldest first.
+func (s source) Records(ctx context.Context, name string, after, last store.Sequence) (list []store.Record, err error) {
 	err = s.view(ctx, func(tx *bbolt.Tx) error {
 		list = nil
 		b := tx.Bucket([]byte(bucketStreams)).Bucket([]byte(name))
@@ -101,35 +62,19 @@ func (s *Store) pageAfter(ctx context.Context, name string, after, last store.Se
 // errHalf says why nothing is committed until an import is repeated.
 var errHalf = errors.New("an import is not finished; repeat it")
 
-// importer writes what another engine has exported, in portions of a commit each.
-type importer struct {
-	s       *Store
-	mark    *store.Mark
-	entries []store.Entry
-	records []store.Record
-	size    int
-}
-
 // Import fills the store: see store.Store.
 func (s *Store) Import(ctx context.Context, items iter.Seq2[store.Item, error]) error {
 	s.writer.Lock()
 	defer s.writer.Unlock()
-	if err := s.beginImport(ctx); err != nil {
-		return fmt.Errorf("import: %w", err)
+	err := s.beginImport(ctx)
+	var mark *store.Mark
+	if err == nil {
+		mark, err = store.ImportPortions(ctx, items, s.writePortion)
 	}
-	i := &importer{s: s}
-	for item, err := range items {
-		if err == nil {
-			err = ctx.Err()
-		}
-		if err == nil {
-			err = i.add(item)
-		}
-		if err != nil {
-			return fmt.Errorf("import: %w", err)
-		}
+	if err == nil {
+		err = s.endImport(mark)
 	}
-	if err := i.end(); err != nil {
+	if err != nil {
 		return fmt.Errorf("import: %w", err)
 	}
 	return nil
@@ -169,46 +114,16 @@ func (s *Store) beginImport(ctx context.Context) error {
 	return s.make(&making{s: s, change: store.Change{Delete: old}, now: s.Time(), byEngine: true, exact: true, also: mark})
 }
 
-func (i *importer) add(item store.Item) error {
-	switch {
-	case item.Mark != nil:
-		i.mark = item.Mark
-		return nil
-	case i.mark == nil:
-		return errors.New("it does not begin with a mark")
-	case item.Entry != nil:
-		if err := store.CheckKey(item.Entry.Key); err != nil {
-			return err
-		}
-		i.entries = append(i.entries, *item.Entry)
-		i.size += len(item.Entry.Value)
-	case item.Record != nil:
-		i.records = append(i.records, *item.Record)
-		i.size += len(item.Record.Data)
-	}
-	if len(i.entries)+len(i.records) >= store.MaxPage || i.size >= store.MaxChange {
-		return i.write(nil)
-	}
-	return nil
-}
-
-// write writes a portion.
-func (i *importer) write(also func(*bbolt.Tx) error) error {
-	records := i.records
-	m := &making{s: i.s, change: store.Change{Put: i.entries}, now: i.s.Time(), byEngine: true, exact: true}
-	m.also = func(tx *bbolt.Tx) error {
-		for _, r := range records {
+// writePortion writes a part of an import. The writer's lock is held.
+func (s *Store) writePortion(p *store.Portion) error {
+	return s.make(&making{s: s, change: store.Change{Put: p.Entries}, now: s.Time(), byEngine: true, exact: true, also: func(tx *bbolt.Tx) error {
+		for _, r := range p.Records {
 			if err := putRecord(tx, r); err != nil {
 				return err
 			}
 		}
-		if also == nil {
-			return nil
-		}
-		return also(tx)
-	}
-	i.entries, i.records, i.size = nil, nil, 0
-	return i.s.make(m)
+		return nil
+	}})
 }
 
 // putRecord writes a record in its place.
@@ -222,13 +137,10 @@ func putRecord(tx *bbolt.Tx, r store.Record) error {
 	return stream.Put(key, encodeRecord(key, r.Time, r.Data))
 }
 
-// end writes the rest, and that it is whole.
-func (i *importer) end() error {
-	if i.mark == nil {
-		return errors.New("it is empty")
-	}
-	err := i.write(func(tx *bbolt.Tx) error {
-		for name, last := range i.mark.Last {
+// endImport notes that an import is whole. The writer's lock is held.
+func (s *Store) endImport(mark *store.Mark) error {
+	err := s.make(&making{s: s, now: s.Time(), byEngine: true, exact: true, also: func(tx *bbolt.Tx) error {
+		for name, last := range mark.Last {
 			stream, err := tx.Bucket([]byte(bucketStreams)).CreateBucketIfNotExists([]byte(name))
 			if err != nil {
 				return err
@@ -238,13 +150,13 @@ func (i *importer) end() error {
 			}
 		}
 		meta := tx.Bucket([]byte(bucketMeta))
-		return errors.Join(meta.Put([]byte(metaToken), number(i.mark.Token)), setPosition(meta, i.mark.Position), meta.Delete([]byte(metaHalf)))
-	})
+		return errors.Join(meta.Put([]byte(metaToken), number(mark.Token)), setPosition(meta, mark.Position), meta.Delete([]byte(metaHalf)))
+	}})
 	if err != nil {
 		return err
 	}
-	i.s.half = false
-	i.s.feed.restart(i.mark.Position.Revision)
+	s.half = false
+	s.feed.Restart(mark.Position)
 	return nil
 }
 

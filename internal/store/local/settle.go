@@ -32,7 +32,7 @@ func (s *Store) settleLocked() error {
 		_, err = s.followLocked()
 	}
 	if err != nil {
-		s.feed.restart(0)
+		s.feed.Restart(store.Position{})
 		return err
 	}
 	return s.countLocked()
@@ -50,7 +50,7 @@ func (s *Store) countLocked() error {
 			return nil
 		})
 	})
-	s.feed.restart(at)
+	s.feed.Restart(store.Position{Revision: at})
 	return err
 }
 
@@ -161,7 +161,7 @@ func (s *Store) follow() error {
 	batch, err := s.followLocked()
 	s.mu.Unlock()
 	if err == nil && batch.Revision != 0 {
-		s.feed.publish(batch)
+		s.feed.Add(batch)
 	}
 	return err
 }
@@ -345,7 +345,7 @@ func (s *Store) heal(damage error) error {
 		return nil
 	}
 	s.mu.raw.Close() // the database may hold its own lock: it is left to itself
-	before := s.feed.last()
+	before := s.feed.Position().Revision
 	if s.mu.trouble == nil {
 		s.mu.trouble = s.restoreLocked(damage)
 	}

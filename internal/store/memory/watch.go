@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"iter"
 	"slices"
-	"strings"
 
 	"headgate/internal/store"
 )
@@ -41,14 +40,14 @@ func sizeOf(b store.Batch) (n int) {
 func (s *Store) Watch(ctx context.Context, prefix string, after store.Position) iter.Seq2[store.Batch, error] {
 	return func(yield func(store.Batch, error) bool) {
 		for {
-			batches, changed, err := s.since(ctx, prefix, after)
+			batches, changed, err := s.since(ctx, after)
 			if err != nil {
 				yield(store.Batch{}, err)
 				return
 			}
 			for _, b := range batches {
 				after = b.Position
-				if (prefix == "" || len(b.Put)+len(b.Delete) > 0) && !yield(b, nil) {
+				if part, ok := b.Under(prefix); ok && !yield(part, nil) {
 					return
 				}
 			}
@@ -66,7 +65,7 @@ func (s *Store) Watch(ctx context.Context, prefix string, after store.Position) 
 }
 
 // since returns the commits after a revision, and what is closed at the next.
-func (s *Store) since(ctx context.Context, prefix string, after store.Position) ([]store.Batch, <-chan struct{}, error) {
+func (s *Store) since(ctx context.Context, after store.Position) ([]store.Batch, <-chan struct{}, error) {
 	if err := s.lock(ctx); err != nil {
 		return nil, nil, err
 	}
@@ -74,26 +73,11 @@ func (s *Store) since(ctx context.Context, prefix string, after store.Position) 
 	if err := s.followsLocked(after); err != nil {
 		return nil, nil, err
 	}
-	var all []store.Batch
-	for _, b := range s.mu.history {
-		if b.Revision <= after.Revision {
-			continue
-		}
-		seen := store.Batch{Position: b.Position, Before: b.Before, Time: b.Time, Who: b.Who, Why: b.Why}
-		for _, e := range b.Put {
-			if strings.HasPrefix(e.Key, prefix) {
-				e.Value = slices.Clone(e.Value)
-				seen.Put = append(seen.Put, e)
-			}
-		}
-		for _, key := range b.Delete {
-			if strings.HasPrefix(key, prefix) {
-				seen.Delete = append(seen.Delete, key)
-			}
-		}
-		all = append(all, seen)
+	i := 0
+	for i < len(s.mu.history) && s.mu.history[i].Revision <= after.Revision {
+		i++
 	}
-	return all, s.mu.changed, nil
+	return slices.Clone(s.mu.history[i:]), s.mu.changed, nil
 }
 
 // followsLocked returns why a watch cannot go on from a position.

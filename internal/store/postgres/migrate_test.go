@@ -58,10 +58,11 @@ func versionOf(t *testing.T, s *Store) (version, readable int, column bool) {
 // stopped or are gone do not count.
 func TestMigrationWaitsForAllNodes(t *testing.T) {
 	database := newDatabase(t)
-	old, next := openForm(t, database, form{}), openForm(t, database, nextForm(2))
-	if _, err := putOne(t, old, "user/a", "x"); err != nil {
+	old := openForm(t, database, form{})
+	if _, err := putOne(t, old, "user/a", "x"); err != nil { // the tables are there then
 		t.Fatal(err)
 	}
+	next := openForm(t, database, nextForm(2))
 	publish(t, old, store.Node{Name: "web1", Version: "1.0.0"})
 	publish(t, old, store.Node{Name: "web2", Version: "1.0.0", Stopped: true})
 	publish(t, next, store.Node{Name: "web3", Version: "1.1.0", Schema: 2})
@@ -116,8 +117,9 @@ func TestMigrationWaitsForAllNodes(t *testing.T) {
 // them, and that they go on.
 func TestMigrationThatOthersCanRead(t *testing.T) {
 	database := newDatabase(t)
-	old, next := openForm(t, database, form{}), openForm(t, database, nextForm(1))
-	publish(t, old, store.Node{Name: "web1", Version: "1.0.0"})
+	old := openForm(t, database, form{})
+	publish(t, old, store.Node{Name: "web1", Version: "1.0.0"}) // the tables are there then
+	next := openForm(t, database, nextForm(1))
 	if m, err := next.Migrate(t.Context(), false); err != nil || m != (Migration{From: 1, To: 2, Readable: 1}) {
 		t.Fatalf("got %+v, %v", m, err)
 	}

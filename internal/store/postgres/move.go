@@ -2,7 +2,6 @@ package postgres
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"iter"
 	"strings"
@@ -13,34 +12,14 @@ import (
 
 // Export yields everything: see store.Store. Records that are added meanwhile are left out.
 func (s *Store) Export(ctx context.Context) iter.Seq2[store.Item, error] {
-	return func(yield func(store.Item, error) bool) {
-		entries, at, err := s.Snapshot(ctx, "")
-		mark := store.Mark{Position: at, Last: map[string]store.Sequence{}}
-		if err == nil {
-			err = s.fillMark(ctx, &mark)
-		}
-		if err != nil {
-			yield(store.Item{}, err)
-			return
-		}
-		if !yield(store.Item{Mark: &mark}, nil) {
-			return
-		}
-		for i := range entries {
-			if !yield(store.Item{Entry: &entries[i]}, nil) {
-				return
-			}
-		}
-		for name, last := range mark.Last {
-			if !s.exportStream(ctx, name, last, yield) {
-				return
-			}
-		}
-	}
+	return store.ExportFrom(ctx, source{s})
 }
 
-// fillMark reads what an export tells besides entries and records.
-func (s *Store) fillMark(ctx context.Context, mark *store.Mark) error {
+// source is what an export reads.
+type source struct{ *Store }
+
+// Mark reads what an export has besides entries and records.
+func (s source) Mark(ctx context.Context, mark *store.Mark) error {
 	rows, _, err := s.call(ctx, "SELECT headgate.now(), h.tokens, s.name, s.last FROM headgate.head h LEFT JOIN headgate.stream s ON true")
 	if err != nil {
 		return err
@@ -54,48 +33,27 @@ func (s *Store) fillMark(ctx context.Context, mark *store.Mark) error {
 	return nil
 }
 
-// exportStream yields the records of a stream, the oldest first. It reports whether more
-// is wanted.
-func (s *Store) exportStream(ctx context.Context, name string, last store.Sequence, yield func(store.Item, error) bool) bool {
-	for after := store.Sequence(0); after < last; {
-		rows, _, err := s.call(ctx, "SELECT sequence, made, sealed FROM headgate.record WHERE stream = $1 AND sequence > $2 AND sequence <= $3 ORDER BY sequence LIMIT $4",
-			text(name), integer(after), integer(last), integer(store.MaxPage))
-		var page []store.Record
-		if err == nil {
-			page, err = s.recordsOf(name, rows)
-		}
-		if err != nil {
-			yield(store.Item{}, err)
-			return false
-		}
-		if len(page) == 0 {
-			return true
-		}
-		for i := range page {
-			if !yield(store.Item{Record: &page[i]}, nil) {
-				return false
-			}
-		}
-		after = page[len(page)-1].Sequence
+// Records returns records after a sequence and up to another, the oldest first.
+func (s source) Records(ctx context.Context, name string, after, last store.Sequence) ([]store.Record, error) {
+	rows, _, err := s.call(ctx, "SELECT sequence, made, sealed FROM headgate.record WHERE stream = $1 AND sequence > $2 AND sequence <= $3 ORDER BY sequence LIMIT $4",
+		text(name), integer(after), integer(last), integer(store.MaxPage))
+	if err != nil {
+		return nil, err
 	}
-	return true
+	return s.recordsOf(name, rows)
 }
 
 // Import fills the store: see store.Store.
 func (s *Store) Import(ctx context.Context, items iter.Seq2[store.Item, error]) error {
-	if err := s.beginImport(ctx); err != nil {
-		return fmt.Errorf("import: %w", err)
+	err := s.beginImport(ctx)
+	var mark *store.Mark
+	if err == nil {
+		mark, err = store.ImportPortions(ctx, items, func(p *store.Portion) error { return s.writePortion(ctx, p) })
 	}
-	i := &importer{s: s}
-	for item, err := range items {
-		if err == nil {
-			err = i.add(ctx, item)
-		}
-		if err != nil {
-			return fmt.Errorf("import: %w", err)
-		}
+	if err == nil {
+		err = s.endImport(ctx, mark)
 	}
-	if err := i.end(ctx); err != nil {
+	if err != nil {
 		return fmt.Errorf("import: %w", err)
 	}
 	return nil
@@ -119,38 +77,6 @@ func (s *Store) beginImport(ctx context.Context) error {
 	return nil
 }
 
-// importer writes what another engine has exported, in portions.
-type importer struct {
-	s       *Store
-	mark    *store.Mark
-	entries []store.Entry
-	records []store.Record
-	size    int
-}
-
-func (i *importer) add(ctx context.Context, item store.Item) error {
-	switch {
-	case item.Mark != nil:
-		i.mark = item.Mark
-		return nil
-	case i.mark == nil:
-		return errors.New("it does not begin with a mark")
-	case item.Entry != nil:
-		if err := store.CheckKey(item.Entry.Key); err != nil {
-			return err
-		}
-		i.entries = append(i.entries, *item.Entry)
-		i.size += len(item.Entry.Value)
-	case item.Record != nil:
-		i.records = append(i.records, *item.Record)
-		i.size += len(item.Record.Data)
-	}
-	if len(i.entries)+len(i.records) >= store.MaxPage || i.size >= store.MaxChange {
-		return i.write(ctx)
-	}
-	return nil
-}
-
 // micros returns a moment as the functions of the server read it; 0 is never.
 func micros(t time.Time) int64 {
 	if t.IsZero() {
@@ -162,23 +88,22 @@ func micros(t time.Time) int64 {
 // fromMicros is the moment of a number of microseconds.
 const fromMicros = "(timestamptz 'epoch' + %s * interval '1 microsecond')"
 
-// write writes a portion.
-func (i *importer) write(ctx context.Context) error {
-	sealer := i.s.sealer()
+// writePortion writes a part of an import.
+func (s *Store) writePortion(ctx context.Context, p *store.Portion) error {
+	sealer := s.sealer()
 	var keys, streams []string
 	var values, contents [][]byte
 	var revisions, modified, expires, sizes, sequences, made []int64
-	for _, e := range i.entries {
+	for _, e := range p.Entries {
 		keys, values = append(keys, e.Key), append(values, sealer.seal(kindEntry, e.Key, uint64(e.Revision), e.Value))
 		revisions, modified, expires, sizes = append(revisions, int64(e.Revision)), append(modified, micros(e.Modified)), append(expires, micros(e.Expires)), append(sizes, int64(len(e.Value)))
 	}
-	for _, r := range i.records {
+	for _, r := range p.Records {
 		streams, contents = append(streams, r.Stream), append(contents, sealer.seal(kindRecord, r.Stream, uint64(r.Sequence), r.Data))
 		sequences, made = append(sequences, int64(r.Sequence)), append(made, micros(r.Time))
 	}
-	i.entries, i.records, i.size = nil, nil, 0
 	at := func(column string) string { return fmt.Sprintf(fromMicros, column) }
-	_, _, err := i.s.callSealed(ctx, sealer, `WITH e AS (
+	_, _, err := s.callSealed(ctx, sealer, `WITH e AS (
 			INSERT INTO headgate.entry (key, revision, modified, expires, size, sealed)
 			SELECT k, r, `+at("m")+`, CASE WHEN x <> 0 THEN `+at("x")+` END, n, c FROM unnest($1::text[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[], $6::bytea[]) AS p(k, r, m, x, n, c))
 		INSERT INTO headgate.record (stream, sequence, made, sealed)
@@ -188,33 +113,27 @@ func (i *importer) write(ctx context.Context) error {
 	return err
 }
 
-// end writes the rest, and that it is whole.
-func (i *importer) end(ctx context.Context) error {
-	if i.mark == nil {
-		return errors.New("it is empty")
-	}
-	if err := i.write(ctx); err != nil {
-		return err
-	}
+// endImport notes that an import is whole.
+func (s *Store) endImport(ctx context.Context, mark *store.Mark) error {
 	var names []string
 	var lasts []store.Sequence
-	for name, last := range i.mark.Last {
+	for name, last := range mark.Last {
 		names, lasts = append(names, name), append(lasts, last)
 	}
-	id, err := i.mark.Position.ID.Bytes()
+	id, err := mark.Position.ID.Bytes()
 	if err != nil {
 		return err
 	}
-	_, _, err = i.s.call(ctx, `WITH s AS (INSERT INTO headgate.stream (name, last) SELECT n, l FROM unnest($1::text[], $2::bigint[]) AS p(n, l))
+	_, _, err = s.call(ctx, `WITH s AS (INSERT INTO headgate.stream (name, last) SELECT n, l FROM unnest($1::text[], $2::bigint[]) AS p(n, l))
 		UPDATE headgate.head SET importing = false, revision = $3, id = $4, tokens = $5, log_size = 0`,
-		texts(names), integers(lasts), integer(i.mark.Position.Revision), raw(id), integer(i.mark.Token))
+		texts(names), integers(lasts), integer(mark.Position.Revision), raw(id), integer(mark.Token))
 	if err != nil {
 		return err
 	}
-	i.s.mu.Lock()
-	i.s.mu.lasts, i.s.mu.head = map[string]store.Sequence{}, i.mark.Position
-	i.s.mu.Unlock()
-	i.s.feed.restart(i.mark.Position)
+	s.mu.Lock()
+	s.mu.lasts, s.mu.head = map[string]store.Sequence{}, mark.Position
+	s.mu.Unlock()
+	s.feed.Restart(mark.Position)
 	return nil
 }
 

@@ -113,7 +113,7 @@ type Store struct {
 		lasts  map[string]store.Sequence // of streams, as far as they are known
 		closed bool
 	}
-	feed feed
+	feed store.Feed
 }
 
 var _ store.Store = (*Store)(nil)
@@ -149,7 +149,7 @@ func Open(o Options) (*Store, error) {
 		s.logSize = store.LogSize
 	}
 	s.mu.state, s.mu.lasts = Connecting, map[string]store.Sequence{}
-	s.feed.init()
+	s.feed.Init()
 	ctx, stop := context.WithCancel(context.Background())
 	s.stop = stop
 	go s.follow(ctx)
@@ -231,7 +231,7 @@ func (s *Store) Close() error {
 	}
 	s.stop()
 	<-s.done
-	s.feed.close()
+	s.feed.Close()
 	for {
 		select {
 		case c := <-s.idle:

@@ -1,13 +1,10 @@
 package postgres
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"iter"
-	"strings"
-	"sync"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
@@ -15,114 +12,8 @@ import (
 	"headgate/internal/store"
 )
 
-// The bounds of what is kept in memory for watches. Those that are further behind read the
-// log.
-const (
-	maxFeed      = 1024
-	maxFeedBytes = 8 << 20
-	pageOfLog    = 32
-)
-
-// feed is the newest commits that were read of the log.
-type feed struct {
-	mu struct {
-		sync.Mutex
-		batches []store.Batch
-		bytes   int
-		base    store.Revision // commits up to it are not in the feed
-		at      store.Position // the newest
-		chain   int            // how often the log was found to be another one
-		wake    chan struct{}  // closed at the next commit
-		away    error          // why the log cannot be read now
-		closed  bool
-	}
-}
-
-func (f *feed) init() { f.mu.wake = make(chan struct{}) }
-
-func (f *feed) wakeLocked() {
-	close(f.mu.wake)
-	f.mu.wake = make(chan struct{})
-}
-
-// setAway ends the watches with an error while the log cannot be read; nil is the end of that.
-func (f *feed) setAway(err error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.mu.away = err
-	if err != nil {
-		f.wakeLocked()
-	}
-}
-
-func (f *feed) close() {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.mu.closed = true
-	f.wakeLocked()
-}
-
-// restart goes on from a position that the log has. Watches look again whether theirs is in
-// it.
-func (f *feed) restart(at store.Position) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.mu.batches, f.mu.bytes, f.mu.base, f.mu.at = nil, 0, at.Revision, at
-	f.mu.chain++
-	f.wakeLocked()
-}
-
-func (f *feed) position() store.Position {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.mu.at
-}
-
-// add adds a commit that follows the newest.
-func (f *feed) add(b store.Batch) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.mu.batches, f.mu.at = append(f.mu.batches, b), b.Position
-	f.mu.bytes += sizeOf(b)
-	for len(f.mu.batches) > maxFeed || f.mu.bytes > maxFeedBytes && len(f.mu.batches) > 0 {
-		f.mu.bytes -= sizeOf(f.mu.batches[0])
-		f.mu.base = f.mu.batches[0].Revision
-		f.mu.batches[0] = store.Batch{}
-		f.mu.batches = f.mu.batches[1:]
-	}
-	f.wakeLocked()
-}
-
-func sizeOf(b store.Batch) int {
-	n := 128
-	for _, e := range b.Put {
-		n += 128 + len(e.Key) + len(e.Value)
-	}
-	for _, key := range b.Delete {
-		n += 32 + len(key)
-	}
-	return n
-}
-
-// after returns the commits after a revision that are in the feed; in is false when some
-// before them are not.
-func (f *feed) after(at store.Revision) (batches []store.Batch, in bool, chain int, wake <-chan struct{}, err error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.mu.closed {
-		return nil, false, 0, nil, store.ErrClosed
-	}
-	if f.mu.away != nil {
-		return nil, false, 0, nil, f.mu.away
-	}
-	for i, b := range f.mu.batches {
-		if b.Revision > at {
-			batches = append(batches, f.mu.batches[i:]...)
-			break
-		}
-	}
-	return batches, at >= f.mu.base && at <= f.mu.at.Revision, f.mu.chain, f.mu.wake, nil
-}
+// pageOfLog is how many commits are read of the log at once.
+const pageOfLog = 32
 
 // wakeUp has the log read now.
 func (s *Store) wakeUp() {
@@ -144,7 +35,7 @@ func (s *Store) Watch(ctx context.Context, prefix string, after store.Position) 
 			}
 			for _, b := range batches {
 				after = b.Position
-				if part, ok := under(prefix, b); ok && !yield(part, nil) {
+				if part, ok := b.Under(prefix); ok && !yield(part, nil) {
 					return
 				}
 			}
@@ -164,22 +55,22 @@ func (s *Store) Watch(ctx context.Context, prefix string, after store.Position) 
 // since returns commits after a position: those of the feed, else of the log. It returns
 // none when there are none yet.
 func (s *Store) since(ctx context.Context, after store.Position, checked *int) ([]store.Batch, <-chan struct{}, error) {
-	batches, in, chain, wake, err := s.feed.after(after.Revision)
+	news, err := s.feed.After(after.Revision)
 	if err != nil {
 		return nil, nil, err
 	}
-	if in && *checked == chain {
-		return batches, wake, nil
+	if news.Whole && *checked == news.Chain {
+		return news.Batches, news.Wake, nil
 	}
 	if err := s.follows(ctx, after); err != nil {
 		return nil, nil, err
 	}
-	*checked = chain
-	if in {
-		return batches, wake, nil
+	*checked = news.Chain
+	if news.Whole {
+		return news.Batches, news.Wake, nil
 	}
-	batches, _, err = s.logAfter(ctx, after)
-	return batches, wake, err
+	batches, _, err := s.logAfter(ctx, after)
+	return batches, news.Wake, err
 }
 
 // follows returns why a watch cannot go on from a position.
@@ -237,23 +128,6 @@ func (s *Store) logAfter(ctx context.Context, after store.Position) ([]store.Bat
 	return list, head, nil
 }
 
-// under returns what a commit has done to keys with a prefix, as a copy.
-func under(prefix string, b store.Batch) (part store.Batch, ok bool) {
-	part = store.Batch{Position: b.Position, Before: b.Before, Time: b.Time, Who: b.Who, Why: b.Why}
-	for _, e := range b.Put {
-		if strings.HasPrefix(e.Key, prefix) {
-			e.Value = bytes.Clone(e.Value)
-			part.Put = append(part.Put, e)
-		}
-	}
-	for _, key := range b.Delete {
-		if strings.HasPrefix(key, prefix) {
-			part.Delete = append(part.Delete, key)
-		}
-	}
-	return part, prefix == "" || len(part.Put)+len(part.Delete) > 0
-}
-
 // follow keeps the feed at the end of the log until its context ends. The server's
 // notifications only wake it.
 func (s *Store) follow(ctx context.Context) {
@@ -270,13 +144,13 @@ func (s *Store) follow(ctx context.Context) {
 		if err := s.poll(ctx); err != nil && ctx.Err() == nil {
 			s.away(err)
 			if failures++; failures > 1 {
-				s.feed.setAway(err)
+				s.feed.SetAway(err)
 			}
 			pause(ctx, probeEvery, nil, s.wake)
 			continue
 		}
 		failures = 0
-		s.feed.setAway(nil)
+		s.feed.SetAway(nil)
 		s.setState(listening.state(), nil, false)
 		if time.Since(swept) >= sweepEvery {
 			swept = time.Now()
@@ -303,12 +177,12 @@ func pause(ctx context.Context, d time.Duration, notified, wake <-chan struct{})
 // poll reads what is new in the log.
 func (s *Store) poll(ctx context.Context) error {
 	ctx = context.WithValue(ctx, probing{}, true)
-	at := s.feed.position()
+	at := s.feed.Position()
 	if at == (store.Position{}) {
 		_, head, err := s.headNow(ctx)
 		if err == nil {
 			s.noteHead(head)
-			s.feed.restart(head)
+			s.feed.Restart(head)
 		}
 		return err
 	}
@@ -320,7 +194,7 @@ func (s *Store) poll(ctx context.Context) error {
 			s.mu.lasts = map[string]store.Sequence{}
 			s.mu.head = head
 			s.mu.Unlock()
-			s.feed.restart(head)
+			s.feed.Restart(head)
 			s.closeIdle()
 			return nil
 		}
@@ -328,7 +202,7 @@ func (s *Store) poll(ctx context.Context) error {
 			return err
 		}
 		for _, b := range list {
-			s.feed.add(b)
+			s.feed.Add(b)
 			at = b.Position
 		}
 		if len(list) < pageOfLog {
