@@ -70,26 +70,13 @@ speak TLS: any address but a loopback address, or one with admin.certificate.`,
 	state := addState(cmd)
 	address, name := addMember(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		dir, err := stateDir(*state)
-		if err != nil {
+		return withState(cmd, *state, func(ctx context.Context, files *local.Store, _ *slog.Logger) error {
+			if err := pair.Init(ctx, files, nodeName(*name), *address); err != nil {
+				return err
+			}
+			_, err := fmt.Fprintf(cmd.OutOrStdout(), "machine %s leads a new group. Start headgate, and run \"headgate node invite\" to add the other machine.\n", nodeName(*name))
 			return err
-		}
-		back, err := actAsOwner(dir)
-		if err != nil {
-			return err
-		}
-		defer back()
-		log := slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), &slog.HandlerOptions{Level: slog.LevelWarn}))
-		files, err := local.Open(local.Options{Dir: dir, Log: log, Key: os.Getenv(keyVariable)})
-		if err != nil {
-			return err
-		}
-		defer files.Close()
-		if err := pair.Init(cmd.Context(), files, nodeName(*name), *address); err != nil {
-			return err
-		}
-		_, err = fmt.Fprintf(cmd.OutOrStdout(), "machine %s leads a new group. Start headgate, and run \"headgate node invite\" to add the other machine.\n", nodeName(*name))
-		return err
+		})
 	}
 	return cmd
 }

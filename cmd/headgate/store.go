@@ -60,37 +60,25 @@ all private keys.`,
 	fromCopy := cmd.Flags().Bool("from-copy", false, "fill a new database from the copy of one that is lost")
 	undo := cmd.Flags().Bool("undo", false, "accept changes in the state directory again, after a move that failed")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		dir, err := stateDir(*state)
-		if err != nil {
-			return err
-		}
-		back, err := actAsOwner(dir)
-		if err != nil {
-			return err
-		}
-		defer back()
-		log := slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), &slog.HandlerOptions{Level: slog.LevelWarn}))
-		files, err := local.Open(local.Options{Dir: dir, Log: log, Key: os.Getenv(keyVariable)})
-		if err != nil {
-			return err
-		}
-		defer files.Close()
-		if err := movable(cmd.Context(), files, *fromCopy); err != nil {
-			return err
-		}
-		if *undo {
-			return files.Freeze(cmd.Context(), "")
-		}
-		n, err := moveState(cmd.Context(), files, dir, *address, log)
-		if err != nil {
-			return err
-		}
-		at, err := files.Position(cmd.Context())
-		if err != nil {
-			return err
-		}
-		fmt.Fprintf(cmd.OutOrStdout(), "moved %d entries and records of revision %d. Start headgate with --store on this machine; on others, with a copy of %s.\n", n, at.Revision, filepath.Join(dir, storeKeyFile))
-		return nil
+		return withState(cmd, *state, func(ctx context.Context, files *local.Store, log *slog.Logger) error {
+			if err := movable(ctx, files, *fromCopy); err != nil {
+				return err
+			}
+			if *undo {
+				return files.Freeze(ctx, "")
+			}
+			n, err := moveState(ctx, files, files.Dir(), *address, log)
+			if err != nil {
+				return err
+			}
+			at, err := files.Position(ctx)
+			if err != nil {
+				return err
+			}
+			fmt.Fprintf(cmd.OutOrStdout(), "moved %d entries and records of revision %d. Start headgate with --store on this machine; on others, with a copy of %s.\n",
+				n, at.Revision, filepath.Join(files.Dir(), storeKeyFile))
+			return nil
+		})
 	}
 	return cmd
 }

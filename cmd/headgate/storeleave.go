@@ -39,11 +39,7 @@ then does not update the copy.`,
 		if (*address == "") != *without {
 			return usage("give either --store or --without-database")
 		}
-		dir, err := stateDir(*state)
-		if err != nil {
-			return err
-		}
-		return withCopy(cmd, dir, func(ctx context.Context, files *local.Store, log *slog.Logger) error {
+		return withCopy(cmd, *state, func(ctx context.Context, files *local.Store, log *slog.Logger) error {
 			if !*without {
 				if err := fetchAll(ctx, files, *address, log); err != nil {
 					return err
@@ -62,9 +58,12 @@ then does not update the copy.`,
 	return cmd
 }
 
-// withCopy calls do with a state directory that must be a copy of what machines share, and
-// that no headgate uses.
-func withCopy(cmd *cobra.Command, dir string, do func(context.Context, *local.Store, *slog.Logger) error) error {
+// withState calls do with the state directory that a command names, which no headgate may use.
+func withState(cmd *cobra.Command, named string, do func(context.Context, *local.Store, *slog.Logger) error) error {
+	dir, err := stateDir(named)
+	if err != nil {
+		return err
+	}
 	back, err := actAsOwner(dir)
 	if err != nil {
 		return err
@@ -76,15 +75,22 @@ func withCopy(cmd *cobra.Command, dir string, do func(context.Context, *local.St
 		return err
 	}
 	defer files.Close()
-	switch _, err := pair.LoadIdentity(dir); {
-	case err == nil:
-		return errors.New("this machine is one of a pair: remove node and node.yaml from the state directory first, to leave the pair")
-	case !errors.Is(err, fs.ErrNotExist):
-		return err
-	case !files.Mirrors():
-		return errors.New("the state directory is not a copy of what several machines share")
-	}
 	return do(cmd.Context(), files, log)
+}
+
+// withCopy is withState for a state directory that must be a copy of what machines share.
+func withCopy(cmd *cobra.Command, named string, do func(context.Context, *local.Store, *slog.Logger) error) error {
+	return withState(cmd, named, func(ctx context.Context, files *local.Store, log *slog.Logger) error {
+		switch _, err := pair.LoadIdentity(files.Dir()); {
+		case err == nil:
+			return errors.New("this machine is one of a pair: remove node and node.yaml from the state directory first, to leave the pair")
+		case !errors.Is(err, fs.ErrNotExist):
+			return err
+		case !files.Mirrors():
+			return errors.New("the state directory is not a copy of what several machines share")
+		}
+		return do(ctx, files, log)
+	})
 }
 
 // followDatabase has a copy follow the database at an address. Whether both have the same

@@ -71,11 +71,7 @@ starts with the copy, shows the state rewound, and waits for your decision.` + r
 		if *address == "" {
 			return online(cmd, args)
 		}
-		dir, err := stateDir(cmd.Flag("state").Value.String())
-		if err != nil {
-			return err
-		}
-		return withCopy(cmd, dir, func(ctx context.Context, files *local.Store, log *slog.Logger) error {
+		return withCopy(cmd, cmd.Flag("state").Value.String(), func(ctx context.Context, files *local.Store, log *slog.Logger) error {
 			return followDatabase(ctx, files, *address, log, cmd.OutOrStdout())
 		})
 	}
