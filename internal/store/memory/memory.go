@@ -25,7 +25,10 @@ const (
 // Store is a store in memory. Its methods may be called by several goroutines at
 // once.
 type Store struct {
-	clock func() time.Time // constant
+	// constant
+	clock   func() time.Time
+	closing context.Context // ends when the store is closed
+	end     context.CancelFunc
 
 	mu struct {
 		sync.Mutex
@@ -39,6 +42,7 @@ type Store struct {
 		moved   string                      // where the state has moved to
 		half    bool                        // an import was begun and not finished
 		size    int                         // of the history, in bytes
+		mail    map[string]*store.Mailbox   // of machines, by name
 		changed chan struct{}
 		due     time.Time // not after the first entry that expires
 		closed  bool
@@ -61,6 +65,8 @@ func NewAhead(by time.Duration) *Store {
 // NewAt returns an empty store whose engine has this clock.
 func NewAt(clock func() time.Time) *Store {
 	s := &Store{clock: clock}
+	s.closing, s.end = context.WithCancel(context.Background())
+	s.mu.mail = map[string]*store.Mailbox{}
 	s.mu.entries, s.mu.streams, s.mu.leases = map[string]store.Entry{}, map[string]*stream{}, map[string]lease{}
 	s.mu.made = map[store.ID]store.Revision{}
 	s.mu.changed = make(chan struct{})
@@ -74,6 +80,8 @@ func (s *Store) Reopen() *Store {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	again := &Store{clock: s.clock}
+	again.closing, again.end = context.WithCancel(context.Background())
+	again.mu.mail = map[string]*store.Mailbox{}
 	again.mu.at, again.mu.token, again.mu.due = s.mu.at, s.mu.token, s.mu.due
 	again.mu.history, again.mu.size, again.mu.made, again.mu.moved, again.mu.half = s.mu.history, s.mu.size, s.mu.made, s.mu.moved, s.mu.half
 	again.mu.entries, again.mu.streams, again.mu.leases = s.mu.entries, s.mu.streams, map[string]lease{}
@@ -290,6 +298,7 @@ func (s *Store) Close() error {
 	if !s.mu.closed {
 		s.mu.closed = true
 		close(s.mu.changed)
+		s.end()
 	}
 	return nil
 }

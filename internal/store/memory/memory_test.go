@@ -12,6 +12,8 @@ import (
 
 func TestConformance(t *testing.T) { storetest.Run(t, openEngine) }
 
+func TestMessages(t *testing.T) { storetest.RunMessages(t, openEngine) }
+
 func openEngine(*testing.T) storetest.Engine {
 	var passed atomic.Int64
 	begin := time.Now()
