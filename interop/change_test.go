@@ -156,24 +156,7 @@ func lines(c io.ReadWriter) func(p []byte) ([]byte, error) {
 // echoStreams starts a TCP server that sends back what it gets.
 func echoStreams(t *testing.T) string {
 	t.Helper()
-	l, err := net.Listen("tcp4", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { l.Close() })
-	go func() {
-		for {
-			c, err := l.Accept()
-			if err != nil {
-				return
-			}
-			go func() {
-				io.Copy(c, c)
-				c.Close()
-			}()
-		}
-	}()
-	return l.Addr().String()
+	return serveStreams(t, func(c net.Conn) { io.Copy(c, c) })
 }
 
 // echoDatagrams starts a UDP server that sends back what it gets.

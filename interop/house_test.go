@@ -279,3 +279,29 @@ func (t *record) String() string {
 	defer t.mu.Unlock()
 	return t.b.String()
 }
+
+// serveStreams starts a TCP server that does something with each connection, and then closes it.
+func serveStreams(t *testing.T, do func(net.Conn)) (address string) {
+	t.Helper()
+	l, err := net.Listen("tcp4", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	go acceptAll(l, do)
+	return l.Addr().String()
+}
+
+// acceptAll does something with each connection of a listener until that is closed.
+func acceptAll(l net.Listener, do func(net.Conn)) {
+	for {
+		c, err := l.Accept()
+		if err != nil {
+			return
+		}
+		go func() {
+			defer c.Close()
+			do(c)
+		}()
+	}
+}

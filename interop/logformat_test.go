@@ -16,40 +16,26 @@ import (
 // clients of net/http log a line of their own for that.
 func misbehaving(t *testing.T) (address string, requests func(path string) bool) {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { l.Close() })
 	var traces, hooks atomic.Int64
-	go func() {
-		for {
-			c, err := l.Accept()
-			if err != nil {
-				return
-			}
-			go func() {
-				defer c.Close()
-				in := bufio.NewReader(c)
-				rq, err := http.ReadRequest(in)
-				if err != nil {
-					return
-				}
-				if _, err := io.Copy(io.Discard, rq.Body); err != nil {
-					return
-				}
-				io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
-				if rq.URL.Path == "/traces" {
-					traces.Add(1)
-				} else {
-					hooks.Add(1)
-				}
-				io.WriteString(c, "HTTP/1.1 500 Nobody Asked\r\nContent-Length: 0\r\n\r\n")
-				in.ReadByte() // until the client closes
-			}()
+	address = serveStreams(t, func(c net.Conn) {
+		in := bufio.NewReader(c)
+		rq, err := http.ReadRequest(in)
+		if err != nil {
+			return
 		}
-	}()
-	return l.Addr().String(), func(path string) bool {
+		if _, err := io.Copy(io.Discard, rq.Body); err != nil {
+			return
+		}
+		io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+		if rq.URL.Path == "/traces" {
+			traces.Add(1)
+		} else {
+			hooks.Add(1)
+		}
+		io.WriteString(c, "HTTP/1.1 500 Nobody Asked\r\nContent-Length: 0\r\n\r\n")
+		in.ReadByte() // until the client closes
+	})
+	return address, func(path string) bool {
 		if path == "/traces" {
 			return traces.Load() > 0
 		}

@@ -41,20 +41,11 @@ func newCable(t *testing.T, to string) *cable {
 	}
 	c := &cable{t: t, address: l.Addr().String(), to: to, open: map[net.Conn]bool{}}
 	t.Cleanup(func() { l.Close(); c.set(true) })
-	go func() {
-		for {
-			conn, err := l.Accept()
-			if err != nil {
-				return
-			}
-			go c.carry(conn)
-		}
-	}()
+	go acceptAll(l, c.carry)
 	return c
 }
 
 func (c *cable) carry(client net.Conn) {
-	defer client.Close()
 	c.mu.Lock()
 	to := c.to
 	c.mu.Unlock()

@@ -18,19 +18,10 @@ func namedStream(t *testing.T, address, name string) net.Listener {
 		return nil
 	}
 	t.Cleanup(func() { l.Close() })
-	go func() {
-		for {
-			c, err := l.Accept()
-			if err != nil {
-				return
-			}
-			go func() {
-				defer c.Close()
-				io.WriteString(c, name)
-				io.Copy(c, c)
-			}()
-		}
-	}()
+	go acceptAll(l, func(c net.Conn) {
+		io.WriteString(c, name)
+		io.Copy(c, c)
+	})
 	return l
 }
 

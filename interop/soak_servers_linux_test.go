@@ -54,25 +54,10 @@ func (s *soak) servers() {
 
 // listens serves connections until the test ends.
 func (s *soak) listens(serve func(net.Conn)) string {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	s.t.Cleanup(func() { l.Close() })
-	go func() {
-		for {
-			c, err := l.Accept()
-			if err != nil {
-				return
-			}
-			go func() {
-				defer c.Close()
-				c.SetDeadline(time.Now().Add(patience))
-				serve(c)
-			}()
-		}
-	}()
-	return l.Addr().String()
+	return serveStreams(s.t, func(c net.Conn) {
+		c.SetDeadline(time.Now().Add(patience))
+		serve(c)
+	})
 }
 
 // misbehaves answers some requests rightly, and breaks off or breaks the protocol at others.

@@ -195,26 +195,11 @@ tcp_proxies:
 // speaksBack runs a server that responds to one line and closes the connection.
 func speaksBack(t *testing.T) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { l.Close() })
-	go func() {
-		for {
-			c, err := l.Accept()
-			if err != nil {
-				return
-			}
-			go func() {
-				defer c.Close()
-				c.SetDeadline(time.Now().Add(patience))
-				line, _ := bufio.NewReader(c).ReadString('\n')
-				fmt.Fprintf(c, "back: %s", line)
-			}()
-		}
-	}()
-	return l.Addr().String()
+	return serveStreams(t, func(c net.Conn) {
+		c.SetDeadline(time.Now().Add(patience))
+		line, _ := bufio.NewReader(c).ReadString('\n')
+		fmt.Fprintf(c, "back: %s", line)
+	})
 }
 
 // TestOpenSSLThroughByName holds that a TLS client gets the certificate of the

@@ -23,31 +23,17 @@ import (
 // back as they come.
 func echoUpgrades(t *testing.T) string {
 	t.Helper()
-	l, err := net.Listen("tcp4", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { l.Close() })
-	go func() {
-		for {
-			c, err := l.Accept()
-			if err != nil {
-				return
-			}
-			go func() {
-				defer c.Close()
-				r := bufio.NewReader(c)
-				rq, err := http.ReadRequest(r)
-				if err != nil {
-					return
-				}
-				fmt.Fprintf(c, "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: %s\r\n\r\n",
-					accepted(rq.Header.Get("Sec-Websocket-Key")))
-				io.Copy(c, r)
-			}()
+	address := serveStreams(t, func(c net.Conn) {
+		r := bufio.NewReader(c)
+		rq, err := http.ReadRequest(r)
+		if err != nil {
+			return
 		}
-	}()
-	return "http://" + l.Addr().String()
+		fmt.Fprintf(c, "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: %s\r\n\r\n",
+			accepted(rq.Header.Get("Sec-Websocket-Key")))
+		io.Copy(c, r)
+	})
+	return "http://" + address
 }
 
 // accepted is the answer to a key (RFC 6455, section 4.2.2).
