@@ -23,11 +23,13 @@ import (
 
 // waitName is the file in the state directory that holds until when this machine waits, so
 // that a start continues the wait.
-const waitName = "confirm.json"
+const waitName = "wait.json"
 
 // waitState is how long this machine waits for the confirmation of a change.
 type waitState struct {
 	Revision int `json:"revision"`
+	// Intent is that of the revision: after a restore, another one can have the number.
+	Intent string `json:"intent,omitempty"`
 	// Until is by the clock of this machine.
 	Until time.Time `json:"until"`
 }
@@ -37,17 +39,18 @@ type waitState struct {
 func (c *Control) remainingLocked(p history.Pending) time.Duration {
 	name := filepath.Join(c.options.StateDir, waitName)
 	var w waitState
+	r, _ := c.history.Get(p.Revision) // without it, the number has to do
 	data, err := file.Read(name, 4096, "a wait has less")
 	if err == nil {
 		err = json.Unmarshal(data, &w)
 	}
-	if err == nil && w.Revision == p.Revision {
+	if err == nil && w.Revision == p.Revision && w.Intent == r.Intent {
 		return max(min(time.Until(w.Until), p.Within), 0)
 	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		c.log.Warn("how long this machine waited for a confirmation is not known: it starts to wait anew", "error", err)
 	}
-	if data, err = json.Marshal(waitState{p.Revision, time.Now().Add(p.Within)}); err == nil {
+	if data, err = json.Marshal(waitState{p.Revision, r.Intent, time.Now().Add(p.Within)}); err == nil {
 		err = file.Replace(name, append(data, '\n'))
 	}
 	if err != nil {

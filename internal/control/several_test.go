@@ -1,6 +1,7 @@
 package control
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -11,6 +12,7 @@ import (
 	"time"
 
 	"headgate/internal/config"
+	"headgate/internal/store"
 	"headgate/internal/store/history"
 	"headgate/internal/store/memory"
 	"headgate/internal/testhouse"
@@ -302,4 +304,52 @@ func TestFilesThatAreEditedInTurnAreRefused(t *testing.T) {
 	}
 	a.serves(limitOf(5))
 	a.edited(limitOf(1))
+}
+
+// The clock of the machine that made a change is three hours behind: by the clock of another one
+// the wait has ended before it began. Each counts from when it saw the change, and over a restart.
+func TestAWaitIsCountedByEachMachine(t *testing.T) {
+	e := newEngine()
+	a := newMember(t, "a", limitOf(1), e)
+	n := a.limitWithin(2)
+	entry, err := e.Get(t.Context(), store.KeyConfirm)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := history.Pending{}
+	if err := json.Unmarshal(entry.Value, &p); err != nil {
+		t.Fatal(err)
+	}
+	p.Until = p.Until.Add(-3 * time.Hour)
+	value, err := json.Marshal(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := e.Commit(t.Context(), store.Change{Put: []store.Entry{{Key: store.KeyConfirm, Value: value}}}); err != nil {
+		t.Fatal(err)
+	}
+	b := newMember(t, "b", "", e)
+	b.serves(limitOf(2))
+	b.awaits(n)
+	until := b.c.Pending().Until
+	if left := time.Until(until); left < MaxConfirm-time.Minute || left > MaxConfirm {
+		t.Fatalf("b waits for %v, want %v", left, MaxConfirm)
+	}
+	b.stop()
+	b.start()
+	b.awaits(n)
+	if again := b.c.Pending().Until; again.Sub(until).Abs() > time.Second {
+		t.Errorf("a restart moves the end of the wait from %v to %v", until, again)
+	}
+	a.serves(limitOf(2))
+	b.stop() // another change can have the number, as after a restore
+	other := fmt.Sprintf(`{"revision": %d, "intent": "of another", "until": "2026-01-01T00:00:00Z"}`, n)
+	if err := os.WriteFile(filepath.Join(b.dir, "state", waitName), []byte(other), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	b.start()
+	b.awaits(n)
+	if left := time.Until(b.c.Pending().Until); left < MaxConfirm-time.Minute {
+		t.Errorf("with the wait for another change, b waits for %v, want %v", left, MaxConfirm)
+	}
 }
