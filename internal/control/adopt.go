@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -26,6 +27,8 @@ import (
 //   - The files are not, and the store is: a person has edited them here. The edit is saved
 //     as any other.
 //   - Neither is: the store wins, and the edit is kept beside the file as NAME.edited.
+//
+// A machine that shares nothing notes what it wrote, too: it may become the first of several.
 
 // appliedName is the file in the state directory that records what this machine wrote last.
 const appliedName = "applied.json"
@@ -36,6 +39,12 @@ type appliedState struct {
 	Revision int `json:"revision"`
 	// Documents are the digests by the names of the files in their folder.
 	Documents map[string]history.Digest `json:"documents"`
+}
+
+// is reports whether a machine wrote this revision. The number alone does not tell: after a restore,
+// or on a leader that yielded, another revision has it.
+func (a *appliedState) is(revision int, documents map[string]history.Digest) bool {
+	return a.Revision == revision && maps.Equal(a.Documents, byBase(documents))
 }
 
 func (c *Control) appliedFile() string { return filepath.Join(c.options.StateDir, appliedName) }
@@ -332,7 +341,7 @@ func (c *Control) adoption(head history.Revision) (*adopted, error) {
 	case same:
 		a.same = true
 		return a, nil
-	case unread == nil && wrote.Revision == head.Number && (edited || len(now.List) != len(wrote.Documents)):
+	case unread == nil && wrote.is(head.Number, want) && (edited || len(now.List) != len(wrote.Documents)):
 		return nil, nil // the store has not changed since: it is an edit by hand
 	}
 	return a, nil

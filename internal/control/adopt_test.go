@@ -2,6 +2,7 @@ package control
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -17,6 +18,7 @@ import (
 	"headgate/internal/cluster"
 	"headgate/internal/config"
 	"headgate/internal/store"
+	"headgate/internal/store/history"
 	"headgate/internal/store/local"
 	"headgate/internal/store/memory"
 	"headgate/internal/testhouse"
@@ -59,6 +61,8 @@ type member struct {
 	file      string
 	engine    sharedEngine
 	created   bool // the file was created by the start
+	single    bool // it shares nothing
+	leads     bool // it is the first machine of a pair: its state directory is what is shared
 	c         *Control
 	stop      func()
 }
@@ -133,16 +137,20 @@ func (m *member) start() {
 	ready := make(chan struct{})
 	log := slog.New(slog.NewTextHandler(m.t.Output(), nil)).With("machine", m.name)
 	var control atomic.Pointer[Control]
-	c, err := New(Options{
-		Log: log, ConfigFile: m.file, Created: m.created, StateDir: filepath.Join(m.dir, "state"), Node: m.name, Ready: func() { close(ready) },
-		Share: func(files *local.Store) (store.Store, error) {
+	o := Options{Log: log, ConfigFile: m.file, Created: m.created, StateDir: filepath.Join(m.dir, "state"), Node: m.name, Ready: func() { close(ready) }}
+	switch {
+	case m.leads:
+		o.Share = func(files *local.Store) (store.Store, error) { return files, nil }
+	case !m.single:
+		o.Share = func(files *local.Store) (store.Store, error) {
 			return cluster.Open(m.t.Context(), cluster.Options{Copy: files, Engine: m.engine, Name: "shared", Log: log, Changed: func(s cluster.State, _ error) {
 				if c := control.Load(); c != nil && s == cluster.Following {
 					go c.Reconsider()
 				}
 			}})
-		},
-	})
+		}
+	}
+	c, err := New(o)
 	if err != nil {
 		m.t.Fatal(err)
 	}
@@ -295,4 +303,46 @@ func TestMachinesWithoutTheirStoreServeAndRefuse(t *testing.T) {
 	}
 	b.start()
 	b.serves(limitOf(3))
+}
+
+// The files of a machine are edited while it is stopped to become the first of several: that is
+// an edit as any other, and not one that another machine has overtaken.
+func TestAnEditBeforeTheFirstSharedStartIsSaved(t *testing.T) {
+	m := &member{t: t, name: "a", dir: t.TempDir(), single: true}
+	m.file = filepath.Join(m.dir, "headgate.yaml")
+	m.write(limitOf(1))
+	m.start()
+	m.serves(limitOf(1))
+	m.stop()
+	m.write(limitOf(2))
+	m.single, m.leads = false, true
+	m.start()
+	m.serves(limitOf(2))
+	m.edited("")
+}
+
+// After a restore, or on a leader that yielded, a revision can have the number of the one that this
+// machine wrote, and other content. An edit by hand of the files is no edit of that one.
+func TestAnEditOfAnotherRevisionWithTheSameNumberIsKeptAside(t *testing.T) {
+	e := newEngine()
+	a := newMember(t, "a", limitOf(1), e)
+	b := newMember(t, "b", "", e)
+	b.serves(limitOf(1))
+	b.stop()
+	wrote := b.c.readApplied()
+	for name := range wrote.Documents {
+		wrote.Documents[name] = history.DigestOf([]byte(limitOf(5)))
+	}
+	data, err := json.Marshal(wrote)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(b.c.appliedFile(), data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	b.write(limitOf(7))
+	b.start()
+	b.serves(limitOf(1))
+	b.edited(limitOf(7))
+	a.serves(limitOf(1))
 }

@@ -42,9 +42,7 @@ func (c *Control) noteLocked(ch *change, err error) {
 	c.mu.refused, c.mu.tried = nil, ""
 	c.mu.digested, c.mu.digests = ch.declared, ch.digestsOf()
 	c.changes.note(ch.revision, ch.cause, ch.changed)
-	if c.shared {
-		c.noteAppliedLocked()
-	}
+	c.noteAppliedLocked()
 	if ch.made != nil {
 		c.mu.seen = etagOf(c.mu.digests) // so that the watch does not apply it again
 	}
