@@ -16,7 +16,7 @@ import (
 
 func socketOptions() Options {
 	return Options{Log: slog.New(slog.DiscardHandler), Metrics: http.NotFoundHandler(), NotReady: func() string { return "" },
-		Instance: &Instance{ID: "one", Config: "/etc/headgate.yaml"}, Peers: api.ConnContext}
+		Instance: &Instance{ID: "one", Config: "/etc/headgate.yaml"}, Peers: func(ctx context.Context, _ net.Conn) context.Context { return api.WithLocal(ctx, os.Geteuid()) }}
 }
 
 // askSocket sends a request to a socket and returns status and body.

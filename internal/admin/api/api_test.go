@@ -87,7 +87,7 @@ func startWith(t testing.TB, text string) *house {
 		Version:  Version{Version: "1.2.3", API: "v1"}, Log: slog.New(slog.NewTextHandler(t.Output(), nil)),
 	})
 	h.server = httptest.NewUnstartedServer(h.api)
-	h.server.Config.ConnContext = ConnContext
+	h.server.Config.ConnContext = ownContext
 	h.server.Start()
 	h.client = &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: 3 * time.Minute}
 	t.Cleanup(h.server.Close)
@@ -542,7 +542,7 @@ func TestAdminSocketIsForOurOwnUser(t *testing.T) {
 	if err != nil {
 		t.Skip(err)
 	}
-	server := &http.Server{Handler: h.api, ConnContext: ConnContext}
+	server := &http.Server{Handler: h.api, ConnContext: ownContext}
 	done := make(chan struct{})
 	go func() { server.Serve(l); close(done) }()
 	defer func() { server.Close(); <-done }()
@@ -570,4 +570,13 @@ func hooksAt(url string) []notice.Hook {
 		{Kind: notice.Webhooks, Name: "chat", URL: url, Secret: "x"},
 		{Kind: notice.Notices, Name: "phone", Notice: &notice.Config{Gotify: &notice.Gotify{URL: url, Token: "x"}, Level: event.Error}},
 	}
+}
+
+// ownContext is OthersContext for connections of this process, too.
+func ownContext(ctx context.Context, conn net.Conn) context.Context {
+	uid, _, ok := trusted(conn)
+	if !ok {
+		return ctx
+	}
+	return WithLocal(ctx, uid)
 }

@@ -373,3 +373,14 @@ func (d *specification) value(f *schema.Field, t *schema.Type) bag {
 	}
 	return s
 }
+
+// stateOf returns the struct for the state of objects of a kind.
+func stateOf(k *config.Kind) reflect.Type {
+	switch k.Name {
+	case "proxies":
+		return of[proxyState]()
+	case "tcp_proxies", "udp_proxies":
+		return of[streamState]()
+	}
+	return of[objectState]()
+}

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"net/http"
-	"reflect"
 	"strings"
 	"time"
 
@@ -95,17 +94,6 @@ type serverCount struct {
 	Unknown int `json:"unknown" required:"true"`
 	// Total is all of them.
 	Total int `json:"total" required:"true"`
-}
-
-// stateOf returns the struct for the state of objects of a kind.
-func stateOf(k *config.Kind) reflect.Type {
-	switch k.Name {
-	case "proxies":
-		return of[proxyState]()
-	case "tcp_proxies", "udp_proxies":
-		return of[streamState]()
-	}
-	return of[objectState]()
 }
 
 // documentRows are the rows of one kind of object.

@@ -10,20 +10,10 @@ import (
 // peerKey is the key of the user at the other end of the admin socket in a context.
 type peerKey struct{}
 
-// ConnContext is for http.Server: it stores in the context which user is at the other end
+// OthersContext is for http.Server: it stores in the context which user is at the other end
 // of a connection to the admin socket. Only root and the user of this process are stored;
-// others have to sign in.
-func ConnContext(ctx context.Context, conn net.Conn) context.Context {
-	uid, _, ok := trusted(conn)
-	if !ok {
-		return ctx
-	}
-	return WithLocal(ctx, uid)
-}
-
-// OthersContext is ConnContext for a process that sends requests for clients: it ignores
-// connections of the process itself, so that a client that is proxied to the socket gets no
-// rights.
+// others have to sign in. It ignores connections of the process itself, so that a client whose
+// requests this process sends to the socket gets no rights.
 func OthersContext(ctx context.Context, conn net.Conn) context.Context {
 	uid, pid, ok := trusted(conn)
 	if !ok || pid == os.Getpid() {
