@@ -16,6 +16,7 @@ type gate struct {
 	changes int           // that are being made
 	idle    chan struct{} // closed when the last of them ends; nil if none waits for that
 	shut    chan struct{} // closed when the gate opens; nil if it is open
+	shuts   chan struct{} // closed when the gate closes; nil if no one waits for that
 	ended   bool          // nothing passes any more
 }
 
@@ -58,6 +59,7 @@ func (g *gate) close() <-chan struct{} {
 	defer g.mu.Unlock()
 	idle := make(chan struct{})
 	g.shut = make(chan struct{})
+	g.endOpenLocked()
 	if g.changes == 0 {
 		close(idle)
 	} else {
@@ -77,6 +79,35 @@ func (g *gate) openLocked(ended bool) {
 	if g.ended = g.ended || ended; g.shut != nil {
 		close(g.shut)
 		g.shut = nil
+	}
+	if g.ended {
+		g.endOpenLocked()
+	}
+}
+
+// await waits until changes may be made, and returns what is closed when that ends.
+func (g *gate) await(ctx context.Context) (shuts <-chan struct{}, err error) {
+	leave, err := g.pass(ctx)
+	if err != nil {
+		return nil, err
+	}
+	leave()
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.shuts == nil {
+		g.shuts = make(chan struct{})
+	}
+	if shuts = g.shuts; g.shut != nil || g.ended {
+		g.endOpenLocked() // it was closed meanwhile
+	}
+	return shuts, nil
+}
+
+// endOpenLocked ends the wait of those that wait for the gate to close.
+func (g *gate) endOpenLocked() {
+	if g.shuts != nil {
+		close(g.shuts)
+		g.shuts = nil
 	}
 }
 

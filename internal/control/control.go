@@ -38,6 +38,7 @@ import (
 	"headgate/internal/plan/inputs"
 	"headgate/internal/ports"
 	"headgate/internal/ports/listen"
+	"headgate/internal/query"
 	"headgate/internal/schema"
 	"headgate/internal/store"
 	"headgate/internal/store/history"
@@ -136,6 +137,7 @@ type Control struct {
 	ech      *echKeys
 	purges   purges
 	watcher  Watcher
+	peers    *query.Peers // nil if this machine has none to query
 	// providers are the sources of discovered objects.
 	providers *providers
 	// participants, observers and endings are constant from Run on.
@@ -298,6 +300,7 @@ func (c *Control) Run(ctx context.Context) error {
 		beside.Go(func() { c.followShared(ctx) })
 		beside.Go(func() { c.publishNode(ctx) })
 		beside.Go(func() { c.keys.run(ctx) })
+		beside.Go(func() { c.answerPeers(ctx) })
 	}
 	c.source.Watch(ctx, c.changed)
 	end()

@@ -39,6 +39,7 @@ func New(o Options) (*Control, error) {
 	c.changes.remember(st.history)
 	c.newEngines(&o)
 	c.newHolds(st.node)
+	c.newPeers()
 	c.newPorts(&o)
 	c.issuer = newIssuer(o.Log, st.all, c.ports, st.node, agentOf(&o), c.watcher.Order, c.watcher.DemandLimited)
 	c.providers = newProviders(&o)

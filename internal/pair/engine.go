@@ -138,12 +138,17 @@ func (e *engine) watch(ctx context.Context, after store.Position, yield func(sto
 		}
 		last[name] = n
 	}
+	leader, _ := e.s.otherIn(ctx)
 	return e.s.peer.watch(ctx, e.s.peerAddress(), after, last, func(f *frame) error {
 		alive()
 		switch {
 		case f.Beat != nil:
 			e.s.noteBeat(f.Beat)
 			e.ack(e.s.copyPosition())
+		case f.Message != nil:
+			if err := e.s.acceptMessage(leader, f.Message); err != nil {
+				e.s.log.Debug("a message of the leader was dropped", "error", err)
+			}
 		case len(f.Records) > 0:
 			return e.s.o.Files.FollowRecords(ctx, f.Records)
 		case f.Batch != nil:

@@ -117,6 +117,10 @@ func (s *Store) serve(w http.ResponseWriter, rq *http.Request) error {
 			}
 			return s.commitOwn(ctx, *in, true)
 		})
+	case pathMessage:
+		return answer(w, rq, func(_ context.Context, in *store.Message) (*struct{}, error) {
+			return &struct{}{}, s.acceptMessage(name, in)
+		})
 	case pathChallenge:
 		return answer(w, rq, func(ctx context.Context, in *string) (string, error) { return s.ownChallenge(ctx, *in) })
 	}
@@ -239,6 +243,7 @@ func (s *Store) serveWatch(w http.ResponseWriter, rq *http.Request, name string)
 	ctx, stop := context.WithCancel(rq.Context())
 	defer stop()
 	batches, ended := s.watchFiles(ctx, after)
+	messages := s.outgoingMessages(ctx)
 	turn := s.turn()
 	defer s.followers.connect(name, after.Revision)()
 	w.Header().Set("Content-Type", "application/x-ndjson")
@@ -257,6 +262,10 @@ func (s *Store) serveWatch(w http.ResponseWriter, rq *http.Request, name string)
 			}
 			if err == nil {
 				err = out.send(&frame{Batch: &b})
+			}
+		case m := <-messages:
+			if _, _, err = s.caller(rq); err == nil {
+				err = out.send(&frame{Message: &m})
 			}
 		case <-ticker.C:
 			err = out.beat(ctx)

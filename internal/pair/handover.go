@@ -146,6 +146,7 @@ func (s *Store) release() (kept bool) {
 
 // End closes a suspended store, except the state directory.
 func (s *Store) End() error {
+	s.end()
 	s.release()
 	s.peer.close()
 	if f := s.following(); f != nil {

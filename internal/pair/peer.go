@@ -30,6 +30,7 @@ const (
 	pathCommit    = pathPrefix + "/commit"
 	pathYield     = pathPrefix + "/yield"
 	pathChallenge = pathPrefix + "/challenge"
+	pathMessage   = pathPrefix + "/message"
 )
 
 // The bounds of what machines send each other, in bytes. A change has at most
@@ -55,6 +56,7 @@ type frame struct {
 	Beat    *beat          `json:"beat,omitempty"`
 	Batch   *store.Batch   `json:"batch,omitempty"`
 	Records []store.Record `json:"records,omitempty"`
+	Message *store.Message `json:"message,omitempty"`
 	Failed  *failure       `json:"failed,omitempty"`
 }
 

@@ -46,16 +46,20 @@ type Options struct {
 // goroutines at once.
 type Store struct {
 	// constant
-	o      Options
-	id     *Identity
-	log    *slog.Logger
-	server *tls.Config
-	peer   *peer
-	stop   context.CancelFunc
-	done   chan struct{}
-	kick   chan Epoch // of a leader that this machine has to yield to
+	o       Options
+	id      *Identity
+	log     *slog.Logger
+	server  *tls.Config
+	peer    *peer
+	stop    context.CancelFunc
+	done    chan struct{}
+	closing context.Context // ends with Close and End
+	end     context.CancelFunc
+	kick    chan Epoch // of a leader that this machine has to yield to
 
 	followers followers
+	inbox     store.Mailbox // messages of the other machine
+	outbox    store.Mailbox // messages for the follower
 	asked     chan struct{} // a place for each request that asks the leader
 
 	// gate is held for reading by commits of this machine, and to change its role.
@@ -93,6 +97,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
 	}
+	s.closing, s.end = context.WithCancel(context.Background())
 	s.followers.init()
 	s.mu.turned = make(chan struct{})
 	var err error
@@ -128,6 +133,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 
 // Close ends everything and closes the state directory.
 func (s *Store) Close() error {
+	s.end()
 	s.stop()
 	<-s.done
 	s.moving.Lock()

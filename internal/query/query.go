@@ -31,13 +31,13 @@ const (
 	MaxOpen  = 16
 	MaxNodes = 64
 
-	maxHandlers = 8                      // that run at a time
-	maxOfOne    = 4                      // of them for one machine
-	maxRefusals = 16                     // that are being sent; more questions are dropped
-	maxHead     = 4 << 10                // bytes before the data
-	maxText     = 2 << 10                // bytes of an error
-	firstPause  = 500 * time.Millisecond // before messages are received again
-	lastPause   = 30 * time.Second
+	maxHandlers = 8                // that run at a time
+	maxOfOne    = 4                // of them for one machine
+	maxRefusals = 16               // that are being sent; more questions are dropped
+	maxHead     = 4 << 10          // bytes before the data
+	maxText     = 2 << 10          // bytes of an error
+	pause       = time.Second      // before messages are received again
+	longPause   = 30 * time.Second // if the store sends none
 )
 
 // The reasons why there is no answer.
@@ -115,7 +115,7 @@ func New(o Options) *Peers {
 	return p
 }
 
-// Handle has a question answered. It comes before Start.
+// Handle has a question answered, from now on.
 func (p *Peers) Handle(name string, h Handler) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -258,22 +258,29 @@ func (p *Peers) note(id store.ID, from string, answer Answer) {
 // receive takes messages until ctx ends.
 func (p *Peers) receive(ctx context.Context) {
 	defer p.done.Done()
-	pause, reported := firstPause, ""
+	reported := ""
 	for {
+		wait := pause
 		for m, err := range p.o.Messenger.Receive(ctx, p.o.Node) {
 			if err == nil {
-				pause, reported = firstPause, ""
+				reported = ""
 				p.acceptMessage(ctx, &m)
 				continue
 			}
-			if text := err.Error(); errors.Is(err, store.ErrNoMessages) && text != reported {
+			if errors.Is(err, store.ErrClosed) {
+				return
+			}
+			if !errors.Is(err, store.ErrNoMessages) {
+				continue // it is away
+			}
+			wait = longPause
+			if text := err.Error(); text != reported {
 				reported = text
 				p.o.Log.Warn("other machines cannot query this one", "error", err)
 			}
 		}
-		if !clock.Sleep(ctx, pause) {
+		if !clock.Sleep(ctx, wait) {
 			return
 		}
-		pause = min(2*pause, lastPause)
 	}
 }

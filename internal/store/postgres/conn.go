@@ -397,6 +397,9 @@ func (s *Store) rereadKey(group, seal []byte) (*sealer, error) {
 	return sealer, nil
 }
 
+// schemaLock is held by a node that makes tables.
+const schemaLock = "SELECT pg_advisory_xact_lock(7236819304518);\n"
+
 // create makes the schema in one transaction. Another node may do it at the same time.
 func (s *Store) create(ctx context.Context, c *pgconn.PgConn) error {
 	group := make([]byte, 16)
@@ -409,7 +412,7 @@ func (s *Store) create(ctx context.Context, c *pgconn.PgConn) error {
 	head := fmt.Sprintf(`INSERT INTO headgate.head (version, readable_from, group_id, seal) VALUES (%d, %d, '\x%x', '\x%x');`,
 		version, readable, group, sealer.seal(kindTest, "", 0, []byte("headgate")))
 	// Several statements of one message are one transaction.
-	all := "SELECT pg_advisory_xact_lock(7236819304518);\n" + s.form.sql(0) + head
+	all := schemaLock + s.form.sql(0) + head
 	err = c.Exec(ctx, all).Close()
 	if refused := (*pgconn.PgError)(nil); errors.As(err, &refused) && refused.Code == "42P06" {
 		return nil // another node was first

@@ -52,7 +52,7 @@ func (s *Store) knows() int {
 func (f form) sql(from int) string {
 	var b strings.Builder
 	if from == 0 {
-		b.WriteString(schema)
+		b.WriteString(schema + messageTable)
 	}
 	for _, s := range f.steps {
 		if s.version > from {

@@ -94,6 +94,7 @@ type Store struct {
 	reread  func() ([]byte, error)
 	changed func(State)
 	form    form
+	closing context.Context // ends with stop
 	stop    context.CancelFunc
 	done    chan struct{}
 	wake    chan struct{} // a node of ours has committed
@@ -114,6 +115,7 @@ type Store struct {
 		closed bool
 	}
 	feed store.Feed
+	mail mail
 }
 
 var _ store.Store = (*Store)(nil)
@@ -150,8 +152,9 @@ func Open(o Options) (*Store, error) {
 	}
 	s.mu.state, s.mu.lasts = Connecting, map[string]store.Sequence{}
 	s.feed.Init()
+	s.mail.init()
 	ctx, stop := context.WithCancel(context.Background())
-	s.stop = stop
+	s.closing, s.stop = ctx, stop
 	go s.follow(ctx)
 	return s, nil
 }

@@ -42,6 +42,8 @@ func advance(t *testing.T, database string, d time.Duration) {
 
 func TestConformance(t *testing.T) { storetest.Run(t, openEngine) }
 
+func TestMessages(t *testing.T) { storetest.RunMessages(t, openEngine) }
+
 // TestRandomLives leads lives of the engine against a model; -lives leads more of them.
 func TestRandomLives(t *testing.T) {
 	testhouse.Lives(t, 1, 2, func(t *testing.T, seed uint64) { storetest.Life(t, seed, openEngine) })

@@ -238,10 +238,14 @@ func (s *Store) listen(ctx context.Context) *listener {
 	l := &listener{done: make(chan struct{}), wake: make(chan struct{}, 1), proven: make(chan struct{}), begun: time.Now()}
 	config := s.config.Copy()
 	proven := false
-	config.OnNotification = func(_ *pgconn.PgConn, _ *pgconn.Notification) {
+	config.OnNotification = func(_ *pgconn.PgConn, n *pgconn.Notification) {
 		if !proven {
 			proven = true
 			close(l.proven)
+		}
+		if n.Channel == "headgate_message" {
+			s.mail.wakeUp(n.Payload)
+			return
 		}
 		select {
 		case l.wake <- struct{}{}:
@@ -252,7 +256,7 @@ func (s *Store) listen(ctx context.Context) *listener {
 	if err != nil {
 		return nil
 	}
-	if err = c.Exec(opening, "LISTEN headgate").Close(); err != nil {
+	if err = c.Exec(opening, "LISTEN headgate; LISTEN headgate_message").Close(); err != nil {
 		end(c)
 		return nil
 	}
@@ -263,6 +267,7 @@ func (s *Store) listen(ctx context.Context) *listener {
 			s.release(other)
 		}
 	}
+	s.mail.wakeUp("") // what was sent before
 	ctx, l.stop = context.WithCancel(ctx)
 	go func() {
 		defer close(l.done)

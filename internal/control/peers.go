@@ -1,0 +1,29 @@
+package control
+
+import (
+	"context"
+
+	"headgate/internal/query"
+	"headgate/internal/store"
+)
+
+// newPeers makes what queries the other machines, where there can be some.
+func (c *Control) newPeers() {
+	if by, ok := c.state.(store.Messenger); ok && c.shared {
+		c.peers = query.New(query.Options{Messenger: by, Node: c.options.Node, Log: c.log})
+	}
+}
+
+// answerPeers answers the questions of other machines until ctx ends.
+func (c *Control) answerPeers(ctx context.Context) {
+	if c.peers == nil {
+		return
+	}
+	c.peers.Start()
+	<-ctx.Done()
+	c.peers.Close()
+}
+
+// Peers returns what queries the other machines that share the store, and is given handlers for
+// their questions; nil if this machine shares nothing. It is constant.
+func (c *Control) Peers() *query.Peers { return c.peers }
