@@ -533,7 +533,7 @@ func (c *Client) GetDiscoverySettings(ctx context.Context, options ...Option) (*
 }
 
 // GetDiscoveryState: GET /discovery. Returns the state of discovery providers, and issues with
-// the objects that they found.
+// the objects that they found. Query parameters: node.
 func (c *Client) GetDiscoveryState(ctx context.Context, options ...Option) (*DiscoveryState, error) {
 	return result[DiscoveryState](ctx, c, "GET", "/discovery", nil, options)
 }
@@ -631,7 +631,7 @@ func (c *Client) GetRevision(ctx context.Context, number string, options ...Opti
 
 // GetSeries: GET /series. Returns counters over time for charts: for all of HTTP, a proxy, or
 // one of its servers. They start again with the process. Query parameters: proxy, tcp_proxy,
-// udp_proxy, server, route, step, period.
+// udp_proxy, server, route, step, period, node.
 func (c *Client) GetSeries(ctx context.Context, options ...Option) (*Series, error) {
 	return result[Series](ctx, c, "GET", "/series", nil, options)
 }
@@ -654,7 +654,7 @@ func (c *Client) GetSignInSettings(ctx context.Context, options ...Option) (*Sig
 }
 
 // GetStatus: GET /status. Shows the status of ports, proxies, servers, certificates and
-// discovery, and a change that waits for confirmation. Query parameters: proxy, proxies.
+// discovery, and a change that waits for confirmation. Query parameters: proxy, proxies, node.
 func (c *Client) GetStatus(ctx context.Context, options ...Option) (*Status, error) {
 	return result[Status](ctx, c, "GET", "/status", nil, options)
 }
@@ -679,7 +679,7 @@ func (c *Client) GetStoredCertificate(ctx context.Context, name string, options 
 }
 
 // GetSummary: GET /summary. Counts the proxies by state and their servers by health, and names
-// the proxies that need attention.
+// the proxies that need attention. Query parameters: node.
 func (c *Client) GetSummary(ctx context.Context, options ...Option) (*StatusSummary, error) {
 	return result[StatusSummary](ctx, c, "GET", "/summary", nil, options)
 }
@@ -915,7 +915,7 @@ func (c *Client) ListProxies(ctx context.Context, options ...Option) iter.Seq2[P
 
 // ListRequests: GET /logs/access. Lists recent requests, newest first. Query parameters: host,
 // proxy, server, status, reason, client, country, asn, method, path, slower_than, request_id,
-// text, since, until, limit, cursor.
+// text, since, until, limit, cursor, node.
 func (c *Client) ListRequests(ctx context.Context, options ...Option) iter.Seq2[Request, error] {
 	return ListAll[Request](ctx, c, "/logs/access", options...)
 }

@@ -72,6 +72,9 @@ const (
 	NodeMissing  = "missing"
 )
 
+// NodeName returns the name of this machine.
+func (c *Control) NodeName() string { return c.options.Node }
+
 // Time returns the time that the machines agree on: see store.Time.
 func (c *Control) Time() time.Time { return store.Time(c.state) }
 

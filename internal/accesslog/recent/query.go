@@ -73,9 +73,33 @@ type Page struct {
 // Find returns the newest n requests of a query, newest first, that are older than
 // a cursor. It returns at most MaxPage.
 func (r *Ring) Find(q Query, after Cursor, n int) Page {
-	n = min(max(n, 1), MaxPage)
+	wall := wallClock()
+	return r.find(newMatcher(q, wall), after, min(max(n, 1), MaxPage), wall)
+}
+
+// recorded is the time within which a request that has ended is recorded.
+const recorded = 100 * time.Millisecond
+
+// Until returns the place where a Tail begins that returns what ends from now on.
+func Until() int64 { return exchange.Now() - int64(recorded) }
+
+// Tail returns the newest n requests of a query, newest first, that ended after a place that
+// Until or an earlier Tail returned, and the place where the next Tail continues: each request
+// is in one of them. It returns at most MaxPage; Next of the page is set if there were more. If
+// the place is in the future, because another process returned it, there are no requests.
+func (r *Ring) Tail(q Query, from int64, n int) (p Page, until int64) {
 	wall := wallClock()
 	m := newMatcher(q, wall)
+	until = Until()
+	if from >= until {
+		return Page{}, until
+	}
+	m.since, m.until = max(m.since, from+1), until
+	return r.find(m, Cursor{}, min(max(n, 1), MaxPage), wall), until
+}
+
+// find returns the newest n requests that a matcher selects and that are older than a cursor.
+func (r *Ring) find(m *matcher, after Cursor, n int, wall int64) Page {
 	parts := r.hold(0)
 	defer r.release(parts)
 	slices.SortFunc(parts, func(a, b part) int { return int(int64(b.order) - int64(a.order)) })

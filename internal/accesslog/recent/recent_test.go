@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/netip"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -167,6 +168,38 @@ func TestPagesFollowEachOther(t *testing.T) {
 	}
 	if strings.Join(got, " ") != want || len(got) != 4 {
 		t.Errorf("got %q, want 4 pages of %q", got, want)
+	}
+}
+
+func TestTailsHaveEachRequestOnce(t *testing.T) {
+	const all = MaxPage
+	r := New(Config{})
+	r.Record(finished(1, "/before", 500, 0))
+	at := Until()
+	for begun := exchange.Now(); at < begun; at = Until() {
+		runtime.Gosched() // what has ended before is not in a tail
+	}
+	got, want := "", ""
+	for i := 0; i < all || len(got) < len(want); i++ { // a request that is there twice is too much
+		if i < all {
+			r.Record(finished(uint64(i), fmt.Sprint("/", i), 500, 0))
+			r.Record(finished(uint64(i), "/not-this", 200, 0))
+			want += fmt.Sprintf("/%d ", i)
+		}
+		p, next := r.Tail(Query{StatusFrom: 500}, at, MaxPage)
+		at = next
+		for _, q := range slices.Backward(p.Requests) {
+			got += q.Path + " "
+		}
+	}
+	if got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	if p, _ := r.Tail(Query{StatusFrom: 500}, 1, 10); len(p.Requests) != 10 || p.Next == (Cursor{}) {
+		t.Errorf("a tail with more than 10 requests: %d, next %v", len(p.Requests), p.Next)
+	}
+	if p, next := r.Tail(Query{}, exchange.Now()+int64(time.Hour), 10); len(p.Requests) != 0 || next > exchange.Now() {
+		t.Errorf("from a place in the future: %v, next %d", p.Requests, next)
 	}
 }
 

@@ -109,6 +109,9 @@ type Options struct {
 	// Hosts returns the host names that the listener accepts, besides localhost and
 	// addresses; nil is none.
 	Hosts func() []string
+	// Peers queries other machines that share the store, which answer with AnswerNode; nil if
+	// there are none.
+	Peers Peers
 	// Trusted reports whether x-forwarded-for from an address is used; nil trusts no
 	// address.
 	Trusted func(netip.Addr) bool
@@ -176,6 +179,9 @@ func New(o Options) *API {
 	byPath := map[string]map[string]*row{}
 	var paths []string
 	for _, r := range a.whole() {
+		if r.ofNode {
+			r.query, r.may = append(slices.Clone(r.query), nodeParameter), append(slices.Clone(r.may), 404, 504)
+		}
 		if r.tree && r.kind != nil {
 			r.input = r.kind.Schema()
 			r.in = r.input.Go
@@ -323,6 +329,9 @@ func (a *API) run(c *call) (any, error) {
 		return nil, refuseParameter("invalid", "dry_run", "must be true or false", "")
 	}
 	if c.row.stream == nil {
+		if node := c.otherNode(); node != "" {
+			return a.showNode(c, node)
+		}
 		return c.row.handle(c)
 	}
 	if a.streams.Add(1) > maxStreams {

@@ -29,6 +29,8 @@ import (
 	"headgate/internal/notice"
 	"headgate/internal/operator"
 	"headgate/internal/schema"
+	"headgate/internal/store"
+	"headgate/internal/store/local"
 )
 
 func TestMain(m *testing.M) {
@@ -57,6 +59,10 @@ type house struct {
 	tokens  map[string]string
 
 	receiver *httptest.Server // of the webhook chat; it refuses all
+
+	// Of a machine that shares its state.
+	node  string
+	share func(*local.Store) (store.Store, error)
 }
 
 var root = operator.Identity{Name: "local:0", Role: operator.Admin}
@@ -65,7 +71,15 @@ func start(t *testing.T) *house { t.Helper(); return startWith(t, mainConfig) }
 
 func startWith(t testing.TB, text string) *house {
 	t.Helper()
-	h := &house{t: t, ring: recent.New(recent.Config{}), tokens: map[string]string{}}
+	h := &house{t: t}
+	h.start(t, text)
+	return h
+}
+
+// start starts a house.
+func (h *house) start(t testing.TB, text string) {
+	t.Helper()
+	h.ring, h.tokens = recent.New(recent.Config{}), map[string]string{}
 	h.controlOf(t, text)
 	st := h.c.Store()
 	events, err := event.Open(t.Context(), st, slog.New(slog.DiscardHandler))
@@ -108,7 +122,6 @@ func startWith(t testing.TB, text string) *house {
 			t.Fatal(err)
 		}
 	}
-	return h
 }
 
 // call sends a request. Fields are "Name: value". A field "as" names a token.

@@ -73,6 +73,8 @@ type row struct {
 	// means that the row depends on nothing that can be unavailable.
 	may    []int
 	steady bool
+	// ofNode means that the row shows the state of one machine, which the parameter node names.
+	ofNode bool
 	// maxBody is the largest body, 0 for that of all.
 	maxBody int64
 

@@ -71,7 +71,10 @@ func (h *house) controlOf(t testing.TB, text string) {
 	}
 	log := slog.New(slog.NewTextHandler(t.Output(), nil))
 	ready := make(chan struct{})
-	c, err := control.New(control.Options{Log: log, ConfigFile: h.file, StateDir: filepath.Join(dir, "state"), Docker: h.engines.Open, Agent: agent.Open, Ready: func() { close(ready) }})
+	c, err := control.New(control.Options{
+		Log: log, ConfigFile: h.file, StateDir: filepath.Join(dir, "state"), Docker: h.engines.Open, Agent: agent.Open, Ready: func() { close(ready) },
+		Node: h.node, Share: h.share,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

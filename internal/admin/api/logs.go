@@ -2,7 +2,9 @@ package api
 
 import (
 	"context"
+	"encoding/json"
 	"net/netip"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -155,6 +157,9 @@ func (a *API) logs(c *call) (any, error) {
 }
 
 func (a *API) followLogs(c *call) error {
+	if node := c.otherNode(); node != "" {
+		return a.followNode(c, node)
+	}
 	ring, err := a.ring()
 	if err != nil {
 		return err
@@ -210,4 +215,79 @@ func (a *API) followLogs(c *call) error {
 			return nil
 		}
 	}
+}
+
+// logTail returns the requests that ended since a place, and the next place. Place 0 is now.
+func (a *API) logTail(c *call, from int64) (*tailBody, int64, error) {
+	ring, err := a.ring()
+	if err != nil {
+		return nil, 0, err
+	}
+	q, err := c.requestQuery()
+	if err != nil {
+		return nil, 0, err
+	}
+	if from == 0 {
+		return &tailBody{Items: []requestBody{}}, recent.Until(), nil
+	}
+	p, until := ring.Tail(q, from, maxTail)
+	b := &tailBody{Items: p.Requests}
+	if p.Next != (recent.Cursor{}) {
+		b.Missed = 1 // at least
+	}
+	return b, until, nil
+}
+
+// followNode streams the requests of another machine, whose log is read every tailEvery. It
+// ends if the machine does not answer: the client then comes again and gets the reason.
+func (a *API) followNode(c *call, node string) error {
+	reply, err := a.queryNode(c, node, 0) // before the head, which a refusal has, too
+	if err != nil {
+		return err
+	}
+	s, err := c.openStream()
+	if err != nil {
+		return err
+	}
+	read, beat := time.NewTicker(tailEvery), time.NewTicker(a.heartbeat)
+	defer read.Stop()
+	defer beat.Stop()
+	for {
+		var err error
+		select {
+		case <-read.C:
+			if reply, err = a.queryNode(c, node, reply.Until); err == nil {
+				err = s.sendTail(reply.body)
+			}
+		case <-beat.C:
+			err = s.beat()
+		case <-c.rq.Context().Done():
+			err = c.rq.Context().Err()
+		}
+		if err != nil {
+			return nil
+		}
+	}
+}
+
+// sendTail sends the requests of a tailBody, the oldest first.
+func (s *stream) sendTail(body []byte) error {
+	var tail struct {
+		Items  []json.RawMessage `json:"items"`
+		Missed uint64            `json:"missed"`
+	}
+	if err := json.Unmarshal(body, &tail); err != nil {
+		return err
+	}
+	if tail.Missed > 0 {
+		if err := s.send("", "gap", map[string]uint64{"missed": tail.Missed}); err != nil {
+			return err
+		}
+	}
+	for _, item := range slices.Backward(tail.Items) {
+		if err := s.send("", "request", item); err != nil {
+			return err
+		}
+	}
+	return nil
 }

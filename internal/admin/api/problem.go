@@ -116,6 +116,7 @@ var codes = [...]struct {
 	{"upgrading", 503, "Headgate is being upgraded"},
 	{"not_followed", 503, "The follower is away"},
 	{operator.CodeStore, 503, "The store is unavailable"},
+	{"node_away", 504, "Another machine does not answer"},
 	{"unavailable", 503, "It is not possible at the moment"},
 }
 

@@ -18,6 +18,7 @@ import (
 	"headgate/internal/certs/acme/acmetest"
 	"headgate/internal/event"
 	"headgate/internal/notice"
+	"headgate/internal/query"
 	"headgate/internal/store"
 	"headgate/internal/store/memory"
 	"headgate/internal/testhouse"
@@ -53,6 +54,14 @@ func (s *scene) nodes() {
 	if _, err := s.h.c.Store().Commit(s.h.t.Context(), store.Change{Put: []store.Entry{gone}}); err != nil {
 		s.h.t.Fatal(err)
 	}
+	s.h.api.Peers = fixedAnswer{err: query.ErrNoAnswer}
+	for _, r := range s.h.api.rows {
+		if r.ofNode {
+			s.does(404, "GET", r.path+"?node=none", "")
+			s.does(504, "GET", r.path+"?node=gone", "")
+		}
+	}
+	s.h.api.Peers = nil
 	s.does(204, "DELETE", "/nodes/gone", "")
 	s.does(200, "GET", "/store", "")
 	s.does(409, "GET", "/store/check", "")

@@ -13,7 +13,7 @@ import (
 // seriesRows are the rows of charts.
 func (a *API) seriesRows() []row {
 	return []row{
-		{method: http.MethodGet, path: "/series", access: viewer, area: areaStatus, query: seriesQuery, out: of[seriesBody](), handle: a.seriesOf,
+		{method: http.MethodGet, path: "/series", access: viewer, area: areaStatus, ofNode: true, query: seriesQuery, out: of[seriesBody](), handle: a.seriesOf,
 			about: "Returns counters over time for charts: for all of HTTP, a proxy, or one of its servers. They start again with the process."},
 	}
 }

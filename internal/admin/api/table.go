@@ -172,15 +172,15 @@ func (a *API) stateRows() []row {
 			about: "Restores an archive: applies its configuration files as a change, with its users, tokens and certificates. All sessions end. If-Match is the ETag of the configuration. If it is not confirmed within confirm_within, users and tokens are reverted too."},
 		{method: get, path: "/audit", access: admin, area: areaOperators, out: of[auditBody](), list: true, query: auditQuery, handle: a.audit,
 			about: "Lists the entries of the audit log, newest first, with the values before and after."},
-		{method: get, path: "/discovery", access: viewer, area: areaStatus, out: of[discoveryBody](), handle: a.discovery,
+		{method: get, path: "/discovery", access: viewer, area: areaStatus, ofNode: true, out: of[discoveryBody](), handle: a.discovery,
 			about: "Returns the state of discovery providers, and issues with the objects that they found."},
 		{method: get, path: "/events", access: viewer, area: areaEvents, query: eventQuery, stream: a.events,
 			about: "Streams events as they happen (text/event-stream). Last-Event-ID continues after an event."},
 		{method: get, path: "/events/history", access: viewer, area: areaEvents, out: of[eventBody](), list: true, query: historyQuery, handle: a.history,
 			about: "Lists the stored events, newest first."},
-		{method: get, path: "/logs/access", access: viewer, area: areaLogs, out: of[requestBody](), list: true, query: logQuery(true), handle: a.logs,
+		{method: get, path: "/logs/access", access: viewer, area: areaLogs, ofNode: true, out: of[requestBody](), list: true, query: logQuery(true), handle: a.logs,
 			about: "Lists recent requests, newest first."},
-		{method: get, path: "/logs/access/stream", access: viewer, area: areaLogs, query: logQuery(false), stream: a.followLogs,
+		{method: get, path: "/logs/access/stream", access: viewer, area: areaLogs, ofNode: true, query: logQuery(false), stream: a.followLogs,
 			about: "Streams requests as they end (text/event-stream)."},
 	}
 }
