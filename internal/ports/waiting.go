@@ -119,7 +119,7 @@ func helpWith(err error, owner func() string) string {
 	case errors.Is(err, syscall.EACCES):
 		return permissionHint
 	case errors.Is(err, syscall.EADDRNOTAVAIL):
-		return "no interface of this machine has the address"
+		return "no interface of this machine has the address; if it moves between machines, as with keepalived, set sysctl net.ipv4.ip_nonlocal_bind (IPv6: net.ipv6.ip_nonlocal_bind) to 1"
 	}
 	return "see what the system has run out of"
 }
