@@ -390,6 +390,51 @@ func TestPairIsCut(t *testing.T) {
 	p.serves(p.a, 6)
 }
 
+// TestPairIsRestored restores a backup as the guide does: of the leader, whose disk is lost, while
+// the follower runs; and then of a machine of a pair that is lost as a whole.
+func TestPairIsRestored(t *testing.T) {
+	t.Parallel()
+	p := newPair(t)
+	p.b.is("follower", true)
+	p.must(p.a, 1)
+	p.serves(p.b, 1)
+	backup := filepath.Join(t.TempDir(), "backup")
+	p.a.gate.command("backup", backup, "--config", p.a.file)
+	p.must(p.a, 2)
+	p.serves(p.b, 2)
+	restore := func() {
+		p.a.crash()
+		if err := os.Rename(p.a.state(), filepath.Join(t.TempDir(), "lost")); err != nil {
+			t.Fatal(err)
+		}
+		p.a.start("version: 1\nadmin: {address: \"\"}\n")
+		p.a.gate.command("restore", backup, "--config", p.a.file)
+		p.a.stop()
+		p.command(0, "node", "init", "--state", p.a.state(), "--name", "a", "--address", "https://"+p.a.cable.address)
+		p.a.again()
+	}
+	restore()
+	p.a.is("leader", true)
+	p.b.is("follower", true)
+	p.serves(p.b, 1)
+	p.must(p.a, 3)
+	p.serves(p.b, 3)
+
+	p.b.crash()
+	restore()
+	p.a.is("waiting", false)
+	p.a.manager().must(200, "POST", "/pair/promote", `{"alone": true}`, "")
+	p.a.manager().must(204, "DELETE", "/pair/members/b", "", "*")
+	p.must(p.a, 4)
+	if err := os.Rename(p.b.state(), filepath.Join(t.TempDir(), "lost")); err != nil {
+		t.Fatal(err)
+	}
+	p.join()
+	p.b.again()
+	p.b.is("follower", true)
+	p.serves(p.b, 4)
+}
+
 // TestPairCredentials attacks joining and the credentials.
 func TestPairCredentials(t *testing.T) {
 	t.Parallel()

@@ -103,6 +103,7 @@ var restoredIfAbsent = []string{store.PrefixCertificate, store.PrefixAccount, st
 
 // RestoreCertificates puts certificates, and the accounts that they are ordered with, that are not
 // here. A certificate comes with the record of its order, without which it would be ordered again.
+// The group of a pair comes, too, so that "headgate node init" makes this machine a member of it.
 func (a *Archive) RestoreCertificates(ctx context.Context) error {
 	var put []store.Entry
 	for _, prefix := range restoredIfAbsent {
@@ -123,6 +124,11 @@ func (a *Archive) RestoreCertificates(ctx context.Context) error {
 		return err
 	}
 	put = append(orders, put...) // who finds the certificate finds its order
+	group, err := a.group(ctx)
+	if err != nil {
+		return err
+	}
+	put = append(put, group...)
 	for _, e := range put {
 		a.added = append(a.added, e.Key)
 	}
@@ -130,6 +136,25 @@ func (a *Archive) RestoreCertificates(ctx context.Context) error {
 		return errors.Join(err, a.Undo(context.WithoutCancel(ctx)))
 	}
 	return nil
+}
+
+// group returns the archived group of a pair, with its authority and its members, if this machine
+// shares nothing and has none.
+func (a *Archive) group(ctx context.Context) (put []store.Entry, err error) {
+	if a.control.shared {
+		return nil, nil
+	}
+	if absent, err := a.isAbsent(ctx, store.KeyGroupAuthority); err != nil || !absent {
+		return nil, err
+	}
+	for _, prefix := range []string{store.KeyGroupAuthority, store.KeyEpoch, store.PrefixGroupMember} {
+		entries, _, err := a.from.Snapshot(ctx, prefix)
+		if err != nil {
+			return nil, err
+		}
+		put = append(put, entries...)
+	}
+	return put, nil
 }
 
 // isAbsent reports whether this machine has no entry with a key.
