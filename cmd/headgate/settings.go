@@ -61,12 +61,12 @@ func (s *settings) close() {
 func (s *settings) use(cfg *config.Config) {
 	var hooks []notice.Hook
 	for name, w := range cfg.Webhooks {
-		if w.Active {
+		if w.Active && !cfg.Withheld("webhooks", name) {
 			hooks = append(hooks, notice.Hook{Kind: notice.Webhooks, Name: name, URL: w.URL, Secret: w.Secret, Filter: event.Filter{Types: w.Events}})
 		}
 	}
 	for name, n := range cfg.Notices {
-		if n.Active {
+		if n.Active && !cfg.Withheld("notices", name) {
 			hooks = append(hooks, notice.Hook{Kind: notice.Notices, Name: name, Filter: event.Filter{Types: n.Events}, Notice: &n.Config})
 		}
 	}

@@ -77,7 +77,7 @@ func (c *Config) OnDemand(p *Proxy) *acme.Demand {
 		return nil
 	}
 	e := c.acmeEntry(p.ACME)
-	if e == nil {
+	if e == nil || c.Withheld("acme", e.Name) {
 		return nil
 	}
 	return &acme.Demand{Proxy: p.Name, Entry: e.Name, Settings: p.OnDemand}
@@ -226,6 +226,9 @@ func (c *Config) ACMEWants(covered func(name string) bool) (entries map[string]*
 	}
 	entries, taken := map[string]*acme.Config{}, map[string]bool{}
 	for _, name := range slices.Sorted(maps.Keys(c.ACME)) {
+		if c.Withheld("acme", name) {
+			continue // other machines order
+		}
 		settings := c.ACME[name].Config
 		if f := settings.CAFile; f != "" && !filepath.IsAbs(f) {
 			settings.CAFile = filepath.Join(c.Dir, f)

@@ -81,9 +81,10 @@ type Config struct {
 	Dir string `json:"-"`
 
 	// loaded is what it was made of, nil for one that a program made.
-	node    string // that it is used on; "" for all
-	several bool   // other nodes have it, too
-	loaded  *Loaded
+	node     string // that it is used on; "" for all
+	several  bool   // other nodes have it, too
+	loaded   *Loaded
+	withheld *Withhold // without effect on this machine; nil for nothing
 	// documents is the configuration of the documents alone, nil if this is it; found are
 	// the discovered objects, by kind and name.
 	documents *Config
@@ -161,7 +162,7 @@ type AccessLog struct {
 	Format LogFormat `json:"format" default:"json" enum:"json,combined"`
 	// Path is `stdout`, `stderr` or a file, which is opened again on SIGUSR1
 	// for log rotation.
-	Path string `json:"path" host:"admin" default:"stdout" max:"4096"`
+	Path string `json:"path" host:"admin" local:"true" default:"stdout" max:"4096"`
 	// RedactQuery names query parameters whose values are logged as REDACTED, in the
 	// request and in its Referer, here and in what is kept of recent requests. A name may
 	// end in `*`.

@@ -96,7 +96,7 @@ type HTTPAuth struct {
 // Providers returns the providers that this node uses, by name.
 func (c *Config) Providers() map[string]Provider {
 	all := c.Discovery.Providers()
-	maps.DeleteFunc(all, func(_ string, p Provider) bool { return !c.Here(p.OnNodes()) })
+	maps.DeleteFunc(all, func(name string, p Provider) bool { return !c.Here(p.OnNodes()) || c.Withheld("discovery", name) })
 	return all
 }
 

@@ -91,5 +91,5 @@ type ProxyLog struct {
 	// Path is `stdout`, `stderr` or a file that they are logged to, in the form and with
 	// the fields of the common access log. Several proxies may name one file. It is
 	// opened again as the common one is. Absent is the path of the common log.
-	Path string `json:"path,omitempty" host:"admin" max:"4096" example:"/var/log/headgate/shop.log"`
+	Path string `json:"path,omitempty" host:"admin" local:"true" max:"4096" example:"/var/log/headgate/shop.log"`
 }

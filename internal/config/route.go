@@ -41,6 +41,9 @@ type Route struct {
 	// Unserved is whether containers define the route and none of them accepts requests.
 	// FixedResponse is set, too. Only labels set it.
 	Unserved bool `json:"-"`
+	// Withheld is whether the route stands for all routes of a proxy that has no effect on
+	// this machine: see Withhold.
+	Withheld bool `json:"-"`
 	// Files makes the route serve the files of a folder.
 	Files *Files `json:"files,omitempty"`
 	// FastCGI is the folder of the scripts that servers with an `fcgi` URL run.

@@ -15,6 +15,7 @@ import (
 
 	"headgate/internal/clock"
 	"headgate/internal/config"
+	"headgate/internal/config/disk"
 	"headgate/internal/file"
 	"headgate/internal/store"
 	"headgate/internal/store/history"
@@ -358,10 +359,16 @@ func readable(docs config.Documents) (now config.Documents) {
 }
 
 // fits returns why this machine cannot serve documents: it serves one file, and they are
-// several.
+// several, or its folder would not read one of them. No other file is written.
 func (c *Control) fits(docs config.Documents) error {
-	if path, single := c.source.Folder(); single && len(docs.List) != 1 {
+	path, single := c.source.Folder()
+	if single && len(docs.List) != 1 {
 		return fmt.Errorf("the shared store has %d documents, and this machine serves the file %s: start it with a folder as --config", len(docs.List), path)
+	}
+	for _, d := range docs.List {
+		if !single && !disk.IsDocumentName(filepath.Base(d.Name)) {
+			return fmt.Errorf("the shared store has a document named %s, and this machine serves the folder %s, which reads names that end with .yaml: rename it on the machine that has it", filepath.Base(d.Name), path)
+		}
 	}
 	return nil
 }

@@ -113,6 +113,11 @@ type change struct {
 	// beginning, reads none and saves none.
 	declared *config.Config
 	notes    []schema.Problem
+	// hostAllowed is whether this machine allows all host fields; otherwise withheld are the
+	// objects without effect, and withheldValues their values.
+	hostAllowed    bool
+	withheld       *config.Withhold
+	withheldValues []withheldValue
 
 	// By build.
 	merged   *discovery.Merged
@@ -213,7 +218,7 @@ func (ch *change) discovered() bool { return ch.cause.Via.Discovers() }
 // check makes objects of the documents.
 func (ch *change) check() error {
 	if ch.discovered() {
-		ch.blamed = ch.control.mu.blamed
+		ch.blamed, ch.withheld = ch.control.mu.blamed, ch.next.Before.WithheldObjects()
 		return nil
 	}
 	cfg, doc, problems := config.LoadDocuments(ch.docs, ch.next.Before)
@@ -226,9 +231,11 @@ func (ch *change) check() error {
 		return err
 	}
 	if ch.checked != nil {
-		return ch.checked(ch.now, cfg)
+		if err := ch.checked(ch.now, cfg); err != nil {
+			return err
+		}
 	}
-	return nil
+	return ch.withhold(cfg)
 }
 
 // build makes everything that the change needs of its objects, and can fail. A discovered
@@ -254,7 +261,7 @@ func (ch *change) build() error {
 func (ch *change) merge() error {
 	c := ch.control
 	ch.merged = discovery.Merge(ch.declared, c.providers.found(ch.declared), c.mu.merged, ch.blamed)
-	ch.next.Config, ch.next.Report = ch.merged.Config, ch.declared.Report()
+	ch.next.Config, ch.next.Report = ch.merged.Config.Withholding(ch.withheld), ch.declared.Report()
 	return nil
 }
 

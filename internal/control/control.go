@@ -175,6 +175,7 @@ type Control struct {
 		since      time.Time
 		revision   string
 		refused    *RefusedState
+		host       hostFields
 		closed     bool
 		frozen     bool // see Freeze
 	}

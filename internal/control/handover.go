@@ -353,6 +353,7 @@ func (c *Control) EndReplaced(last func()) (cut int) {
 func (c *Control) startInPlace() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.startHostFieldsLocked()
 	var was handedRevision
 	c.options.Inherited.Part(partRevision, &was)
 	if p, ok, err := c.history.Pending(context.Background()); err == nil && ok {

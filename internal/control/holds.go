@@ -352,7 +352,7 @@ func findServer(cfg *config.Config, kind, proxy, server string) (address string,
 	switch kind {
 	case "proxies":
 		if p := cfg.Proxies[proxy]; p != nil {
-			for _, r := range p.Routes {
+			for _, r := range p.Written().Routes { // also of one that is withheld
 				for _, s := range r.Servers {
 					all = append(all, s.URL)
 				}

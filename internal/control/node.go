@@ -40,6 +40,7 @@ func (c *Control) publishNode(ctx context.Context) {
 	watch := &nodesWatch{c: c, running: map[string]bool{}, gone: map[string]bool{}, behind: map[string]time.Time{}}
 	for ctx.Err() == nil {
 		watch.check(ctx)
+		c.followHostFields()
 		due := time.Since(at) >= store.NodeSeen
 		if due {
 			offset = c.clockOffset(ctx, offset)
@@ -138,6 +139,9 @@ func (c *Control) node() store.Node {
 		}
 		if s.degraded {
 			n.Problems = append(n.Problems, "an older revision is served than the configuration files contain")
+		}
+		for _, w := range s.withheld[:min(len(s.withheld), maxNodeTexts/2)] {
+			n.Problems = append(n.Problems, w.text)
 		}
 	}
 	for _, p := range c.ports.States() {

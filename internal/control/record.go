@@ -41,6 +41,26 @@ type recordSet struct {
 type recordForm struct {
 	common   string // the path of the common log
 	settings config.AccessLog
+	withheld map[string]bool // paths that this machine does not allow
+}
+
+// path returns where the log at a path is; "" is the common one.
+func (f *recordForm) path(path string) string {
+	if path == "" || f.withheld[path] {
+		return f.common
+	}
+	return path
+}
+
+// formOf returns what the access logs of a configuration have in common.
+func formOf(cfg *config.Config) *recordForm {
+	f := &recordForm{common: cmp.Or(cfg.LogHere(cfg.AccessLog.File()), accesslog.Stdout), settings: cfg.AccessLog}
+	f.settings.Enabled, f.settings.Recent = true, config.Recent{} // no file is opened for them
+	f.settings.RedactQuery = nil                                  // it acts before the log
+	if w := cfg.WithheldObjects(); w != nil {
+		f.withheld = w.Logs
+	}
+	return f
 }
 
 // record is an access log. A nil record is none.
@@ -55,7 +75,7 @@ const queueOfProxy = 8
 // to returns the function that logs an exchange to the log at path, once that is open; ""
 // is the common one. It is nil if there is no such log.
 func (s *recordSet) to(path string) func(*exchange.Exchange) {
-	r := s.logs[cmp.Or(path, s.form.common)]
+	r := s.logs[s.form.path(path)]
 	if r == nil {
 		return nil
 	}
@@ -76,10 +96,7 @@ func (s *recordSet) close() {
 // next returns the logs of a configuration: those in use where the settings are the
 // same, and new ones that have to be prepared.
 func (r *records) next(cfg *config.Config) *recordSet {
-	settings := cfg.AccessLog
-	settings.Enabled, settings.Recent = true, config.Recent{} // no file is opened for them
-	settings.RedactQuery = nil                                // it acts before the log
-	set, now := &recordSet{form: &recordForm{cfg.AccessLog.File(), settings}, logs: map[string]*record{}}, r.current.Load()
+	set, now := &recordSet{form: formOf(cfg), logs: map[string]*record{}}, r.current.Load()
 	same := now != nil && reflect.DeepEqual(now.form, set.form)
 	if same {
 		set.form = now.form
@@ -98,7 +115,8 @@ func (r *records) next(cfg *config.Config) *recordSet {
 // come into, each with the place of the first setting that names it.
 func logPlaces(cfg *config.Config, root schema.Place) map[string]schema.Place {
 	places := map[string]schema.Place{}
-	common := cfg.AccessLog.File()
+	form := formOf(cfg)
+	common := form.common
 	if cfg.AccessLog.Enabled {
 		places[common] = root.Field("access_log").Field("path")
 	}
@@ -106,8 +124,8 @@ func logPlaces(cfg *config.Config, root schema.Place) map[string]schema.Place {
 		if !o.Active || !o.Log.Enabled {
 			continue
 		}
-		path, at := o.Log.File(), o.At.Field("access_log").Field("path")
-		if path == "" {
+		path, at := form.path(o.Log.File()), o.At.Field("access_log").Field("path")
+		if path == common {
 			path, at = common, root.Field("access_log").Field("path")
 		}
 		if _, there := places[path]; !there {
@@ -224,14 +242,14 @@ func (r *records) passages(set *recordSet) func(path string) func(*exchange.Sess
 // the log that is at the path then. A proxy's own log that was removed still gets the last
 // lines, the common one does not.
 func (r *records) sessionLogger(set *recordSet, path string) func(*exchange.Session) {
-	own := set.logs[cmp.Or(path, set.form.common)]
+	own := set.logs[set.form.path(path)]
 	if own == nil {
 		return nil
 	}
 	return func(p *exchange.Session) {
 		one := own
 		if now := r.current.Load(); now != nil {
-			switch here := now.logs[cmp.Or(path, now.form.common)]; {
+			switch here := now.logs[now.form.path(path)]; {
 			case here != nil:
 				one = here
 			case path == "":

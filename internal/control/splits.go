@@ -263,6 +263,9 @@ func (ch splitsChange) Commit() {
 		one.Live.SetShare(now.Share)
 	}
 	for place, now := range s.mu.states {
+		if p := ch.plan.Config().Proxies[place.proxy]; p != nil && p.IsWithheld() {
+			continue // other machines have it
+		}
 		if !there[place] && !(s.shared && time.Since(now.Since).Abs() < forgetAfter) {
 			delete(s.mu.states, place)
 			s.mu.gone = append(s.mu.gone, place.key()) // the store may be slow, and a change does not wait

@@ -16,6 +16,7 @@ import (
 func (c *Control) start() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.startHostFieldsLocked()
 	reverted := c.startRevertedLocked()
 	c.finishRestore() // what a process that was killed has left
 	if reverted {

@@ -95,6 +95,7 @@ type standing struct {
 	degraded bool
 	issues   []discovery.Issue // of discovery
 	found    map[string]int    // active objects by provider
+	withheld []withheldValue   // values without effect on this machine
 }
 
 // publishLocked publishes the state after a change.
@@ -104,6 +105,7 @@ func (c *Control) publishLocked() {
 		s.pending = &PendingState{Revision: fmt.Sprintf("%08d", p.Revision), Until: p.Until}
 	}
 	s.issues, s.found = c.issuesLocked()
+	s.withheld = c.mu.host.withheld
 	c.standing.Store(s)
 }
 
@@ -228,6 +230,11 @@ func (c *Control) Issues(kind string) map[string][]string {
 				}
 			}
 		}
+		for _, w := range s.withheld {
+			if w.kind == kind && len(out[w.name]) < maxIssuesOfObject {
+				out[w.name] = append(out[w.name], w.text)
+			}
+		}
 	}
 	if proxy, issue := c.signInIssue(); issue != "" && kind == "proxies" {
 		out[proxy] = append(out[proxy], issue)
@@ -278,6 +285,9 @@ func (s *standing) configuration() SourceState {
 	out := SourceState{Name: "configuration", State: "running", Since: s.since}
 	if s.refused != nil {
 		out.State, out.Since, out.Issues = "error", s.refused.Since, s.refused.Problems
+	}
+	for _, w := range s.withheld {
+		out.Issues = append(out.Issues, w.text)
 	}
 	return out
 }

@@ -22,6 +22,7 @@ func (c *Control) noteLocked(ch *change, err error) {
 	if err == nil {
 		c.mu.merged, c.mu.blamed = ch.merged, ch.merged.Blamed
 		c.mu.again = c.mu.again || len(ch.merged.Blamed) > 0
+		c.noteHostFieldsLocked(ch)
 	}
 	if ch.discovered() {
 		if err == nil {

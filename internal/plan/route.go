@@ -256,8 +256,8 @@ func (c *compiler) body(b *body) error {
 		b.source = gatefeature.Entry(c.house.Gate, b.proxy.FramedGate(), c.envFor(b, false))
 	} else if b.settings.SignIn != nil {
 		b.source, err = signin.Compile(b.settings.SignIn, c.house.Gate, c.envFor(b, true))
-	} else if b.settings.Unserved {
-		b.source = unserved{}
+	} else if b.settings.Unserved || b.settings.Withheld {
+		b.source = unserved{b.settings.Withheld}
 	} else if b.settings.FixedResponse != nil {
 		b.source, err = fixed.Compile(b.settings.FixedResponse)
 	} else if b.settings.Files != nil {
@@ -280,15 +280,27 @@ func (c *compiler) body(b *body) error {
 	return err
 }
 
-// unserved is the source of a route that containers ask for of which none takes requests.
-type unserved struct{}
+// unserved is the source of a route that containers ask for of which none takes requests, and of
+// a proxy that is withheld on this machine.
+type unserved struct{ withheld bool }
 
-var notServed = &exchange.Answer{Reason: exchange.NoHealthyServer, RetryAfter: 5, Cause: noContainer}
+var (
+	notServed   = &exchange.Answer{Reason: exchange.NoHealthyServer, RetryAfter: 5, Cause: noContainer}
+	notUsedHere = &exchange.Answer{Reason: exchange.NoHealthyServer, RetryAfter: 5, Cause: withheld}
+)
 
 // noContainer says why a discovered route has no server.
 const noContainer = "no container takes requests"
 
-func (unserved) Respond(*exchange.Exchange) *exchange.Answer { return notServed }
+// withheld says why a proxy is not used that another machine has defined.
+const withheld = "another machine has set a path or socket that this machine does not allow"
+
+func (u unserved) Respond(*exchange.Exchange) *exchange.Answer {
+	if u.withheld {
+		return notUsedHere
+	}
+	return notServed
+}
 
 // Describe returns "no server".
 func (unserved) Describe() string { return "no server" }

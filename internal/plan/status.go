@@ -113,8 +113,12 @@ func (c *proxy) state(results bool) ProxyState {
 		if b.closed {
 			closed++
 		}
-		if b.settings.Unserved {
-			s.Routes = append(s.Routes, RouteState{Path: b.label, Verdict: Verdict{State: ProxyDown, Reason: noContainer}, Servers: []ServerState{}})
+		if b.settings.Unserved || b.settings.Withheld {
+			why := noContainer
+			if b.settings.Withheld {
+				why = withheld
+			}
+			s.Routes = append(s.Routes, RouteState{Path: b.label, Verdict: Verdict{State: ProxyDown, Reason: why}, Servers: []ServerState{}})
 			s.Down++
 		}
 		if b.servers == nil {

@@ -104,6 +104,9 @@ type Field struct {
 	// may change the object, HostAdmin admins, HostDisk no one. It protects fields that
 	// access other parts of the machine, such as files.
 	Host string
+	// Local is whether a value of another machine has an effect on a machine only if a file
+	// of its own allows that: it runs a program, sends files to clients, or writes to a path.
+	Local bool
 	// Label is whether container labels can set it, which are trusted less than operators.
 	// The fields of an object need the mark, too.
 	Label bool
@@ -259,7 +262,7 @@ func (d describer) field(owner reflect.Type, sf reflect.StructField, name string
 		Later:    split(sf.Tag.Get("later")),
 		Example:  sf.Tag.Get("example"),
 		NoExpand: sf.Tag.Get("expand") == "no",
-		Secret:   sf.Tag.Get("secret") == "true", MaybeSecret: sf.Tag.Get("secret") == "maybe", Host: sf.Tag.Get("host"), Unordered: sf.Tag.Get("order") == "no",
+		Secret:   sf.Tag.Get("secret") == "true", MaybeSecret: sf.Tag.Get("secret") == "maybe", Host: sf.Tag.Get("host"), Local: sf.Tag.Get("local") == "true", Unordered: sf.Tag.Get("order") == "no",
 		Label:   sf.Tag.Get("label") == "true",
 		MinText: sf.Tag.Get("min"),
 		MaxText: sf.Tag.Get("max"),

@@ -43,6 +43,9 @@ func referenceObject(b *bytes.Buffer, o *Object, comments *Comments) error {
 		if f.Example != "" {
 			fmt.Fprintf(b, " Example: `%s`.", f.Example)
 		}
+		if f.Local {
+			b.WriteString(" What another machine sets is used only with `allow-host-fields`.")
+		}
 		b.WriteByte('\n')
 	}
 	if len(o.Later) > 0 {

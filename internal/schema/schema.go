@@ -9,8 +9,9 @@
 // (former names, which are rejected with a reference to the new one), example:"x",
 // expand:"no" (variables are not expanded), secret:"true" (the value is never shown), and
 // host:"admin" or host:"disk" (it accesses something of the machine, such as a file:
-// through the API only admins can set it, or no one can). A default on a pointer applies if
-// the field is set nowhere; it is not filled in.
+// through the API only admins can set it, or no one can), and local:"true" (what another
+// machine sets has an effect only where a file of the machine allows it). A default on a
+// pointer applies if the field is set nowhere; it is not filled in.
 //
 // The package does not know any object of the configuration: internal/config and the
 // packages below it do.

@@ -91,7 +91,7 @@ type DNS struct {
 	Credentials map[string]string `json:"credentials,omitempty" secret:"true" max:"16"`
 	// Command is the program that `exec` runs, with the arguments `present NAME VALUE` and
 	// later `cleanup NAME VALUE`. It must exit with status 0 within a minute.
-	Command string `json:"command,omitempty" host:"disk" max:"4096" example:"/usr/local/bin/acme-dns"`
+	Command string `json:"command,omitempty" host:"disk" local:"true" max:"4096" example:"/usr/local/bin/acme-dns"`
 	// Propagation is the maximum time until a record is visible at the zone's name servers.
 	Propagation unit.Duration `json:"propagation" default:"10m" min:"0s" max:"1h"`
 	// Zone is the zone for the records. Absent means the one that the DNS reports.

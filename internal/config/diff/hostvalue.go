@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"headgate/internal/accesslog"
 	"headgate/internal/config"
 	"headgate/internal/schema"
 )
@@ -15,12 +16,92 @@ import (
 type HostValue struct {
 	// Path is the path of the field: "proxies.shop.routes[0].servers[0].url".
 	Path string
-	// Text is the value in the document.
-	Text string
+	// Text is the value in the document, and Value that with its variables replaced, which may
+	// be a secret.
+	Text, Value string
 	// Disk is whether it can only be set by editing the file.
 	Disk bool
+	// Kind and Name are those of the object.
+	Kind, Name string
 
-	field string
+	field  string
+	local  bool // marked as such
+	socket bool
+}
+
+// Use is what a value makes headgate do on the machine.
+type Use string
+
+// The uses of values that have an effect on a machine only if they are its own: what another
+// machine sets could run programs, or send what a file has to clients.
+const (
+	Runs    Use = "command"   // a program is run
+	Serves  Use = "files"     // the files of a folder are sent to clients
+	Page    Use = "page"      // a file is sent to clients
+	Logs    Use = "log"       // a file is written
+	Socket  Use = "socket"    // clients reach a Unix socket
+	Reads   Use = "${file:…}" // a file becomes a part of a value
+	Reveals Use = "variable"  // a variable of headgate itself becomes a part of a value
+)
+
+// Local returns the use of a value that has an effect only on machines that allow it, unless
+// a person has written it there; "" for all others.
+func (v *HostValue) Local() Use {
+	switch {
+	case strings.Contains(v.Text, "${file:"):
+		return Reads
+	case strings.Contains(strings.ToUpper(v.Text), "${HEADGATE_"):
+		return Reveals
+	case v.Disk:
+		return Runs
+	case v.socket && v.Kind != "discovery": // headgate only lists the containers of an engine
+		return Socket
+	case !v.local, v.Value == accesslog.Stdout, v.Value == accesslog.Stderr:
+		return ""
+	case strings.HasSuffix(v.field, ".Path"):
+		return Logs
+	case strings.HasSuffix(v.field, ".File"):
+		return Page
+	}
+	return Serves
+}
+
+// Key identifies the use of a value: a value with the same key reaches nothing else. What a
+// file has may be sent to where its field sends it, so the key then has the field.
+func (v *HostValue) Key() string {
+	use := v.Local()
+	if use == Reads || use == Reveals {
+		return string(use) + " " + v.field + " " + v.Text
+	}
+	return string(use) + " " + v.Text
+}
+
+// HostIndex remembers the host values of objects. It is immutable, and nil remembers none.
+type HostIndex struct{ of map[config.Named][]HostValue }
+
+// Values returns all host values of a configuration, in the order of its kinds and names,
+// and an index of them. Objects that the index before has are not searched again.
+func (x *HostIndex) Values(c *config.Config) (all []HostValue, next *HostIndex) {
+	next = &HostIndex{map[config.Named][]HostValue{}}
+	for _, k := range config.Kinds() {
+		if k.Single {
+			all = append(all, hostValues(c, k, nil)...)
+			continue
+		}
+		for _, name := range k.Names(c) {
+			o := k.Find(c, name)
+			found, known := []HostValue(nil), false
+			if x != nil {
+				found, known = x.of[o]
+			}
+			if !known {
+				found = hostValues(c, k, []string{name})
+			}
+			next.of[o] = found
+			all = append(all, found...)
+		}
+	}
+	return all, next
 }
 
 // NewHostValues returns the host values in after that are not in before. Objects that are
@@ -50,13 +131,14 @@ func NewHostValues(before, after *config.Config) []HostValue {
 
 // hostValues returns those of the objects of a kind with these names that exist.
 func hostValues(c *config.Config, k *config.Kind, names []string) []HostValue {
-	w := hostWalk{config: c}
+	w := hostWalk{config: c, kind: k.Name}
 	if k.Single {
 		w.object(k.Schema(), reflect.ValueOf(c).Elem().FieldByIndex(config.Describe().Field(k.Name).Index), k.Name)
 		return w.found
 	}
 	for _, name := range names {
 		if o := k.Find(c, name); o != nil {
+			w.name = name
 			w.object(k.Schema(), reflect.ValueOf(o).Elem(), schema.JoinPath(k.Name, name))
 		}
 	}
@@ -65,8 +147,9 @@ func hostValues(c *config.Config, k *config.Kind, names []string) []HostValue {
 
 // hostWalk looks for host values.
 type hostWalk struct {
-	config *config.Config
-	found  []HostValue
+	config     *config.Config
+	kind, name string // of the object
+	found      []HostValue
 	// choice is the discriminator of the current object, such as the direction of a header
 	// rule: a value for requests must not become one for responses.
 	choice string
@@ -110,12 +193,17 @@ func (w *hostWalk) value(f *schema.Field, t *schema.Type, v reflect.Value, path 
 }
 
 func (w *hostWalk) plain(f *schema.Field, v reflect.Value, path string) {
+	value := fmt.Sprint(v.Interface())
 	text, variable := w.config.Written(path)
 	if !variable {
-		text = fmt.Sprint(v.Interface())
+		text = value
 	}
-	if variable || f.Host != "" && text != "" && text != f.Default || isSocket(text) {
-		w.found = append(w.found, HostValue{Path: path, Text: text, Disk: f.Host == schema.HostDisk, field: f.Owner.String() + "." + f.GoName + w.choice})
+	socket := isSocket(text)
+	if variable || f.Host != "" && text != "" && text != f.Default || socket {
+		w.found = append(w.found, HostValue{
+			Path: path, Text: text, Value: value, Disk: f.Host == schema.HostDisk, Kind: w.kind, Name: w.name,
+			field: f.Owner.String() + "." + f.GoName + w.choice, local: f.Local, socket: socket || isSocket(value),
+		})
 	}
 }
 

@@ -79,10 +79,11 @@ func documentsOf(folder string) (names []string, err error) {
 // isDocument reports whether an entry of a folder is a document. Those with a dot in
 // front are not: editors and saves keep their work in such.
 func isDocument(e fs.DirEntry) bool {
-	return isDocumentName(e.Name()) && !e.IsDir()
+	return IsDocumentName(e.Name()) && !e.IsDir()
 }
 
-func isDocumentName(name string) bool {
+// IsDocumentName reports whether a folder with a file of this name reads it as a document.
+func IsDocumentName(name string) bool {
 	return !strings.HasPrefix(name, ".") && filepath.Ext(name) == ".yaml"
 }
 
@@ -96,7 +97,7 @@ func IsName(name string) bool {
 	strange := func(r rune) bool {
 		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("._-", r))
 	}
-	return isDocumentName(name) && len(name) <= maxName && !strings.ContainsFunc(name, strange)
+	return IsDocumentName(name) && len(name) <= maxName && !strings.ContainsFunc(name, strange)
 }
 
 // read reads a document, which is likely to hold what is known.

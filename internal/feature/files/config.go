@@ -8,7 +8,7 @@ type Config struct {
 	// it are served: links that lead out of it, names that begin with a dot (except
 	// .well-known), devices and pipes are not found. If the folder is replaced, for example
 	// by a new release behind a symbolic link, the new one is used within a second.
-	Root string `json:"root" required:"true" host:"admin" max:"4096" example:"/srv/www"`
+	Root string `json:"root" required:"true" host:"admin" local:"true" max:"4096" example:"/srv/www"`
 	// Index names the files that are served for a folder, in order of preference. Absent
 	// means index.html.
 	Index []string `json:"index,omitempty" max:"8" example:"index.html"`

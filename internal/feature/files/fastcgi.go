@@ -15,7 +15,7 @@ type FastCGI struct {
 	// Root is the folder of the site. A relative path begins at the configuration file. A
 	// script runs only if it is a regular file below it: headgate must be able to search the
 	// folder, even if the server is in a container.
-	Root string `json:"root" required:"true" host:"admin" max:"4096" example:"/srv/wordpress"`
+	Root string `json:"root" required:"true" host:"admin" local:"true" max:"4096" example:"/srv/wordpress"`
 	// ServerRoot is the path of the same folder on the FastCGI server, for SCRIPT_FILENAME
 	// and DOCUMENT_ROOT. Absent means root.
 	ServerRoot string `json:"server_root,omitempty" max:"4096" example:"/var/www/html"`

@@ -18,7 +18,7 @@ type Config struct {
 	// File is the file with the page, at most 1 MiB. Variables in it are replaced, too; all
 	// other braces have no special meaning. A relative path is relative to the
 	// configuration file. Changes of the file are used within seconds.
-	File string `json:"file,omitempty" host:"admin" max:"4096" example:"pages/503.html"`
+	File string `json:"file,omitempty" host:"admin" local:"true" max:"4096" example:"pages/503.html"`
 	// ContentType is the media type of the page. The default is the type of the file's
 	// extension; for text, HTML if it starts with <, JSON if it starts with { or [,
 	// otherwise plain text.

@@ -1,0 +1,324 @@
+package control
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"headgate/internal/config"
+	"headgate/internal/config/diff"
+	steps "headgate/internal/config/document"
+	"headgate/internal/file"
+	"headgate/internal/schema"
+	"headgate/internal/setting/shown"
+	"headgate/internal/store/history"
+)
+
+// Where several machines share a store, each of them could make the others run a program, send
+// their files to clients, or write to a path. Such values have an effect on a machine only if
+// they were set on the machine itself, in its files or by its API, or if it has a file
+// allow-host-fields. Otherwise the objects that have them are withheld, and the rest applies.
+
+// AllowHostFields is the file in the state directory that allows what other machines set. Its
+// content has no meaning.
+const AllowHostFields = "allow-host-fields"
+
+// hostFieldsName is the file in the state directory with the values that were set on this
+// machine.
+const hostFieldsName = "host-fields.json"
+
+// maxHostFields limits the values that are remembered, maxWithheldTexts those that are
+// described, and maxWithheldText one description in bytes.
+const maxHostFields, maxWithheldTexts, maxWithheldText = 10_000, 100, 1000
+
+// hostFields are the values that this machine allows. They are guarded by the lock of changes.
+type hostFields struct {
+	// own are the keys of those that were set here, the oldest first; unsaved is whether the
+	// file lacks some of them.
+	own     []string
+	unsaved bool
+	// allowed is whether the file that allows all of them existed at the last change, and
+	// again the time until which that is not looked at again after a failure.
+	allowed bool
+	again   time.Time
+	index   *diff.HostIndex
+	// withheld are the values of the active configuration without effect.
+	withheld []withheldValue
+}
+
+// withheldValue is a value that has no effect on this machine.
+type withheldValue struct{ kind, name, text string }
+
+// startHostFieldsLocked reads which values were set on this machine. On the first start with
+// others, and with the first release that has this check, these are the ones in its files.
+func (c *Control) startHostFieldsLocked() {
+	h, name := &c.mu.host, filepath.Join(c.options.StateDir, hostFieldsName)
+	if !c.shared {
+		if err := os.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			c.log.Warn("values of an earlier group of machines are not removed", "error", err)
+		}
+		return
+	}
+	data, err := file.Read(name, 64<<20, "a list of values has less")
+	switch {
+	case err == nil:
+		err = json.Unmarshal(data, &h.own)
+	case errors.Is(err, fs.ErrNotExist):
+		err, h.unsaved = nil, true
+		if docs, unread := c.source.Read(nil); unread == nil && !c.options.Created {
+			if cfg, _, problems := config.LoadDocuments(docs, nil); len(problems) == 0 {
+				values, _ := h.index.Values(cfg)
+				h.learn(values, nil)
+			}
+		}
+		c.saveHostFieldsLocked()
+	}
+	if err != nil {
+		c.log.Error("which host fields were set on this machine is not known: none of them has an effect", "error", err)
+	}
+}
+
+// learn remembers the values that are not among others.
+func (h *hostFields) learn(values []diff.HostValue, others map[string]bool) {
+	for i := range values {
+		v := &values[i]
+		if key := v.Key(); v.Local() != "" && !others[key] && !slices.Contains(h.own, key) {
+			h.own, h.unsaved = append(h.own, key), true
+		}
+	}
+	h.own = h.own[max(len(h.own)-maxHostFields, 0):]
+}
+
+// saveHostFieldsLocked writes which values were set on this machine.
+func (c *Control) saveHostFieldsLocked() {
+	h := &c.mu.host
+	if !h.unsaved || c.mu.frozen || c.options.Inherited != nil && !c.ready.Load() {
+		return // or another process owns the directory: followHostFields saves it
+	}
+	data, err := json.MarshalIndent(append([]string{}, h.own...), "", " ")
+	if err == nil {
+		err = file.Replace(filepath.Join(c.options.StateDir, hostFieldsName), append(data, '\n'))
+	}
+	if err != nil {
+		c.log.Error("the host fields that were set on this machine are not saved: they have no effect after the next start", "error", err)
+		return
+	}
+	h.unsaved = false
+}
+
+// hostFieldsAllowed reports whether this machine allows what others set.
+func (c *Control) hostFieldsAllowed() bool {
+	info, err := os.Lstat(filepath.Join(c.options.StateDir, AllowHostFields))
+	return err == nil && info.Mode().IsRegular()
+}
+
+// withhold finds out which values of the configuration have no effect on this machine. The
+// error is a *Refused if they are in an object that everything else depends on.
+func (ch *change) withhold(cfg *config.Config) error {
+	c := ch.control
+	if !c.shared {
+		return nil
+	}
+	h := &c.mu.host
+	values, index := h.index.Values(cfg)
+	if !ch.dry {
+		h.index = index
+	}
+	own := *h
+	own.own = slices.Clone(h.own)
+	if unknown := own.unknown(values); len(unknown) > 0 && ch.byThisMachine() {
+		if before, ok := c.appliedHostFieldsLocked(); ok {
+			own.learn(unknown, before)
+		}
+		if !ch.dry && own.unsaved {
+			h.own, h.unsaved = own.own, own.unsaved
+			c.saveHostFieldsLocked()
+		}
+	}
+	if ch.hostAllowed = c.hostFieldsAllowed(); ch.hostAllowed {
+		return nil
+	}
+	return ch.withholdAll(cfg, own.unknown(values))
+}
+
+// unknown returns the values that were not set on this machine and need that.
+func (h *hostFields) unknown(values []diff.HostValue) (out []diff.HostValue) {
+	var own map[string]bool
+	for i := range values {
+		v := &values[i]
+		if v.Local() == "" {
+			continue
+		}
+		if own == nil {
+			own = make(map[string]bool, len(h.own))
+			for _, key := range h.own {
+				own[key] = true
+			}
+		}
+		if !own[v.Key()] {
+			out = append(out, *v)
+		}
+	}
+	return out
+}
+
+// byThisMachine reports whether the change comes from the files of this machine, or from a
+// client of its API: what it sets is set here.
+func (ch *change) byThisMachine() bool {
+	return ch.adopted == nil && ch.verb == Applied && !ch.discovered()
+}
+
+// appliedHostFieldsLocked returns the keys of the values that the files had when this machine
+// wrote them last; false if they are not known.
+func (c *Control) appliedHostFieldsLocked() (map[string]bool, bool) {
+	cfg := c.mu.digested
+	if wrote := c.readApplied(); wrote.Revision > 0 {
+		docs, err := c.kept(wrote.Revision)
+		if err != nil || len(docs.List) != len(wrote.Documents) {
+			return nil, false
+		}
+		for _, d := range docs.List {
+			if wrote.Documents[filepath.Base(d.Name)] != history.DigestOf(d.Data) {
+				return nil, false
+			}
+		}
+		var problems []schema.Problem
+		if cfg, _, problems = config.LoadDocuments(docs, nil); len(problems) > 0 {
+			return nil, false
+		}
+	}
+	if cfg == nil {
+		return nil, false
+	}
+	keys := map[string]bool{}
+	values, _ := (*diff.HostIndex)(nil).Values(cfg)
+	for i := range values {
+		keys[values[i].Key()] = true
+	}
+	return keys, true
+}
+
+// withholdAll withholds the objects with these values.
+func (ch *change) withholdAll(cfg *config.Config, values []diff.HostValue) error {
+	w := &config.Withhold{Objects: map[[2]string]bool{}, Pages: map[[2]string]bool{}, Logs: map[string]bool{}}
+	report := cfg.Report()
+	remedy := fmt.Sprintf("create the file %s on this machine to allow it", filepath.Join(ch.control.options.StateDir, AllowHostFields))
+	for i := range values {
+		v := &values[i]
+		effect := withholdOne(w, v)
+		p := schema.Problem{Field: v.Path, What: fmt.Sprintf("the %s is not used on this machine, because another machine has set it", useNoun(v)), Remedy: remedy}
+		if effect == "" {
+			report.Add(p)
+			continue
+		}
+		p.What += ": " + effect
+		report.AddNote(p)
+		if len(ch.withheldValues) < maxWithheldTexts {
+			ch.withheldValues = append(ch.withheldValues, withheldValue{v.Kind, v.Name, shown.Short(p.Error(), maxWithheldText)})
+		}
+	}
+	if problems := report.Problems(); len(problems) > 0 {
+		return &Refused{Problems: problems}
+	}
+	ch.notes = append(ch.notes, report.Notes()...)
+	ch.withheld = w
+	return nil
+}
+
+// useNoun names a value by its use.
+func useNoun(v *diff.HostValue) string {
+	switch v.Local() {
+	case diff.Runs:
+		return "command"
+	case diff.Serves:
+		return "folder " + v.Text
+	case diff.Page, diff.Logs:
+		return "file " + v.Text
+	case diff.Socket:
+		return "socket " + v.Text
+	}
+	return "value " + v.Text
+}
+
+// withholdOne withholds the object of a value, and returns the effect; "" if that is not
+// possible.
+func withholdOne(w *config.Withhold, v *diff.HostValue) (effect string) {
+	object := [2]string{v.Kind, v.Name}
+	if v.Kind == "discovery" {
+		_, rest := steps.CutStep(v.Path)
+		_, rest = steps.CutStep(rest)
+		name, _ := steps.CutStep(rest)
+		object[1] = name.Name
+	}
+	paged := v.Kind == "proxies" || v.Kind == "policies" || v.Kind == "defaults"
+	switch {
+	case v.Local() == diff.Logs:
+		w.Logs[(&config.ProxyLog{Path: v.Value}).File()] = true
+		if v.Kind == "access_log" {
+			return "the access log is written to stdout"
+		}
+		return "the common access log has its lines"
+	case v.Local() == diff.Page && paged && isErrorPage(v.Path):
+		w.Pages[object] = true
+		return "responses have the built-in error pages"
+	case !config.CanWithhold(v.Kind):
+		return ""
+	}
+	w.Objects[object] = true
+	return map[string]string{
+		"proxies": "the proxy responds with 503", "policies": "proxies with the policy respond with 503", "defaults": "all proxies respond with 503",
+		"acme": "this machine orders no certificates with the entry", "webhooks": "this machine sends nothing to the webhook", "notices": "this machine sends no notice",
+		"discovery": "this machine does not use the provider",
+	}[v.Kind]
+}
+
+// isErrorPage reports whether a path is that of a field of an error page.
+func isErrorPage(path string) bool {
+	for path != "" {
+		step, rest := steps.CutStep(path)
+		if next, _ := steps.CutStep(rest); step.Name == "error_pages" && next.Index >= 0 {
+			return true
+		}
+		path = rest
+	}
+	return false
+}
+
+// noteHostFieldsLocked keeps what a change that was made has withheld.
+func (c *Control) noteHostFieldsLocked(ch *change) {
+	if !ch.discovered() {
+		c.mu.host.allowed, c.mu.host.again, c.mu.host.withheld = ch.hostAllowed, time.Time{}, ch.withheldValues
+	}
+}
+
+// hostFieldsRetry is the time between two tries to apply what this machine has allowed.
+const hostFieldsRetry = 30 * time.Second
+
+// followHostFields applies the configuration again when the file that allows what other
+// machines set was created or removed.
+func (c *Control) followHostFields() {
+	if !c.mu.TryLock() {
+		return // until the change is made
+	}
+	h := &c.mu.host
+	c.saveHostFieldsLocked()
+	if c.mu.frozen || c.hostFieldsAllowed() == h.allowed || time.Now().Before(h.again) {
+		c.mu.Unlock()
+		return
+	}
+	h.again = time.Now().Add(hostFieldsRetry)
+	c.mu.tried = "" // the shared store may have what was refused until now
+	c.mu.Unlock()
+	c.changed()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.hostFieldsAllowed() == h.allowed || c.mu.frozen || c.mu.closed || c.mu.degraded {
+		return
+	}
+	_ = c.reloadLocked(ViaFile) // it is logged and counted
+}
