@@ -41,6 +41,7 @@ func (c *Control) publishNode(ctx context.Context) {
 	for ctx.Err() == nil {
 		watch.check(ctx)
 		c.followHostFields()
+		c.orderForFollower(ctx)
 		due := time.Since(at) >= store.NodeSeen
 		if due {
 			offset = c.clockOffset(ctx, offset)
@@ -96,7 +97,7 @@ func (c *Control) nodeEntry(ctx context.Context, with func(*store.Node)) (value 
 		c.log.Error("another machine has the same name: give each a name of its own with --node", "node", c.options.Node)
 	}
 	n := c.node()
-	n.Drained = have.Drained
+	n.Drained, n.Orders = have.Drained, c.ordersForLeader(ctx)
 	with(&n)
 	value, err = json.Marshal(n)
 	return value, before, err

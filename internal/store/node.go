@@ -29,6 +29,9 @@ type Node struct {
 	// Wants are the names of the certificates that it wants. A certificate that a node
 	// wants is not removed.
 	Wants []string `json:"wants,omitempty"`
+	// Orders are the certificates that it wants and cannot order, as the follower of a pair,
+	// and that its leader does not want itself: see MaxNodeOrders.
+	Orders []NodeOrder `json:"orders,omitempty"`
 	// Holds are the keys, without their prefix, of the servers that it has of those which
 	// operators drain or have disabled.
 	Holds []string `json:"holds,omitempty"`
@@ -49,6 +52,16 @@ type Node struct {
 	// sets it.
 	Seen time.Time `json:"-"`
 }
+
+// NodeOrder is a certificate that another machine has to order.
+type NodeOrder struct {
+	// Entry is the ACME entry to order it with, and Names are its names.
+	Entry string   `json:"entry"`
+	Names []string `json:"names"`
+}
+
+// MaxNodeOrders limits the certificates that a machine has another one order.
+const MaxNodeOrders = 1000
 
 // Outdated is the error of a migration of a shared database while a node runs that could not use it
 // afterwards.

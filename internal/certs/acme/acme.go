@@ -105,6 +105,8 @@ type Manager struct {
 		sync.Mutex
 		jobs    map[string]*job // by name
 		entries map[string]*Config
+		wants   []Want
+		others  []store.NodeOrder      // of machines that cannot order
 		running map[string]int         // orders under way, by entry
 		swept   time.Time              // when what is long gone was looked for last
 		found   []found                // responses to challenges that existed at the start
@@ -145,6 +147,7 @@ type job struct {
 	at        time.Time // the next run
 	wanted    bool
 	listed    bool // wanted by the configuration itself, not on demand
+	others    bool // wanted by another machine only, which cannot order it
 	running   bool
 	again     bool // something has changed while it was running
 	forced    bool // an operator has requested an order
@@ -272,14 +275,22 @@ func (m *Manager) jobLocked(name string) *job {
 func (m *Manager) Set(entries map[string]*Config, wants []Want) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.mu.entries = entries
+	m.mu.entries, m.mu.wants = entries, wants
+	m.configureAllLocked()
+}
+
+// configureAllLocked makes the certificates managed that are wanted here or by others.
+func (m *Manager) configureAllLocked() {
 	for _, j := range m.mu.jobs {
-		j.wanted, j.listed = false, false
+		j.wanted, j.listed, j.others = false, false, false
 	}
-	for _, w := range wants {
+	for _, w := range m.mu.wants {
 		j := m.jobLocked(nameOf(w.Names))
 		m.configureLocked(j, w)
 		j.listed = true
+	}
+	for _, o := range m.mu.others {
+		m.orderForOthersLocked(o)
 	}
 	for _, j := range m.mu.jobs {
 		m.keepDemandedLocked(j)

@@ -24,13 +24,14 @@ func (m *Manager) Records() []*Record {
 	return out
 }
 
-// Wanted returns the names of the configured certificates, in order.
+// Wanted returns the names of the certificates that the configuration of this machine wants,
+// in order.
 func (m *Manager) Wanted() []string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	var names []string
 	for _, name := range slices.Sorted(maps.Keys(m.mu.jobs)) {
-		if m.mu.jobs[name].wanted {
+		if j := m.mu.jobs[name]; j.wanted && !j.others {
 			names = append(names, name)
 		}
 	}
