@@ -205,9 +205,9 @@ func (l loader) load(docs Documents) (*Config, *Loaded, []Problem) {
 		if unread && len(docs.List) == 1 {
 			out = nil
 		}
-		return nil, out, report.Problems()
+		return nil, out, c.conceal(report.Problems())
 	}
-	out.notes = report.Notes()
+	out.notes = c.conceal(report.Notes())
 	for _, doc := range out.docs {
 		doc.Forget()
 	}

@@ -2,8 +2,10 @@ package config
 
 import (
 	"cmp"
+	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -20,6 +22,39 @@ func (c *Config) Masker() *strings.Replacer {
 		pairs = append(pairs, v, c.secrets[v])
 	}
 	return strings.NewReplacer(pairs...)
+}
+
+// conceal returns problems without what files have and without the values of variables of
+// headgate itself: another machine may have named them, and reads the problems.
+func (c *Config) conceal(problems []Problem) []Problem {
+	if len(c.secrets) == 0 {
+		return problems
+	}
+	for i := range problems {
+		if reference := c.concealed(&problems[i]); reference != "" {
+			problems[i].What, problems[i].Remedy = fmt.Sprintf("the value of %s, which is not shown, cannot be used here", reference), "correct it at its source, or write another value"
+		}
+	}
+	return problems
+}
+
+// concealed returns the reference to the secret that a problem could show, "" if none.
+func (c *Config) concealed(p *Problem) string {
+	text := p.What + p.Remedy
+	for secret, reference := range c.secrets {
+		if c.expanded[p.Field] != "" && strings.Contains(c.expanded[p.Field], reference) {
+			return reference
+		}
+		const enough = 12 // bytes that do not occur by chance, where a message has shortened the rest
+		begin := strings.TrimSpace(secret)
+		if i := strings.IndexFunc(begin, func(r rune) bool { return r == '"' || r == '\\' || !strconv.IsPrint(r) }); i >= 0 {
+			begin = begin[:i] // is written in another way where it is quoted
+		}
+		if begin = begin[:min(len(begin), enough)]; len(begin) >= 4 && strings.Contains(text, begin) {
+			return reference
+		}
+	}
+	return ""
 }
 
 // Written returns the text that the documents have for the field with this path, if it

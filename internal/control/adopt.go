@@ -40,6 +40,9 @@ type appliedState struct {
 	Revision int `json:"revision"`
 	// Documents are the digests by the names of the files in their folder.
 	Documents map[string]history.Digest `json:"documents"`
+	// Next is the revision that it was about to write, nil after that: if the machine ends in
+	// between, what the files then have is not an edit. It has no Next.
+	Next *appliedState `json:"next,omitempty"`
 }
 
 // is reports whether a machine wrote this revision. The number alone does not tell: after a restore,
@@ -69,14 +72,27 @@ func (c *Control) noteAppliedLocked() {
 	if err != nil {
 		return // it could not be saved as a revision
 	}
-	a := appliedState{Revision: number, Documents: byBase(c.mu.digests)}
+	if err := c.writeApplied(appliedState{Revision: number, Documents: byBase(c.mu.digests)}); err != nil {
+		c.log.Error("what was written last is not noted", "error", err)
+	}
+}
+
+// noteNextLocked records what this machine is about to write.
+func (c *Control) noteNextLocked(a *adopted) error {
+	wrote := c.readApplied()
+	wrote.Next = &appliedState{Revision: a.revision.Number, Documents: map[string]history.Digest{}}
+	for _, d := range a.docs.List {
+		wrote.Next.Documents[filepath.Base(d.Name)] = history.DigestOf(d.Data)
+	}
+	return c.writeApplied(wrote)
+}
+
+func (c *Control) writeApplied(a appliedState) error {
 	data, err := json.Marshal(a)
 	if err == nil {
 		err = file.Replace(c.appliedFile(), append(data, '\n'))
 	}
-	if err != nil {
-		c.log.Error("what was written last is not noted", "error", err)
-	}
+	return err
 }
 
 // byBase returns digests by the names of the files in their folder.

@@ -203,8 +203,10 @@ func (m *member) serves(want string) {
 }
 
 // edit makes an edit as the API does.
-func (m *member) edit(text string) error {
-	_, err := m.c.Change(Edit{Cause: Cause{Via: ViaAPI, Who: "anna"}, Do: func(docs config.Documents, _ *config.Config) (config.Documents, error) {
+func (m *member) edit(text string) error { return m.editBy(ViaAPI, text) }
+
+func (m *member) editBy(via Via, text string) error {
+	_, err := m.c.Change(Edit{Cause: Cause{Via: via, Who: "anna"}, Do: func(docs config.Documents, _ *config.Config) (config.Documents, error) {
 		docs.List = []config.Document{{Name: docs.List[0].Name, Data: []byte(text)}}
 		return docs, nil
 	}})

@@ -260,7 +260,7 @@ func (ch *change) build() error {
 // merge puts what sources found beside what the documents say.
 func (ch *change) merge() error {
 	c := ch.control
-	ch.merged = discovery.Merge(ch.declared, c.providers.found(ch.declared), c.mu.merged, ch.blamed)
+	ch.merged = discovery.Merge(ch.declared, c.providers.found(ch.declared.Withholding(ch.withheld)), c.mu.merged, ch.blamed)
 	ch.next.Config, ch.next.Report = ch.merged.Config.Withholding(ch.withheld), ch.declared.Report()
 	return nil
 }
@@ -316,6 +316,11 @@ func (ch *change) save() error {
 		return nil // it is one of those that are kept
 	case ch.adopted != nil:
 		ch.revision = ch.adopted.revision.Name()
+		if !ch.adopted.same {
+			if err := ch.control.noteNextLocked(ch.adopted); err != nil {
+				return fmt.Errorf("note what is written next: %w", err)
+			}
+		}
 		return ch.adopted.place()
 	case ch.discovered():
 		ch.revision = ch.control.mu.revision

@@ -85,7 +85,7 @@ func (ch *change) blameForAddress(open *ports.OpenError) map[*config.Discovered]
 // failsAlone reports whether the documents cannot be compiled without what was discovered
 // either, so that it is they that are wrong.
 func (ch *change) failsAlone() bool {
-	alone, problems := plan.Compile(ch.declared, ch.next.Previous, ch.planEnvironment(), ch.declared.Report())
+	alone, problems := plan.Compile(ch.declared.Withholding(ch.withheld), ch.next.Previous, ch.planEnvironment(), ch.declared.Report())
 	if len(problems) > 0 {
 		return true
 	}

@@ -21,7 +21,7 @@ import (
 
 // Where several machines share a store, each of them could make the others run a program, send
 // their files to clients, or write to a path. Such values have an effect on a machine only if
-// they were set on the machine itself, in its files or by its API, or if it has a file
+// they were set on the machine itself, in its files or by a command on it, or if it has a file
 // allow-host-fields. Otherwise the objects that have them are withheld, and the rest applies.
 
 // AllowHostFields is the file in the state directory that allows what other machines set. Its
@@ -118,7 +118,8 @@ func (c *Control) hostFieldsAllowed() bool {
 }
 
 // withhold finds out which values of the configuration have no effect on this machine. The
-// error is a *Refused if they are in an object that everything else depends on.
+// error is a *Refused if they are in an object that everything else depends on, or are new and
+// come from a client of the API, who may not set them.
 func (ch *change) withhold(cfg *config.Config) error {
 	c := ch.control
 	if !c.shared {
@@ -129,22 +130,35 @@ func (ch *change) withhold(cfg *config.Config) error {
 	if !ch.dry {
 		h.index = index
 	}
+	ch.hostAllowed = c.hostFieldsAllowed()
 	own := *h
 	own.own = slices.Clone(h.own)
-	if unknown := own.unknown(values); len(unknown) > 0 && ch.byThisMachine() {
-		if before, ok := c.appliedHostFieldsLocked(); ok {
+	refused := map[string]bool{}
+	if unknown := own.unknown(values); len(unknown) > 0 && ch.adopted == nil && ch.verb == Applied {
+		before, known := c.appliedHostFieldsLocked()
+		switch {
+		case known && ch.byThisMachine():
 			own.learn(unknown, before)
+		case known:
+			for i := range unknown {
+				refused[unknown[i].Key()] = !before[unknown[i].Key()]
+			}
 		}
 		if !ch.dry && own.unsaved {
 			h.own, h.unsaved = own.own, own.unsaved
 			c.saveHostFieldsLocked()
 		}
 	}
-	if ch.hostAllowed = c.hostFieldsAllowed(); ch.hostAllowed {
+	if ch.hostAllowed {
 		return nil
 	}
-	return ch.withholdAll(cfg, own.unknown(values))
+	return ch.withholdAll(cfg, own.unknown(values), refused)
 }
+
+// byThisMachine reports whether a change comes from the files of this machine or from a user of
+// it: what that sets is set here. A session or token is no proof: a machine that has the key
+// of the shared store can make one.
+func (ch *change) byThisMachine() bool { return ch.cause.Via == ViaFile || ch.cause.Via == ViaCLI }
 
 // unknown returns the values that were not set on this machine and need that.
 func (h *hostFields) unknown(values []diff.HostValue) (out []diff.HostValue) {
@@ -167,49 +181,66 @@ func (h *hostFields) unknown(values []diff.HostValue) (out []diff.HostValue) {
 	return out
 }
 
-// byThisMachine reports whether the change comes from the files of this machine, or from a
-// client of its API: what it sets is set here.
-func (ch *change) byThisMachine() bool {
-	return ch.adopted == nil && ch.verb == Applied && !ch.discovered()
-}
-
 // appliedHostFieldsLocked returns the keys of the values that the files had when this machine
-// wrote them last; false if they are not known.
+// wrote them last, and of those that it was about to write; false if they are not known.
 func (c *Control) appliedHostFieldsLocked() (map[string]bool, bool) {
-	cfg := c.mu.digested
-	if wrote := c.readApplied(); wrote.Revision > 0 {
-		docs, err := c.kept(wrote.Revision)
-		if err != nil || len(docs.List) != len(wrote.Documents) {
-			return nil, false
-		}
-		for _, d := range docs.List {
-			if wrote.Documents[filepath.Base(d.Name)] != history.DigestOf(d.Data) {
-				return nil, false
-			}
-		}
-		var problems []schema.Problem
-		if cfg, _, problems = config.LoadDocuments(docs, nil); len(problems) > 0 {
-			return nil, false
+	keys, wrote := map[string]bool{}, c.readApplied()
+	note := func(cfg *config.Config) {
+		values, _ := (*diff.HostIndex)(nil).Values(cfg)
+		for i := range values {
+			keys[values[i].Key()] = true
 		}
 	}
-	if cfg == nil {
-		return nil, false
+	if wrote.Revision == 0 {
+		if c.mu.digested == nil {
+			return nil, false
+		}
+		note(c.mu.digested)
 	}
-	keys := map[string]bool{}
-	values, _ := (*diff.HostIndex)(nil).Values(cfg)
-	for i := range values {
-		keys[values[i].Key()] = true
+	for _, a := range []*appliedState{&wrote, wrote.Next} {
+		if a == nil || a.Revision == 0 {
+			continue
+		}
+		cfg := c.keptAs(a)
+		if cfg == nil {
+			return nil, false
+		}
+		note(cfg)
 	}
 	return keys, true
 }
 
-// withholdAll withholds the objects with these values.
-func (ch *change) withholdAll(cfg *config.Config, values []diff.HostValue) error {
+// keptAs returns the configuration of a revision whose documents are those that this machine
+// has noted, nil if there is none.
+func (c *Control) keptAs(a *appliedState) *config.Config {
+	docs, err := c.kept(a.Revision)
+	if err != nil || len(docs.List) != len(a.Documents) {
+		return nil
+	}
+	for _, d := range docs.List {
+		if a.Documents[filepath.Base(d.Name)] != history.DigestOf(d.Data) {
+			return nil
+		}
+	}
+	cfg, _, problems := config.LoadDocuments(docs, nil)
+	if len(problems) > 0 {
+		return nil
+	}
+	return cfg
+}
+
+// withholdAll withholds the objects with these values, and refuses the change for the values
+// with a key in refused.
+func (ch *change) withholdAll(cfg *config.Config, values []diff.HostValue, refused map[string]bool) error {
 	w := &config.Withhold{Objects: map[[2]string]bool{}, Pages: map[[2]string]bool{}, Logs: map[string]bool{}}
 	report := cfg.Report()
 	remedy := fmt.Sprintf("create the file %s on this machine to allow it", filepath.Join(ch.control.options.StateDir, AllowHostFields))
 	for i := range values {
 		v := &values[i]
+		if refused[v.Key()] {
+			report.Add(schema.Problem{Field: v.Path, What: fmt.Sprintf("the %s cannot be set by a client of the API where several machines share the configuration", useNoun(v)), Remedy: remedy + ", or edit the configuration file on it"})
+			continue
+		}
 		effect := withholdOne(w, v)
 		p := schema.Problem{Field: v.Path, What: fmt.Sprintf("the %s is not used on this machine, because another machine has set it", useNoun(v)), Remedy: remedy}
 		if effect == "" {
@@ -241,6 +272,8 @@ func useNoun(v *diff.HostValue) string {
 		return "file " + v.Text
 	case diff.Socket:
 		return "socket " + v.Text
+	case diff.Proves:
+		return "client certificate " + v.Text
 	}
 	return "value " + v.Text
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"headgate/internal/config"
+	"headgate/internal/store/history"
 	"headgate/internal/testhouse"
 )
 
@@ -129,7 +130,8 @@ func TestAMachineUsesNoPathsOfOthersWithoutItsPermission(t *testing.T) {
 	}
 }
 
-// A value that is written on a machine is its own, by hand or by its API, and that of no other.
+// A value that is written on a machine is its own, by hand or by a command on it, and that of no
+// other. Whoever has the key of the shared store can make a session: the API may not set one.
 func TestWhatIsSetOnAMachineIsUsedThere(t *testing.T) {
 	e, one, two, three := newEngine(), t.TempDir(), t.TempDir(), t.TempDir()
 	text := siteText(one, "stdout", "/bin/false", 1)
@@ -145,7 +147,10 @@ func TestWhatIsSetOnAMachineIsUsedThere(t *testing.T) {
 	a.uses(false)
 	b.uses(true)
 	text = siteText(three, "stdout", "/bin/false", 1)
-	if err := a.edit(text); err != nil {
+	if err := a.edit(text); err == nil || !strings.Contains(err.Error(), "proxies.site.routes[0].files.root") || !strings.Contains(err.Error(), AllowHostFields) {
+		t.Fatalf("a client of the API has set a folder: %v", err)
+	}
+	if err := a.editBy(ViaCLI, text); err != nil {
 		t.Fatal(err)
 	}
 	b.serves(text)
@@ -170,9 +175,7 @@ func TestAPathOfAnotherMachineThatCannotBeLeftOutIsRefused(t *testing.T) {
 	b.serves(limitOf(1))
 	text := limitOf(1) + "ports:\n  web: {address: \"127.0.0.1:0\", protocol: http, active: false, description: \"${file:" + file + "}\"}\n"
 	text = strings.Replace(text, "127.0.0.1:0", "127.0.0.1:18080", 1)
-	if err := a.edit(text); err != nil {
-		t.Fatal(err)
-	}
+	a.write(text)
 	for end := time.Now().Add(30 * time.Second); ; testhouse.Pause() {
 		if r := b.c.Status().Refused; r != nil {
 			if !strings.Contains(r.Problems[0], "ports.web.description") || !strings.Contains(r.Problems[0], AllowHostFields) {
@@ -191,4 +194,45 @@ func TestAPathOfAnotherMachineThatCannotBeLeftOutIsRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	b.serves(text)
+}
+
+// What a machine had begun to write when it was killed is no edit of a person.
+func TestFilesThatWereHalfWrittenAreNoEdit(t *testing.T) {
+	e := newEngine()
+	a, b := newMember(t, "a", siteText("/srv/one", "stdout", "/bin/false", 1), e), newMember(t, "b", "", e)
+	b.uses(false)
+	text := siteText("/srv/two", "stdout", "/bin/false", 1)
+	a.write(text)
+	b.serves(text)
+	b.c.mu.Lock()
+	defer b.c.mu.Unlock()
+	wrote := b.c.readApplied()
+	if wrote.Next != nil || wrote.Revision < 2 {
+		t.Fatalf("it has noted %+v", wrote)
+	}
+	docs, err := b.c.kept(wrote.Revision - 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := appliedState{Revision: wrote.Revision - 1, Documents: map[string]history.Digest{}}
+	for _, d := range docs.List {
+		before.Documents[filepath.Base(d.Name)] = history.DigestOf(d.Data)
+	}
+	for _, next := range []*appliedState{nil, &wrote} {
+		before.Next = next
+		if err := b.c.writeApplied(before); err != nil {
+			t.Fatal(err)
+		}
+		keys, known := b.c.appliedHostFieldsLocked()
+		if !known || !keys["files /srv/one"] || keys["files /srv/two"] != (next != nil) {
+			t.Errorf("with %+v, it has written %v, %v", next, keys, known)
+		}
+	}
+	wrote.Documents = map[string]history.Digest{filepath.Base(b.file): history.DigestOf([]byte("other"))}
+	if err := b.c.writeApplied(before); err != nil {
+		t.Fatal(err)
+	}
+	if keys, known := b.c.appliedHostFieldsLocked(); known {
+		t.Errorf("for a revision that is another one now, it has written %v", keys)
+	}
 }

@@ -131,7 +131,7 @@ func TestFileIsReadAgain(t *testing.T) {
 	if !l.Contains(office) || !l.Contains(netip.MustParseAddr("10.9.9.9")) || l.State().Entries != 2 {
 		t.Errorf("state %+v", l.State())
 	}
-	if i, open := issueOf(l, "entries_invalid"); !open || !strings.Contains(i.Message, `"nonsense"`) {
+	if i, open := issueOf(l, "entries_invalid"); !open || !strings.Contains(i.Message, "the first is line 5") {
 		t.Errorf("issues %+v", l.State().Issues)
 	}
 	write("198.51.100.1\n")

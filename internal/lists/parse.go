@@ -8,15 +8,14 @@ import (
 	"strings"
 
 	"headgate/internal/setting/ipset"
-	"headgate/internal/setting/shown"
 )
 
 // parsed is what a text of entries has.
 type parsed struct {
 	networks []netip.Prefix
-	// wrong is how many lines are no entries, firstWrong the first of them.
-	wrong      int
-	firstWrong string
+	// wrong is how many lines are no entries, firstWrong the number of the first of them. Its
+	// text is not shown: the file may not be a list at all, but have a secret.
+	wrong, firstWrong int
 }
 
 // parse reads a text with an address or network at the begin of each line. What follows
@@ -29,8 +28,9 @@ func parse(text []byte) (*parsed, error) {
 	if bytes.IndexByte(text, 0) >= 0 {
 		return nil, errors.New("it is a binary file, not a list")
 	}
-	p := &parsed{}
+	p, number := &parsed{}, 0
 	for line := range bytes.Lines(text) {
+		number++
 		entry := entryOf(line)
 		if entry == "" {
 			continue
@@ -38,7 +38,7 @@ func parse(text []byte) (*parsed, error) {
 		network, ok := network(entry)
 		if !ok {
 			if p.wrong++; p.wrong == 1 {
-				p.firstWrong = shown.Line(entry, 64)
+				p.firstWrong = number
 			}
 			continue
 		}
@@ -48,7 +48,7 @@ func parse(text []byte) (*parsed, error) {
 		p.networks = append(p.networks, network)
 	}
 	if p.wrong > len(p.networks) {
-		return nil, fmt.Errorf("%d of %d lines are neither addresses nor networks, the first is %q", p.wrong, p.wrong+len(p.networks), p.firstWrong)
+		return nil, fmt.Errorf("%d of %d lines are neither addresses nor networks, the first is line %d", p.wrong, p.wrong+len(p.networks), p.firstWrong)
 	}
 	return p, nil
 }

@@ -88,7 +88,7 @@ func (p *parsed) issues() []Issue {
 	if p.wrong == 0 {
 		return nil
 	}
-	return []Issue{{"entries_invalid", fmt.Sprintf("%s neither an address nor a network, the first is %q", count(p.wrong, "line is", "lines are"), p.firstWrong), "correct them, or put # in front"}}
+	return []Issue{{"entries_invalid", fmt.Sprintf("%s neither an address nor a network, the first is line %d", count(p.wrong, "line is", "lines are"), p.firstWrong), "correct them, or put # in front"}}
 }
 
 // followFile reads the file again when it has changed.

@@ -22,9 +22,9 @@ type TLS struct {
 	// ClientCertFile is a PEM file with a client certificate, for servers that require one.
 	// A relative path is relative to the configuration file. A changed file is used for new
 	// connections.
-	ClientCertFile string `json:"client_cert_file,omitempty" host:"admin" max:"4096" example:"client.pem"`
+	ClientCertFile string `json:"client_cert_file,omitempty" host:"admin" local:"true" max:"4096" example:"client.pem"`
 	// ClientKeyFile is a PEM file with the private key of that certificate.
-	ClientKeyFile string `json:"client_key_file,omitempty" host:"admin" max:"4096" example:"client.key"`
+	ClientKeyFile string `json:"client_key_file,omitempty" host:"admin" local:"true" max:"4096" example:"client.key"`
 }
 
 // Secure are TLS settings for a server, with their files loaded.

@@ -321,7 +321,7 @@ type validation struct {
 }
 
 // validate checks documents together with those that are not named.
-func (a *API) validate(_ *call, in *configInput) (any, error) {
+func (a *API) validate(c *call, in *configInput) (any, error) {
 	if a.Control == nil {
 		return nil, refuse("unavailable", "", "no configuration is active yet", "")
 	}
@@ -332,7 +332,7 @@ func (a *API) validate(_ *call, in *configInput) (any, error) {
 	if docs, err = a.replaced(docs, in.Documents); err != nil {
 		return nil, err
 	}
-	ev, err := a.Control.DryRun(control.Cause{Via: control.ViaAPI}, docs)
+	ev, err := a.Control.DryRun(control.Cause{Via: control.Via(c.who.Via)}, docs)
 	if err == nil {
 		return validation{Valid: true, Notes: ev.Notes}, nil
 	}

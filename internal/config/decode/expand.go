@@ -31,7 +31,8 @@ type Expander struct {
 	Lookup func(name string) (string, bool)
 	// Read returns the content of a file. Its error has no path.
 	Read func(path string) ([]byte, error)
-	// Secrets are the contents of files, each with its ${file:…} reference.
+	// Secrets are the contents of files and the values of variables of headgate itself, each
+	// with its reference.
 	Secrets map[string]string
 }
 
@@ -93,7 +94,21 @@ func (e *Expander) reference(reference string) (string, *fault) {
 	case !utf8.ValidString(value):
 		return "", wrong(fmt.Sprintf("the environment variable %s is not UTF-8", name), "")
 	}
+	if strings.HasPrefix(strings.ToUpper(name), "HEADGATE_") { // as the password of a database
+		e.keepSecret(value, reference)
+	}
 	return value, nil
+}
+
+// keepSecret remembers a value that is masked where it is shown.
+func (e *Expander) keepSecret(value, reference string) {
+	if len(value) < minSecret {
+		return
+	}
+	if e.Secrets == nil {
+		e.Secrets = map[string]string{}
+	}
+	e.Secrets[value] = "${" + reference + "}"
 }
 
 func (e *Expander) file(path string) (string, *fault) {
@@ -114,12 +129,7 @@ func (e *Expander) file(path string) (string, *fault) {
 		return "", wrong(fmt.Sprintf("the file %s is not valid UTF-8 text", path), "")
 	}
 	value := strings.TrimSuffix(strings.TrimSuffix(string(data), "\n"), "\r")
-	if len(value) >= minSecret {
-		if e.Secrets == nil {
-			e.Secrets = map[string]string{}
-		}
-		e.Secrets[value] = "${file:" + named + "}"
-	}
+	e.keepSecret(value, "file:"+named)
 	return value, nil
 }
 

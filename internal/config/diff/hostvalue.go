@@ -35,13 +35,14 @@ type Use string
 // The uses of values that have an effect on a machine only if they are its own: what another
 // machine sets could run programs, or send what a file has to clients.
 const (
-	Runs    Use = "command"   // a program is run
-	Serves  Use = "files"     // the files of a folder are sent to clients
-	Page    Use = "page"      // a file is sent to clients
-	Logs    Use = "log"       // a file is written
-	Socket  Use = "socket"    // clients reach a Unix socket
-	Reads   Use = "${file:…}" // a file becomes a part of a value
-	Reveals Use = "variable"  // a variable of headgate itself becomes a part of a value
+	Runs    Use = "command"            // a program is run
+	Serves  Use = "files"              // the files of a folder are sent to clients
+	Page    Use = "page"               // a file is sent to clients
+	Logs    Use = "log"                // a file is written
+	Socket  Use = "socket"             // clients reach a Unix socket
+	Reads   Use = "${file:…}"          // a file becomes a part of a value
+	Reveals Use = "variable"           // a variable of headgate itself becomes a part of a value
+	Proves  Use = "client certificate" // headgate authenticates to servers with a key
 )
 
 // Local returns the use of a value that has an effect only on machines that allow it, unless
@@ -56,12 +57,17 @@ func (v *HostValue) Local() Use {
 		return Runs
 	case v.socket && v.Kind != "discovery": // headgate only lists the containers of an engine
 		return Socket
-	case !v.local, v.Value == accesslog.Stdout, v.Value == accesslog.Stderr:
+	case !v.local:
 		return ""
 	case strings.HasSuffix(v.field, ".Path"):
+		if v.Value == accesslog.Stdout || v.Value == accesslog.Stderr {
+			return ""
+		}
 		return Logs
 	case strings.HasSuffix(v.field, ".File"):
 		return Page
+	case strings.HasSuffix(v.field, ".ClientCertFile"), strings.HasSuffix(v.field, ".ClientKeyFile"):
+		return Proves
 	}
 	return Serves
 }
@@ -208,9 +214,8 @@ func (w *hostWalk) plain(f *schema.Field, v reflect.Value, path string) {
 }
 
 // isSocket reports whether a text is a URL of a Unix socket, whose scheme may be in
-// either case.
+// either case: "unix:", "unix+h2c:" and "fcgi+unix:".
 func isSocket(text string) bool {
-	scheme, _, _ := strings.Cut(text, ":")
-	scheme, _, _ = strings.Cut(scheme, "+")
-	return len(scheme) < len(text) && strings.EqualFold(scheme, "unix")
+	scheme, _, found := strings.Cut(text, ":")
+	return found && slices.Contains(strings.Split(strings.ToLower(scheme), "+"), "unix")
 }
