@@ -1764,6 +1764,10 @@ type ECH struct {
 	// the way can read. It resolves to this server, and a certificate has it. Ports with the same
 	// name have the same keys.
 	PublicName string `json:"public_name,omitzero"`
+	// DNS is the ACME entry whose DNS provider writes the HTTPS records of the hosts of the port:
+	// rfc2136 or cloudflare. Of a record that exists, headgate replaces only the parameter ech; it
+	// removes none. Absent means that you copy the records.
+	DNS string `json:"dns,omitzero"`
 }
 
 // ECHKey is a key of Encrypted Client Hello, without what is secret.
@@ -1790,6 +1794,14 @@ type ECHRecord struct {
 	Value string `json:"value"`
 	// Line is the whole record, as zone files have it.
 	Line string `json:"line"`
+	// State is whether the record is in the DNS, on ports with tls.ech.dns: published; waiting until
+	// it is written or visible; failed if it could not be written; skipped if the name cannot have
+	// it, such as one with a CNAME.
+	State string `json:"state,omitempty"`
+	// Note is why the record is not in the DNS, and what to do.
+	Note string `json:"note,omitempty"`
+	// NextTry is when the record is looked at again.
+	NextTry time.Time `json:"next_try,omitzero"`
 }
 
 // ECHState is the Encrypted Client Hello of a port, with what makes clients use it.
@@ -1798,6 +1810,8 @@ type ECHState struct {
 	Port string `json:"port"`
 	// PublicName is the name that clients show.
 	PublicName string `json:"public_name"`
+	// DNS is the ACME entry whose DNS provider writes the records; absent if you copy them.
+	DNS string `json:"dns,omitempty"`
 	// ConfigList is the published ECHConfigList in base64, as `curl --ech ecl:…` takes it; absent
 	// while there is no key.
 	ConfigList string `json:"config_list,omitempty"`
@@ -6202,7 +6216,7 @@ type TLS struct {
 	DefaultCertificate string `json:"default_certificate,omitzero"`
 	// Ech hides the requested host in the TLS handshake of clients that support Encrypted Client
 	// Hello (RFC 9849) and have its key from the DNS. Absent turns it off. headgate makes and
-	// rotates the keys; `headgate ech` prints the DNS records.
+	// rotates the keys; `headgate ech` prints the DNS records, and dns has them written.
 	Ech *ECH `json:"ech,omitzero"`
 }
 

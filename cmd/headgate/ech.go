@@ -18,7 +18,8 @@ func newECH() *cobra.Command {
 		Long: `ech prints the HTTPS records with which clients hide the requested host in the TLS handshake,
 for each port with tls.ech: as lines of a zone file, with the keys as comments. Add the
 records to your DNS, and replace them when a new key is published. Clients with a record
-of an older key connect once more to get the published one.` + reachHelp,
+of an older key connect once more to get the published one. With tls.ech.dns, headgate
+writes the records itself, and a comment behind each is its state.` + reachHelp,
 		Args:    noArguments,
 		Example: "  headgate ech >> example.com.zone",
 	}
@@ -58,11 +59,22 @@ func printECH(w io.Writer, s *client.ECHState) {
 		fmt.Fprintf(w, "; warning: %s\n", issue)
 	}
 	for _, record := range s.Records {
-		fmt.Fprintln(w, record.Line)
+		fmt.Fprintln(w, record.Line+recordState(&record))
 	}
 	if s.More > 0 {
 		fmt.Fprintf(w, "; %d more hosts have a record with the same value\n", s.More)
 	}
+}
+
+// recordState returns the state of a record that headgate writes, as a comment.
+func recordState(r *client.ECHRecord) string {
+	switch {
+	case r.State == "":
+		return ""
+	case r.Note == "":
+		return " ; " + string(r.State)
+	}
+	return " ; " + string(r.State) + ": " + printable(r.Note)
 }
 
 // printECH writes the ports with Encrypted Client Hello.

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"headgate/internal/certs/acme"
 	"headgate/internal/config/decode"
 	"headgate/internal/schema"
 	"headgate/internal/server/target"
@@ -16,6 +17,7 @@ func checkECH(c *Config, p *Port, at schema.Place) {
 	if p.TLS.ECH == nil || p.TLS.ECH.PublicName == "" {
 		return // that it is missing was reported
 	}
+	checkRecordWriter(c, p.TLS.ECH.DNS, at.Field("dns"))
 	at = at.Field("public_name")
 	text := p.TLS.ECH.PublicName
 	name, f := target.Host(text)
@@ -33,6 +35,22 @@ func checkECH(c *Config, p *Port, at schema.Place) {
 			at.Problemf("use another public name", "TCP proxy %s receives all connections for %s on this port", other, name)
 			return
 		}
+	}
+}
+
+// checkRecordWriter reports an ACME entry that cannot write HTTPS records; "" is none.
+func checkRecordWriter(c *Config, entry string, at schema.Place) {
+	if entry == "" || at.Root().Field("acme").Reported() {
+		return
+	}
+	checkIssued(c, entry, nil, at)
+	e := c.ACME[entry]
+	switch can := strings.Join(acme.HTTPSProviders(), ", "); {
+	case e == nil:
+	case e.DNS == nil:
+		at.Problemf("add dns: {provider: …} to the entry, or remove this and copy the records that headgate ech prints", "acme entry %s has no DNS provider", entry)
+	case !acme.WritesHTTPS(e.DNS.Provider):
+		at.Problemf("remove this and copy the records that headgate ech prints; "+can+" can write them", "%s cannot write HTTPS records", e.DNS.Provider)
 	}
 }
 

@@ -257,6 +257,11 @@ func (c *Config) Users(kind, name string) []Reference {
 		for _, of := range sortedNames(c.Proxies) {
 			add("proxies", of, "acme", c.Proxies[of].ACME)
 		}
+		for _, of := range sortedNames(c.Ports) {
+			if e := c.Ports[of].TLS.ECH; e != nil {
+				add("ports", of, "tls.ech.dns", e.DNS)
+			}
+		}
 	case "lists":
 		out = c.listUsers(name)
 	case "certificates":

@@ -105,39 +105,40 @@ type Options struct {
 // by several goroutines at once.
 type Control struct {
 	// constant
-	log      *slog.Logger
-	options  Options
-	state    store.Store
-	files    *local.Store   // the state directory: of archives, and of state unless it is shared
-	shared   bool           // others change the state, too
-	handover sharedHandover // never nil
-	history  *history.History
-	source   *disk.Source
-	metrics  *metrics.Registry
-	series   *metrics.Series
-	tunnels  *exchange.Tunnels
-	uploads  *certs.Uploads
-	inputs   *inputs.Loader
-	ports    *ports.Set
-	records  *records
-	spans    tracing.Counts
-	rings    rings
-	issuer   *issuer
-	bans     *bans.Engine
-	gate     *gate.Engine
-	lists    *lists.Manager
-	geo      *geo.Manager
-	changes  changes
-	holds    *holds
-	splits   *splits
-	quic     *listen.QUICKeys
-	late     late // of an upgrade
-	alone    alone
-	keys     *sharedKeys
-	ech      *echKeys
-	purges   purges
-	watcher  Watcher
-	peers    *query.Peers // nil if this machine has none to query
+	log        *slog.Logger
+	options    Options
+	state      store.Store
+	files      *local.Store   // the state directory: of archives, and of state unless it is shared
+	shared     bool           // others change the state, too
+	handover   sharedHandover // never nil
+	history    *history.History
+	source     *disk.Source
+	metrics    *metrics.Registry
+	series     *metrics.Series
+	tunnels    *exchange.Tunnels
+	uploads    *certs.Uploads
+	inputs     *inputs.Loader
+	ports      *ports.Set
+	records    *records
+	spans      tracing.Counts
+	rings      rings
+	issuer     *issuer
+	bans       *bans.Engine
+	gate       *gate.Engine
+	lists      *lists.Manager
+	geo        *geo.Manager
+	changes    changes
+	holds      *holds
+	splits     *splits
+	quic       *listen.QUICKeys
+	late       late // of an upgrade
+	alone      alone
+	keys       *sharedKeys
+	ech        *echKeys
+	echRecords *echRecords
+	purges     purges
+	watcher    Watcher
+	peers      *query.Peers // nil if this machine has none to query
 	// providers are the sources of discovered objects.
 	providers *providers
 	// participants, observers and endings are constant from Run on.
@@ -297,6 +298,7 @@ func (c *Control) Run(ctx context.Context) error {
 	beside.Go(func() { c.shedDrained(ctx) })
 	beside.Go(func() { c.splits.run(ctx) })
 	beside.Go(func() { c.ech.run(ctx) })
+	beside.Go(func() { c.echRecords.run(ctx) })
 	if c.shared {
 		beside.Go(func() { c.followShared(ctx) })
 		beside.Go(func() { c.publishNode(ctx) })

@@ -27,9 +27,10 @@ const (
 // public name in the configuration, nothing is done.
 type echKeys struct {
 	// constant
-	store store.Store
-	log   *slog.Logger
-	wake  chan struct{} // the configuration or the store has changed
+	store   store.Store
+	log     *slog.Logger
+	wake    chan struct{} // the configuration or the store has changed
+	renewed func()        // is called after the keys may have changed
 
 	mu struct {
 		sync.Mutex
@@ -40,7 +41,7 @@ type echKeys struct {
 
 // newECHKeys reads the keys that are kept, so that the first handshakes find them.
 func newECHKeys(state store.Store, log *slog.Logger) *echKeys {
-	k := &echKeys{store: state, log: log, wake: make(chan struct{}, 1)}
+	k := &echKeys{store: state, log: log, wake: make(chan struct{}, 1), renewed: func() {}}
 	k.mu.rings, k.mu.used = map[string]*ech.Ring{}, map[string]bool{}
 	ctx, stop := context.WithTimeout(context.Background(), keyWait)
 	defer stop()
@@ -134,7 +135,9 @@ func (k *echKeys) run(ctx context.Context) {
 	look := time.NewTimer(echLook)
 	defer look.Stop()
 	for {
-		if k.update(ctx) {
+		more := k.update(ctx)
+		k.renewed()
+		if more {
 			look.Reset(echLook)
 		} else {
 			look.Stop()

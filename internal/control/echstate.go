@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"headgate/internal/certs/acme"
 	"headgate/internal/certs/ech"
 	"headgate/internal/plan"
 )
@@ -18,6 +19,8 @@ type ECHState struct {
 	Port string `json:"port" required:"true"`
 	// PublicName is the name that clients show.
 	PublicName string `json:"public_name" required:"true"`
+	// DNS is the ACME entry whose DNS provider writes the records; absent if you copy them.
+	DNS string `json:"dns,omitempty"`
 	// ConfigList is the published ECHConfigList in base64, as `curl --ech ecl:…` takes it;
 	// absent while there is no key.
 	ConfigList string `json:"config_list,omitempty"`
@@ -56,6 +59,14 @@ type ECHRecord struct {
 	Value string `json:"value" required:"true"`
 	// Line is the whole record, as zone files have it.
 	Line string `json:"line" required:"true"`
+	// State is whether the record is in the DNS, on ports with tls.ech.dns: published;
+	// waiting until it is written or visible; failed if it could not be written; skipped if
+	// the name cannot have it, such as one with a CNAME.
+	State acme.PublishState `json:"state,omitempty" enum:"published,waiting,failed,skipped"`
+	// Note is why the record is not in the DNS, and what to do.
+	Note string `json:"note,omitempty"`
+	// NextTry is when the record is looked at again.
+	NextTry time.Time `json:"next_try,omitzero"`
 }
 
 // ECH returns the active ports with Encrypted Client Hello, by name.
@@ -71,8 +82,11 @@ func (c *Control) echStates(records bool) (out []ECHState) {
 	for _, h := range p.Hidden() {
 		ring := c.ech.ring(h.PublicName)
 		s := echStateOf(&h, ring, now)
+		if issue := c.echRecords.issue(h.Port); issue != "" {
+			s.Issues = append(s.Issues, issue)
+		}
 		if records {
-			s.addRecords(&h, ring.Published())
+			s.addRecords(&h, ring.Published(), c.echRecords)
 		}
 		out = append(out, s)
 	}
@@ -81,7 +95,7 @@ func (c *Control) echStates(records bool) (out []ECHState) {
 
 // echStateOf describes a port with its keys.
 func echStateOf(h *plan.Hidden, r *ech.Ring, now time.Time) ECHState {
-	s := ECHState{Port: h.Port, PublicName: h.PublicName, Keys: []ECHKey{}}
+	s := ECHState{Port: h.Port, PublicName: h.PublicName, DNS: h.DNS, Keys: []ECHKey{}}
 	keys, list := r.Keys(), r.Published()
 	for i, k := range keys {
 		s.Keys = append(s.Keys, ECHKey{ID: int(k.ID()), Use: keys.Use(i, now), Made: k.Made, Until: k.Made.Add(ech.Retention)})
@@ -101,7 +115,7 @@ func echStateOf(h *plan.Hidden, r *ech.Ring, now time.Time) ECHState {
 }
 
 // addRecords adds the records of the hosts; there are none without keys.
-func (s *ECHState) addRecords(h *plan.Hidden, list []byte) {
+func (s *ECHState) addRecords(h *plan.Hidden, list []byte, published *echRecords) {
 	for _, host := range h.Hosts() {
 		name := ech.Owner(host.Name, h.Number)
 		switch {
@@ -111,7 +125,11 @@ func (s *ECHState) addRecords(h *plan.Hidden, list []byte) {
 			s.More++
 		case list != nil:
 			value := ech.Value(host.Protocols, list)
-			s.Records = append(s.Records, ECHRecord{Host: host.Name, Name: name, Value: value, Line: ech.Line(name, value)})
+			record := ECHRecord{Host: host.Name, Name: name, Value: value, Line: ech.Line(name, value)}
+			if s.DNS != "" {
+				published.describe(s.Port, &record)
+			}
+			s.Records = append(s.Records, record)
 		}
 	}
 }

@@ -51,6 +51,14 @@ type seen struct {
 	unwatched
 	mu     sync.Mutex
 	people []gate.Event
+
+	failures []ECHFailure
+}
+
+func (s *seen) ECHRecords(f ECHFailure) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.failures = append(s.failures, f)
 }
 
 func (s *seen) Person(e gate.Event) {

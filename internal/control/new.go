@@ -42,10 +42,12 @@ func New(o Options) (*Control, error) {
 	c.newPeers()
 	c.newPorts(&o)
 	c.issuer = newIssuer(o.Log, st.all, c.ports, st.node, agentOf(&o), c.watcher.Order, c.watcher.DemandLimited)
+	c.echRecords = newECHRecords(c)
+	c.ech.renewed = c.echRecords.notify
 	c.providers = newProviders(&o)
 	c.holds.unknown = c.providers.unknown
 	c.participants = []Participant{background{}, c.records, &c.rings, sockets{c.ports}, c.issuer, c.providers, c.holds, c.splits, c.ech, &defence{engine: c.bans, lists: c.lists}, signIn{c.gate}}
-	c.observers = []func(*Event){c.logChange, c.count}
+	c.observers = []func(*Event){c.logChange, c.count, func(*Event) { c.echRecords.notify() }}
 	c.connectMetrics()
 	return c, nil
 }

@@ -25,6 +25,8 @@ type Watcher interface {
 	Order(*acme.Record)
 	// DemandLimited reports that a limit of certificates on demand was reached.
 	DemandLimited(proxy string, l *acme.Limited)
+	// ECHRecords reports HTTPS records that could not be written to the DNS.
+	ECHRecords(ECHFailure)
 	// Ban reports that a client was banned, or is no longer.
 	Ban(bans.Event)
 	// List reports that a list of addresses was loaded, or could not be.
@@ -46,6 +48,7 @@ func (unwatched) Held(HeldServer)                     {}
 func (unwatched) Split(SplitState)                    {}
 func (unwatched) Order(*acme.Record)                  {}
 func (unwatched) DemandLimited(string, *acme.Limited) {}
+func (unwatched) ECHRecords(ECHFailure)               {}
 func (unwatched) Ban(bans.Event)                      {}
 func (unwatched) List(lists.Event)                    {}
 func (unwatched) Person(gate.Event)                   {}

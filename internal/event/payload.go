@@ -245,6 +245,21 @@ type ACMEFailed struct{ ACME }
 // longer allowed.
 type ACMERefused struct{ ACME }
 
+// ECHFailed is sent when HTTPS records with the key of Encrypted Client Hello could not be
+// written to the DNS, or did not become visible there.
+type ECHFailed struct {
+	// Entry is the ACME entry whose DNS provider writes the records.
+	Entry string `json:"entry"`
+	// Names are the names of the records.
+	Names []string `json:"names"`
+	// Cause is why the first of them was not written.
+	Cause string `json:"cause,omitempty"`
+	// Hint is what to do.
+	Hint string `json:"hint,omitempty"`
+	// RetryAt is when it is tried again.
+	RetryAt time.Time `json:"retry_at,omitzero"`
+}
+
 // Issue is what events of discovery have in common.
 type Issue struct {
 	// Provider is the name of the provider.

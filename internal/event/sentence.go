@@ -145,6 +145,14 @@ func (a ACME) sentence(what string) (string, string) {
 	return object, text
 }
 
+func (e ECHFailed) about() (string, string) {
+	what := fmt.Sprintf("%d HTTPS records are not written", len(e.Names))
+	if len(e.Names) == 1 {
+		what = "the HTTPS record of " + e.Names[0] + " is not written"
+	}
+	return "acme entry " + e.Entry, what + because(e.Cause)
+}
+
 func (i DiscoveryIssueOpened) about() (string, string) { return i.sentence(i.Message) }
 func (i DiscoveryIssueClosed) about() (string, string) {
 	return i.sentence("no longer so: " + i.Message)

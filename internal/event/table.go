@@ -59,6 +59,7 @@ var table = [...]struct {
 	{"acme.blocked", Warning, ACMEBlocked{}},
 	{"acme.failed", Error, ACMEFailed{}},
 	{"acme.refused", Info, ACMERefused{}},
+	{"ech.failed", Error, ECHFailed{}},
 	{"discovery.issue_opened", Warning, DiscoveryIssueOpened{}},
 	{"discovery.issue_closed", Info, DiscoveryIssueClosed{}},
 	{"discovery.lost", Error, DiscoveryLost{}},

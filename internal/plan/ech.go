@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"headgate/internal/certs"
+	"headgate/internal/certs/acme"
 	"headgate/internal/config"
 )
 
@@ -47,6 +48,8 @@ type Hidden struct {
 	// Port and PublicName are the names, Number is the number of the port.
 	Port, PublicName string
 	Number           uint16
+	// DNS is the ACME entry whose provider writes the HTTPS records, "" if none does.
+	DNS string
 	// Covered is whether a certificate has the public name.
 	Covered bool
 	// Beside is the http3 port with the number that has no Encrypted Client Hello, or another
@@ -85,9 +88,23 @@ func (p *Plan) Hidden() []Hidden {
 		case beside != nil:
 			h.Beside = beside.Name()
 		}
+		h.DNS = h.writer()
 		all = append(all, h)
 	}
 	return all
+}
+
+// writer returns the ACME entry of the port, or else that of the http3 port.
+func (h *Hidden) writer() string {
+	for _, on := range []*Port{h.on, h.joined} {
+		if on == nil {
+			continue
+		}
+		if entry := on.settings.TLS.ECH.DNS; entry != "" && entry != acme.None {
+			return entry
+		}
+	}
+	return ""
 }
 
 // Hosts returns the hosts and wildcards of the proxies on the port, without the public name

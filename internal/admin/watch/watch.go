@@ -72,6 +72,7 @@ type Watch struct {
 		people  []gate.Event
 		nodes   []control.NodeEvent
 		limits  []event.LimitReached
+		records []event.ECHFailed
 	}
 
 	// The rest belongs to the goroutine.
@@ -289,6 +290,12 @@ func (w *Watch) DemandLimited(proxy string, l *acme.Limited) {
 	w.rouse()
 }
 
+// ECHRecords notes HTTPS records that could not be written to the DNS. If there are too many,
+// the oldest are dropped.
+func (w *Watch) ECHRecords(f control.ECHFailure) {
+	note(w, &w.notes.records, maxOrders, event.ECHFailed{Entry: f.Entry, Names: f.Names, Cause: f.Cause, Hint: f.Hint, RetryAt: f.RetryAt})
+}
+
 // Changed notes that there is another configuration.
 func (w *Watch) Changed(*control.Event) {
 	w.notes.Lock()
@@ -336,8 +343,8 @@ func (w *Watch) run() {
 // publishChanges publishes what was noted.
 func (w *Watch) publishChanges() {
 	w.notes.Lock()
-	splits := w.notes.splits
-	w.notes.splits = nil
+	splits, records := w.notes.splits, w.notes.records
+	w.notes.splits, w.notes.records = nil, nil
 	banned, listed, people, nodes, limits := w.notes.bans, w.notes.lists, w.notes.people, w.notes.nodes, w.notes.limits
 	w.notes.bans, w.notes.lists, w.notes.people, w.notes.nodes, w.notes.limits = nil, nil, nil, nil, nil
 	proxies, orders, held, seePorts, config, sources := w.notes.proxies, w.notes.orders, w.notes.held, w.notes.ports, w.notes.config, w.notes.sources
@@ -345,6 +352,9 @@ func (w *Watch) publishChanges() {
 	w.notes.Unlock()
 	for _, l := range limits {
 		w.events.Send(l)
+	}
+	for _, r := range records {
+		w.events.Send(r)
 	}
 	if seePorts {
 		w.checkPorts(w.house.Ports())

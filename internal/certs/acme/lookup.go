@@ -145,7 +145,11 @@ func (l lookup) target(ctx context.Context, name string) (string, error) {
 	return "", fmt.Errorf("%s: more than %d CNAME records in a row", name, maxLinks)
 }
 
-// zone returns the zone that holds a name: the closest ancestor with a SOA record.
+// errNoZone means that a name is in no zone of the DNS.
+var errNoZone = errors.New("no zone found in the DNS")
+
+// zone returns the zone that holds a name: the closest ancestor with a SOA record. The error
+// wraps errNoZone if there is none.
 func (l lookup) zone(ctx context.Context, name string) (string, error) {
 	for at := name; at != ""; {
 		m, err := l.query(ctx, at, dns.TypeSOA)
@@ -163,7 +167,7 @@ func (l lookup) zone(ctx context.Context, name string) (string, error) {
 		}
 		_, at, _ = strings.Cut(at, ".")
 	}
-	return "", fmt.Errorf("%s: no zone found in the DNS", name)
+	return "", fmt.Errorf("%s: %w", name, errNoZone)
 }
 
 // holders returns the servers to ask whether a record has spread: those that the
@@ -194,6 +198,27 @@ func (l lookup) holders(ctx context.Context, zone string) ([]string, error) {
 		return nil, fmt.Errorf("%s: none of its name servers can be found", zone)
 	}
 	return out, nil
+}
+
+// errNotSeen means that a server does not have the record yet.
+var errNotSeen = errors.New("does not have it yet")
+
+// everywhere returns nil if all holders of a zone have what seen looks for.
+func (l lookup) everywhere(ctx context.Context, zone string, seen func(server string) (bool, error)) error {
+	servers, err := l.holders(ctx, zone)
+	if err != nil {
+		return err
+	}
+	for _, server := range servers {
+		there, err := seen(server)
+		if err != nil {
+			return err
+		}
+		if !there {
+			return fmt.Errorf("name server %s %w", server, errNotSeen)
+		}
+	}
+	return nil
 }
 
 // seen reports whether a server has a TXT record with a value.

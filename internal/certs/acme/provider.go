@@ -30,6 +30,7 @@ type provider interface {
 // kind is a kind of provider: its credentials and how it is made.
 type kind struct {
 	needs, may []string // the names of credentials
+	https      bool     // whether it is an httpsWriter
 	open       func(d *DNS) (provider, error)
 }
 
@@ -40,7 +41,7 @@ const execProvider = "exec"
 var providers = map[string]kind{
 	"acme-dns":     {needs: []string{"username", "password", "subdomain"}, may: []string{anEndpoint}, open: openACMEDNS},
 	"bunny":        {needs: []string{"api_key"}, may: []string{anEndpoint}, open: openBunny},
-	"cloudflare":   {needs: []string{"api_token"}, may: []string{anEndpoint}, open: openCloudflare},
+	"cloudflare":   {needs: []string{"api_token"}, may: []string{anEndpoint}, https: true, open: openCloudflare},
 	"desec":        {needs: []string{"token"}, may: []string{anEndpoint}, open: openDesec},
 	"digitalocean": {needs: []string{"token"}, may: []string{anEndpoint}, open: openDigitalOcean},
 	"dnsimple":     {needs: []string{"token"}, may: []string{anEndpoint}, open: openDNSimple},
@@ -57,7 +58,7 @@ var providers = map[string]kind{
 	"netcup":       {needs: []string{"customer_number", "api_key", "api_password"}, may: []string{anEndpoint}, open: openNetcup},
 	"ovh":          {needs: []string{"application_key", "application_secret", "consumer_key"}, may: []string{anEndpoint}, open: openOVH},
 	"porkbun":      {needs: []string{"api_key", "secret_api_key"}, may: []string{anEndpoint}, open: openPorkbun},
-	"rfc2136":      {needs: []string{"server"}, may: []string{"tsig_name", "tsig_secret", "tsig_algorithm"}, open: openUpdate},
+	"rfc2136":      {needs: []string{"server"}, may: []string{"tsig_name", "tsig_secret", "tsig_algorithm"}, https: true, open: openUpdate},
 	"route53":      {needs: []string{"access_key_id", "secret_access_key"}, may: []string{"session_token", "hosted_zone_id", anEndpoint}, open: openRoute53},
 	"scaleway":     {needs: []string{"secret_key"}, may: []string{anEndpoint}, open: openScaleway},
 	"vultr":        {needs: []string{"api_key"}, may: []string{anEndpoint}, open: openVultr},

@@ -90,17 +90,24 @@ func openCloudflare(d *DNS) (provider, error) {
 
 func (cloudflare) wantsZone() bool { return true }
 
+// records returns the path of a zone's records.
+func (c cloudflare) records(ctx context.Context, zone string) (string, error) {
+	var zones struct{ Result []struct{ ID string } }
+	if err := c.request(ctx, http.MethodGet, "/zones?name="+url.QueryEscape(zone), nil, &zones); err != nil {
+		return "", err
+	}
+	if len(zones.Result) == 0 {
+		return "", noZone(zone, "the token sees no such zone; it needs the permissions Zone: Read and DNS: Edit for it")
+	}
+	return "/zones/" + url.PathEscape(zones.Result[0].ID) + "/dns_records", nil
+}
+
 // record returns the path of the zone's records, and the identifier of a record, ""
 // if it is not there.
 func (c cloudflare) record(ctx context.Context, zone, name, value string) (records, id string, err error) {
-	var zones struct{ Result []struct{ ID string } }
-	if err := c.request(ctx, http.MethodGet, "/zones?name="+url.QueryEscape(zone), nil, &zones); err != nil {
+	if records, err = c.records(ctx, zone); err != nil {
 		return "", "", err
 	}
-	if len(zones.Result) == 0 {
-		return "", "", noZone(zone, "the token sees no such zone; it needs the permissions Zone: Read and DNS: Edit for it")
-	}
-	records = "/zones/" + url.PathEscape(zones.Result[0].ID) + "/dns_records"
 	var found struct {
 		Result []struct{ ID, Content string }
 	}

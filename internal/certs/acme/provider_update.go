@@ -71,6 +71,22 @@ func (u update) send(ctx context.Context, zone string, fill func(*dns.Msg)) erro
 	m := new(dns.Msg)
 	m.SetUpdate(dns.Fqdn(zone))
 	fill(m)
+	answer, err := u.exchange(ctx, m)
+	if err != nil {
+		return err
+	}
+	if answer.Rcode != dns.RcodeSuccess {
+		return u.refusal(zone, answer)
+	}
+	return nil
+}
+
+func (u update) refusal(zone string, answer *dns.Msg) error {
+	return fmt.Errorf("name server %s refuses the update of %s: %s", u.server, zone, dns.RcodeToString[answer.Rcode])
+}
+
+// exchange sends a message to the server, signed if there is a key, and returns the answer.
+func (u update) exchange(ctx context.Context, m *dns.Msg) (*dns.Msg, error) {
 	client := dns.Client{Net: "tcp", Timeout: requestTimeout, Dialer: &net.Dialer{Timeout: requestTimeout, ControlContext: safedial.Control}}
 	if u.key != "" {
 		client.TsigSecret = map[string]string{u.keyName: u.key}
@@ -78,15 +94,61 @@ func (u update) send(ctx context.Context, zone string, fill func(*dns.Msg)) erro
 	}
 	answer, _, err := client.ExchangeContext(ctx, m, u.server)
 	if why := keyRefused(answer); why != "" {
-		return fmt.Errorf("name server %s refuses the key %s: %s", u.server, u.keyName, why)
+		return nil, fmt.Errorf("name server %s refuses the key %s: %s", u.server, u.keyName, why)
 	}
 	if err != nil {
-		return fmt.Errorf("update at name server %s: %w", u.server, err)
+		return nil, fmt.Errorf("update at name server %s: %w", u.server, err)
 	}
-	if answer.Rcode != dns.RcodeSuccess {
-		return fmt.Errorf("name server %s refuses the update of %s: %s", u.server, zone, dns.RcodeToString[answer.Rcode])
+	return answer, nil
+}
+
+// readHTTPS queries the server that is updated.
+func (u update) readHTTPS(ctx context.Context, at httpsPlace) ([]httpsEntry, error) {
+	q := new(dns.Msg)
+	q.SetQuestion(dns.Fqdn(at.name), dns.TypeHTTPS)
+	q.RecursionDesired = false
+	answer, err := u.exchange(ctx, q)
+	if err != nil {
+		return nil, err
 	}
-	return nil
+	return httpsOf(answer, at.name)
+}
+
+// writeHTTPS sends one update. Its prerequisites (RFC 2136, section 2.4) are that the host is in
+// use, that the name has no CNAME record, and that the records are those that were read.
+func (u update) writeHTTPS(ctx context.Context, at httpsPlace, have, next []httpsEntry) error {
+	m := new(dns.Msg)
+	m.SetUpdate(dns.Fqdn(at.zone))
+	owner := func(name string, kind uint16) []dns.RR {
+		return []dns.RR{&dns.ANY{Hdr: dns.RR_Header{Name: dns.Fqdn(name), Rrtype: kind}}}
+	}
+	m.NameUsed(owner(at.host, dns.TypeANY))
+	m.RRsetNotUsed(owner(at.name, dns.TypeCNAME))
+	if len(have) == 0 {
+		m.RRsetNotUsed(owner(at.name, dns.TypeHTTPS))
+	}
+	for i, e := range next {
+		if i < len(have) {
+			m.Used([]dns.RR{dns.Copy(have[i].rr)})
+			if have[i].rr == e.rr {
+				continue
+			}
+			m.Remove([]dns.RR{dns.Copy(have[i].rr)})
+		}
+		m.Insert([]dns.RR{dns.Copy(e.rr)})
+	}
+	answer, err := u.exchange(ctx, m)
+	switch {
+	case err != nil:
+		return err
+	case answer.Rcode == dns.RcodeSuccess:
+		return nil
+	case answer.Rcode == dns.RcodeNameError:
+		return noOwnRecord
+	case answer.Rcode == dns.RcodeNXRrset || answer.Rcode == dns.RcodeYXRrset:
+		return errChanged
+	}
+	return u.refusal(at.zone, answer)
 }
 
 // keyRefused returns why a server did not take the signature of a request, "" if it did

@@ -2,7 +2,6 @@ package acme
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -167,9 +166,6 @@ func (s *dnsSolver) await(ctx context.Context) error {
 	}
 }
 
-// errNotSeen means that a server does not have the record yet.
-var errNotSeen = errors.New("does not have it yet")
-
 func (s *dnsSolver) everywhere(ctx context.Context) error {
 	zone := s.zone
 	if zone == "" && !s.look.named {
@@ -178,20 +174,7 @@ func (s *dnsSolver) everywhere(ctx context.Context) error {
 			return err
 		}
 	}
-	servers, err := s.look.holders(ctx, zone)
-	if err != nil {
-		return err
-	}
-	for _, server := range servers {
-		seen, err := s.look.seen(ctx, server, s.at, s.value)
-		if err != nil {
-			return err
-		}
-		if !seen {
-			return fmt.Errorf("name server %s %w", server, errNotSeen)
-		}
-	}
-	return nil
+	return s.look.everywhere(ctx, zone, func(server string) (bool, error) { return s.look.seen(ctx, server, s.at, s.value) })
 }
 
 func (s *dnsSolver) cleanUp(ctx context.Context) error {

@@ -127,6 +127,7 @@ export const references: Record<string, Record<string, string>> = {
   Route: { use: 'policies' },
   TCPProxy: { port: 'ports' },
   TLS: { default_certificate: 'certificates' },
+  ECH: { dns: 'acme' },
   StreamTLS: { default_certificate: 'certificates', acme: 'acme' },
   Admin: { certificate: 'certificates' },
   Certificate: { stored: 'stored_certificates' },

@@ -38,5 +38,8 @@ export const ports = {
     records: 'DNS records',
     more: (n: number) => `${many(n, 'more host')} ${n === 1 ? 'has' : 'have'} a record with the same value.`,
     copy: 'Copy records',
+    dns: 'DNS',
+    written: (entry: string) => `headgate writes these records with the ACME entry ${entry}.`,
+    states: { published: 'published', waiting: 'waiting', failed: 'failed', skipped: 'skipped' },
   },
 }

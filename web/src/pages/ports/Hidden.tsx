@@ -18,8 +18,25 @@ export default function Hidden() {
   return list.data.map((e) => <One key={e.port} of={e} />)
 }
 
+/** The records that headgate writes and that are not in the DNS, with the reason. */
+function Unpublished({ of: e }: { of: ECH }) {
+  const open = (e.records ?? []).filter((r) => r.state && r.state !== 'published')
+  if (open.length === 0) return null
+  return (
+    <ul>
+      {open.slice(0, 50).map((r) => (
+        <li key={r.name}>
+          <code>{r.name}</code>: {words.states[r.state!]}
+          {r.note ? `: ${r.note}` : ''}
+        </li>
+      ))}
+    </ul>
+  )
+}
+
 function One({ of: e }: { of: ECH }) {
   const records = (e.records ?? []).map((r) => r.line).join('\n')
+  const states = (['published', 'waiting', 'failed', 'skipped'] as const).map((s) => [s, (e.records ?? []).filter((r) => r.state === s).length] as const).filter(([, n]) => n > 0)
   return (
     <Card
       title={
@@ -30,7 +47,11 @@ function One({ of: e }: { of: ECH }) {
     >
       <div className="fields">
         <KeyValues
-          rows={[[words.public, <code key="name">{e.public_name}</code>], ...e.keys.map((k): [string, string] => [`${words.key} ${k.id}`, `${words.uses[k.use]}, ${words.until(moment(k.until))}`])]}
+          rows={[
+            [words.public, <code key="name">{e.public_name}</code>],
+            ...e.keys.map((k): [string, string] => [`${words.key} ${k.id}`, `${words.uses[k.use]}, ${words.until(moment(k.until))}`]),
+            ...(e.dns ? [[words.dns, states.map(([s, n]) => `${words.states[s]}: ${n}`).join(', ') || '–'] as [string, string]] : []),
+          ]}
         />
         {(e.issues ?? []).length > 0 && (
           <ul>
@@ -41,7 +62,8 @@ function One({ of: e }: { of: ECH }) {
         )}
         {records && (
           <>
-            <p className="small lead">{words.lead}</p>
+            <p className="small lead">{e.dns ? words.written(e.dns) : words.lead}</p>
+            <Unpublished of={e} />
             <pre className="code" tabIndex={0} aria-label={words.records}>
               {records}
             </pre>

@@ -1,0 +1,331 @@
+package control
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"fmt"
+	"log/slog"
+	"maps"
+	"math/rand/v2"
+	"reflect"
+	"slices"
+	"sync"
+	"time"
+
+	"headgate/internal/certs/acme"
+	"headgate/internal/certs/ech"
+)
+
+const (
+	// recordTime bounds one attempt to publish a record.
+	recordTime = time.Minute
+	// recordCheck is how often a record that is in the DNS is looked at, plus up to a tenth.
+	recordCheck = time.Hour
+	// The pause after a failed attempt doubles from recordFirst to recordCheck.
+	recordFirst = time.Minute
+	// recordLook is the first pause until a record that was written is looked for; the pause
+	// doubles up to echLook.
+	recordLook = 15 * time.Second
+	// recordParallel is how many records are published at once.
+	recordParallel = 4
+	// usualPropagation is how long a record takes to be visible at most, if the entry says 0.
+	usualPropagation = 10 * time.Minute
+)
+
+// ECHFailure reports HTTPS records that could not be written to the DNS.
+type ECHFailure struct {
+	// Entry is the ACME entry with the provider.
+	Entry string
+	// Names are the names of the records, at most 1000 of a port.
+	Names []string
+	// Cause is why the first could not be written, Hint what to do, or "".
+	Cause, Hint string
+	// RetryAt is when it is tried again.
+	RetryAt time.Time
+}
+
+// echRecords keeps the HTTPS records of ports with tls.ech.dns in the DNS. Without such a port
+// it does nothing. It removes no record: those that exist may belong to other programs.
+type echRecords struct {
+	// constant
+	wanted  func() []wantedRecord
+	publish func(context.Context, *acme.Config, *acme.HTTPSRecord) acme.Publication
+	report  func(ECHFailure)
+	log     *slog.Logger
+	wake    chan struct{} // what is wanted may have changed
+
+	mu struct {
+		sync.Mutex
+		all    map[string]*publishedRecord // by the name of the record
+		failed map[string]*ECHFailure      // what has failed in this round, by entry
+	}
+}
+
+// wantedRecord is a record that a port wants in the DNS. It is immutable.
+type wantedRecord struct {
+	port, entry string
+	settings    *acme.Config
+	record      acme.HTTPSRecord
+}
+
+// publishedRecord is the state of a record. It is guarded by the lock of echRecords.
+type publishedRecord struct {
+	wantedRecord
+	acme.Publication
+
+	tries   int       // since the state changed
+	waiting time.Time // since when
+	next    time.Time // the next attempt
+}
+
+func newECHRecords(c *Control) *echRecords {
+	r := &echRecords{
+		wanted: c.wantedRecords, publish: c.issuer.manager.PublishHTTPS, report: c.watcher.ECHRecords,
+		log: c.log, wake: make(chan struct{}, 1),
+	}
+	r.mu.all, r.mu.failed = map[string]*publishedRecord{}, map[string]*ECHFailure{}
+	return r
+}
+
+// wantedRecords returns the records of the hosts of the ports that have them written.
+func (c *Control) wantedRecords() (out []wantedRecord) {
+	p := c.current.Load()
+	if p == nil {
+		return nil
+	}
+	for _, h := range p.Hidden() {
+		e := p.Config().ACME[h.DNS]
+		list := c.ech.ring(h.PublicName).Published()
+		if e == nil || e.DNS == nil || list == nil {
+			continue
+		}
+		newer := newerKeys(c.ech.ring(h.PublicName), list)
+		n := 0
+		for _, host := range h.Hosts() {
+			name := ech.Owner(host.Name, h.Number)
+			if name == "" {
+				continue
+			}
+			if n++; n > maxECHRecords {
+				break
+			}
+			out = append(out, wantedRecord{h.Port, h.DNS, &e.Config, acme.HTTPSRecord{Host: host.Name, Name: name, PublicName: h.PublicName, Protocols: host.Protocols, ECH: list, Newer: newer, TTL: ech.RecordTTL}})
+		}
+	}
+	return out
+}
+
+// newerKeys returns the keys that are published after a list, as lists.
+func newerKeys(r *ech.Ring, list []byte) (newer [][]byte) {
+	for _, k := range r.Keys() { // the newest first
+		one := ech.List(k.Config)
+		if bytes.Equal(one, list) {
+			break
+		}
+		newer = append(newer, one)
+	}
+	return newer
+}
+
+// notify has what is wanted looked at.
+func (r *echRecords) notify() {
+	select {
+	case r.wake <- struct{}{}:
+	default:
+	}
+}
+
+// run publishes records until ctx ends.
+func (r *echRecords) run(ctx context.Context) {
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-r.wake:
+		case <-timer.C:
+		}
+		timer.Stop()
+		if pause, more := r.update(ctx); more {
+			timer.Reset(pause)
+		}
+	}
+}
+
+// update publishes all records that are due. It returns the pause until the next, if there is
+// one.
+func (r *echRecords) update(ctx context.Context) (pause time.Duration, more bool) {
+	for {
+		r.refresh()
+		due := r.due(time.Now())
+		if len(due) == 0 || ctx.Err() != nil {
+			break
+		}
+		var group sync.WaitGroup
+		for _, w := range due {
+			group.Go(func() { r.publishOne(ctx, &w) })
+		}
+		group.Wait()
+	}
+	r.reportFailed()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, p := range r.mu.all {
+		if until := time.Until(p.next); !more || until < pause {
+			pause, more = max(until, 0), true
+		}
+	}
+	return pause, more
+}
+
+// refresh takes what is wanted now. Two ports do not write one record: the first has it.
+func (r *echRecords) refresh() {
+	next := map[string]*publishedRecord{}
+	all := r.wanted()
+	now := time.Now()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, w := range all {
+		if next[w.record.Name] != nil {
+			continue
+		}
+		p := r.mu.all[w.record.Name]
+		if p == nil || !reflect.DeepEqual(p.wantedRecord, w) {
+			p = &publishedRecord{wantedRecord: w, Publication: acme.Publication{State: acme.Waiting}, waiting: now, next: now}
+		}
+		next[w.record.Name] = p
+	}
+	r.mu.all = next
+}
+
+// due returns records that are due, at most as many as are published at once.
+func (r *echRecords) due(now time.Time) (due []wantedRecord) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, name := range slices.Sorted(maps.Keys(r.mu.all)) {
+		if p := r.mu.all[name]; !p.next.After(now) && len(due) < recordParallel {
+			due = append(due, p.wantedRecord)
+		}
+	}
+	return due
+}
+
+// publishOne publishes a record, and notes the result.
+func (r *echRecords) publishOne(ctx context.Context, w *wantedRecord) {
+	limited, stop := context.WithTimeout(ctx, recordTime)
+	defer stop()
+	result := r.publish(limited, w.settings, &w.record)
+	if ctx.Err() != nil {
+		return
+	}
+	now := time.Now()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	p := r.mu.all[w.record.Name] // only refresh removes it, and does not run now
+	before := p.State
+	p.note(result, now)
+	switch {
+	case p.State == before:
+	case p.State == acme.PublishFailed:
+		r.addFailedLocked(p)
+	case p.State == acme.Published:
+		r.log.Info("HTTPS record is published", "record", w.record.Name, "port", w.port)
+	case p.State == acme.Skipped:
+		r.log.Info("HTTPS record is not written", "record", w.record.Name, "port", w.port, "reason", p.Why)
+	}
+}
+
+// note takes the result of an attempt, and decides about the next.
+func (p *publishedRecord) note(result acme.Publication, now time.Time) {
+	limit := cmp.Or(time.Duration(p.settings.DNS.Propagation), usualPropagation)
+	if result.State == acme.Waiting && p.State != acme.Waiting && p.State != acme.PublishFailed {
+		p.waiting = now
+	}
+	if result.State == acme.Waiting && now.Sub(p.waiting) > limit {
+		result = acme.Publication{State: acme.PublishFailed, Why: fmt.Sprintf("not visible within %s: %s", limit, result.Why), Hint: "give it more time with dns: {propagation: …}, or name the servers to query under resolvers"}
+	}
+	if p.State != result.State {
+		p.tries = 0
+	}
+	p.Publication = result
+	pause := recordCheck + rand.N(recordCheck/10)
+	switch result.State {
+	case acme.Waiting:
+		pause = min(recordLook<<min(p.tries, 10), echLook)
+	case acme.PublishFailed:
+		pause = min(recordFirst<<min(p.tries, 10), recordCheck)
+	}
+	p.tries++
+	p.next = now.Add(pause)
+}
+
+// addFailedLocked notes a record that has failed now and did not before.
+func (r *echRecords) addFailedLocked(p *publishedRecord) {
+	r.log.Warn("HTTPS record is not written", "record", p.record.Name, "port", p.port, "error", p.Why, "remedy", p.Hint, "retry_at", p.next)
+	f := r.mu.failed[p.entry]
+	if f == nil {
+		f = &ECHFailure{Entry: p.entry, Cause: p.Why, Hint: p.Hint, RetryAt: p.next}
+		r.mu.failed[p.entry] = f
+	}
+	f.Names = append(f.Names, p.record.Name)
+}
+
+// reportFailed reports the records that have failed in this round, together.
+func (r *echRecords) reportFailed() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, entry := range slices.Sorted(maps.Keys(r.mu.failed)) {
+		f := r.mu.failed[entry]
+		slices.Sort(f.Names)
+		r.report(*f)
+	}
+	clear(r.mu.failed)
+}
+
+// describe adds to a record of a port whether it is in the DNS.
+func (r *echRecords) describe(port string, to *ECHRecord) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	p := r.mu.all[to.Name]
+	switch {
+	case p == nil:
+		to.State = acme.Waiting
+	case p.port != port:
+		to.State, to.Note = acme.Skipped, "port "+p.port+" has the record"
+	default:
+		to.State, to.Note, to.NextTry = p.State, p.Why, p.next
+		if p.Hint != "" {
+			to.Note += "; " + p.Hint
+		}
+	}
+}
+
+// issue returns what is wrong with the records of a port, "" if nothing is.
+func (r *echRecords) issue(port string) string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var first *publishedRecord
+	n := 0
+	for _, p := range r.mu.all {
+		if p.port != port || p.State != acme.PublishFailed {
+			continue
+		}
+		if n++; first == nil || p.record.Name < first.record.Name {
+			first = p
+		}
+	}
+	if first == nil {
+		return ""
+	}
+	more := ""
+	if n > 1 {
+		more = fmt.Sprintf(" and %d more", n-1)
+	}
+	text := fmt.Sprintf("the HTTPS record of %s%s is not written: %s", first.record.Name, more, first.Why)
+	if first.Hint != "" {
+		text += "; " + first.Hint
+	}
+	return text
+}
