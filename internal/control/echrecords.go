@@ -10,6 +10,7 @@ import (
 	"math/rand/v2"
 	"reflect"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -29,6 +30,10 @@ const (
 	recordLook = 15 * time.Second
 	// recordParallel is how many records are published at once.
 	recordParallel = 4
+	// maxNamedRecords is how many records one line of the log names.
+	maxNamedRecords = 20
+	// recordReport is how long failures are gathered at most, to be reported together.
+	recordReport = 5 * time.Minute
 	// usualPropagation is how long a record takes to be visible at most, if the entry says 0.
 	usualPropagation = 10 * time.Minute
 )
@@ -43,6 +48,8 @@ type ECHFailure struct {
 	Cause, Hint string
 	// RetryAt is when it is tried again.
 	RetryAt time.Time
+
+	since time.Time // of the first failure
 }
 
 // echRecords keeps the HTTPS records of ports with tls.ech.dns in the DNS. Without such a port
@@ -75,7 +82,7 @@ type publishedRecord struct {
 	acme.Publication
 
 	tries   int       // since the state changed
-	waiting time.Time // since when
+	waiting time.Time // since when it is not visible, zero if that is not so
 	next    time.Time // the next attempt
 }
 
@@ -100,7 +107,7 @@ func (c *Control) wantedRecords() (out []wantedRecord) {
 		if e == nil || e.DNS == nil || list == nil {
 			continue
 		}
-		newer := newerKeys(c.ech.ring(h.PublicName), list)
+		newer, older := keysBeside(c.ech.ring(h.PublicName), list)
 		n := 0
 		for _, host := range h.Hosts() {
 			name := ech.Owner(host.Name, h.Number)
@@ -110,22 +117,26 @@ func (c *Control) wantedRecords() (out []wantedRecord) {
 			if n++; n > maxECHRecords {
 				break
 			}
-			out = append(out, wantedRecord{h.Port, h.DNS, &e.Config, acme.HTTPSRecord{Host: host.Name, Name: name, PublicName: h.PublicName, Protocols: host.Protocols, ECH: list, Newer: newer, TTL: ech.RecordTTL}})
+			out = append(out, wantedRecord{h.Port, h.DNS, &e.Config, acme.HTTPSRecord{Host: host.Name, Name: name, PublicName: h.PublicName, Protocols: host.Protocols, ECH: list, Newer: newer, Older: older, TTL: ech.RecordTTL}})
 		}
 	}
 	return out
 }
 
-// newerKeys returns the keys that are published after a list, as lists.
-func newerKeys(r *ech.Ring, list []byte) (newer [][]byte) {
+// keysBeside returns the keys that are published after a list, and before it, as lists.
+func keysBeside(r *ech.Ring, list []byte) (newer, older [][]byte) {
+	before := false
 	for _, k := range r.Keys() { // the newest first
-		one := ech.List(k.Config)
-		if bytes.Equal(one, list) {
-			break
+		switch one := ech.List(k.Config); {
+		case bytes.Equal(one, list):
+			before = true
+		case before:
+			older = append(older, one)
+		default:
+			newer = append(newer, one)
 		}
-		newer = append(newer, one)
 	}
-	return newer
+	return newer, older
 }
 
 // notify has what is wanted looked at.
@@ -168,8 +179,9 @@ func (r *echRecords) update(ctx context.Context) (pause time.Duration, more bool
 			group.Go(func() { r.publishOne(ctx, &w) })
 		}
 		group.Wait()
+		r.reportFailed(recordReport)
 	}
-	r.reportFailed()
+	r.reportFailed(0)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, p := range r.mu.all {
@@ -180,7 +192,8 @@ func (r *echRecords) update(ctx context.Context) (pause time.Duration, more bool
 	return pause, more
 }
 
-// refresh takes what is wanted now. Two ports do not write one record: the first has it.
+// refresh takes what is wanted now. Two ports do not write one record: the first has it. A
+// record that is no longer wanted stays in the DNS, which is logged.
 func (r *echRecords) refresh() {
 	next := map[string]*publishedRecord{}
 	all := r.wanted()
@@ -193,19 +206,40 @@ func (r *echRecords) refresh() {
 		}
 		p := r.mu.all[w.record.Name]
 		if p == nil || !reflect.DeepEqual(p.wantedRecord, w) {
-			p = &publishedRecord{wantedRecord: w, Publication: acme.Publication{State: acme.Waiting}, waiting: now, next: now}
+			p = &publishedRecord{wantedRecord: w, Publication: acme.Publication{State: acme.Waiting}, next: now}
 		}
 		next[w.record.Name] = p
 	}
+	r.logLeftLocked(next)
 	r.mu.all = next
 }
 
-// due returns records that are due, at most as many as are published at once.
+// logLeftLocked names records that stay in the DNS, and are not among the next.
+func (r *echRecords) logLeftLocked(next map[string]*publishedRecord) {
+	var left []string
+	for name, p := range r.mu.all {
+		if next[name] == nil && p.State != acme.Skipped {
+			left = append(left, name)
+		}
+	}
+	if len(left) == 0 {
+		return
+	}
+	slices.Sort(left)
+	r.log.Warn("HTTPS records are no longer kept up to date, and may have a key of Encrypted Client Hello; remove the parameter ech from those whose host is not at this server any more",
+		"records", strings.Join(left[:min(len(left), maxNamedRecords)], ", "), "count", len(left))
+}
+
+// due returns records that are due, at most as many as are published at once, and first those
+// that wait longest: with a slow provider, all get their turn.
 func (r *echRecords) due(now time.Time) (due []wantedRecord) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for _, name := range slices.Sorted(maps.Keys(r.mu.all)) {
-		if p := r.mu.all[name]; !p.next.After(now) && len(due) < recordParallel {
+	all := slices.SortedFunc(maps.Values(r.mu.all), func(a, b *publishedRecord) int {
+		return cmp.Or(a.next.Compare(b.next), cmp.Compare(a.record.Name, b.record.Name))
+	})
+	for _, p := range all[:min(len(all), recordParallel)] {
+		if !p.next.After(now) {
 			due = append(due, p.wantedRecord)
 		}
 	}
@@ -240,10 +274,12 @@ func (r *echRecords) publishOne(ctx context.Context, w *wantedRecord) {
 // note takes the result of an attempt, and decides about the next.
 func (p *publishedRecord) note(result acme.Publication, now time.Time) {
 	limit := cmp.Or(time.Duration(p.settings.DNS.Propagation), usualPropagation)
-	if result.State == acme.Waiting && p.State != acme.Waiting && p.State != acme.PublishFailed {
+	switch {
+	case result.State != acme.Waiting:
+		p.waiting = time.Time{}
+	case p.waiting.IsZero():
 		p.waiting = now
-	}
-	if result.State == acme.Waiting && now.Sub(p.waiting) > limit {
+	case now.Sub(p.waiting) > limit:
 		result = acme.Publication{State: acme.PublishFailed, Why: fmt.Sprintf("not visible within %s: %s", limit, result.Why), Hint: "give it more time with dns: {propagation: …}, or name the servers to query under resolvers"}
 	}
 	if p.State != result.State {
@@ -266,22 +302,26 @@ func (r *echRecords) addFailedLocked(p *publishedRecord) {
 	r.log.Warn("HTTPS record is not written", "record", p.record.Name, "port", p.port, "error", p.Why, "remedy", p.Hint, "retry_at", p.next)
 	f := r.mu.failed[p.entry]
 	if f == nil {
-		f = &ECHFailure{Entry: p.entry, Cause: p.Why, Hint: p.Hint, RetryAt: p.next}
+		f = &ECHFailure{Entry: p.entry, Cause: p.Why, Hint: p.Hint, RetryAt: p.next, since: time.Now()}
 		r.mu.failed[p.entry] = f
 	}
 	f.Names = append(f.Names, p.record.Name)
 }
 
-// reportFailed reports the records that have failed in this round, together.
-func (r *echRecords) reportFailed() {
+// reportFailed reports the records that have failed, together, if they have been gathered for
+// a time.
+func (r *echRecords) reportFailed(after time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, entry := range slices.Sorted(maps.Keys(r.mu.failed)) {
 		f := r.mu.failed[entry]
+		if time.Since(f.since) < after {
+			continue
+		}
 		slices.Sort(f.Names)
 		r.report(*f)
+		delete(r.mu.failed, entry)
 	}
-	clear(r.mu.failed)
 }
 
 // describe adds to a record of a port whether it is in the DNS.

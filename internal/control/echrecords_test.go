@@ -1,6 +1,7 @@
 package control
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"log/slog"
@@ -27,12 +28,13 @@ type publishing struct {
 	failed  []ECHFailure
 	hosts   []string
 	key     string
+	logged  bytes.Buffer
 }
 
 func newPublishing(hosts ...string) *publishing {
 	d := &publishing{results: map[string]acme.Publication{}, tries: map[string][]time.Time{}, hosts: hosts, key: "k1"}
 	settings := &acme.Config{DNS: &acme.DNS{Provider: "cloudflare"}}
-	d.echRecords = &echRecords{log: slog.New(slog.DiscardHandler), wake: make(chan struct{}, 1)}
+	d.echRecords = &echRecords{log: slog.New(slog.NewTextHandler(&d.logged, nil)), wake: make(chan struct{}, 1)}
 	d.echRecords.mu.failed = map[string]*ECHFailure{}
 	d.wanted = func() (all []wantedRecord) {
 		d.mu.Lock()
@@ -134,7 +136,81 @@ func TestRecordsAreTriedAgainLessAndLessOften(t *testing.T) {
 		if n := len(d.echRecords.mu.all); n != 1 {
 			t.Errorf("%d records are kept for one host", n)
 		}
+		// Records that stay in the DNS are named.
+		if got := d.logged.String(); !strings.Contains(got, `no longer kept up to date`) || !strings.Contains(got, `records="alias.example.com, good.example.com, h1.example.com`) || !strings.Contains(got, "count=12") {
+			t.Errorf("got the log %s", got)
+		}
 	})
+}
+
+// With a provider that hangs, all records get their turn before one is tried again, the failure
+// is reported while others are still tried, and what is written afterwards has its full time to
+// become visible.
+func TestASlowProviderStarvesNoRecord(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var hosts []string
+		for i := range 100 {
+			hosts = append(hosts, fmt.Sprintf("h%02d.example.com", i))
+		}
+		d := newPublishing(hosts...)
+		quick := d.publish
+		slow := true
+		d.publish = func(ctx context.Context, e *acme.Config, r *acme.HTTPSRecord) acme.Publication {
+			result := quick(ctx, e, r)
+			if slow {
+				<-ctx.Done()
+				return acme.Publication{State: acme.PublishFailed, Why: "timeout"}
+			}
+			return result
+		}
+		ctx, stop := context.WithCancel(t.Context())
+		var run sync.WaitGroup
+		run.Go(func() { d.run(ctx) })
+		defer run.Wait()
+		defer stop()
+		time.Sleep(2*recordReport + time.Second)
+		if len(d.failed) == 0 {
+			t.Error("nothing is reported before all have failed")
+		}
+		time.Sleep(time.Duration(len(hosts)/recordParallel)*recordTime - 2*recordReport)
+		synctest.Wait()
+		for _, h := range hosts {
+			if n := len(d.tries[h]); n != 1 && n != 2 {
+				t.Errorf("%s was tried %d times before all others", h, n)
+			}
+		}
+		time.Sleep(3 * time.Hour)
+		synctest.Wait()
+		if n := len(d.failed); n < 2 || n > 10 {
+			t.Errorf("got %d reports", n)
+		}
+		slow = false
+		d.change(func() { d.results["h00.example.com"] = acme.Publication{State: acme.Waiting, Why: "not there"} })
+		time.Sleep(recordCheck + recordTime)
+		if n, got := len(d.failed), d.state("h01.example.com"); got != acme.Published {
+			t.Errorf("h01.example.com is %s; %d reports", got, n)
+		}
+		r := ECHRecord{Name: "h00.example.com"}
+		d.describe("secure", &r)
+		if !strings.Contains(r.Note, "not visible within 10m0s") {
+			t.Errorf("got %+v", r)
+		}
+	})
+}
+
+func TestTheTimeToBecomeVisibleStartsWithTheWriting(t *testing.T) {
+	p := &publishedRecord{wantedRecord: wantedRecord{settings: &acme.Config{DNS: &acme.DNS{}}}, Publication: acme.Publication{State: acme.Waiting}}
+	now := time.Now()
+	p.note(acme.Publication{State: acme.PublishFailed, Why: "no permission"}, now)
+	now = now.Add(3 * time.Hour)
+	p.note(acme.Publication{State: acme.Waiting}, now)
+	if p.State != acme.Waiting || !p.next.Equal(now.Add(recordLook)) {
+		t.Errorf("after a failure and a write: got %+v", p)
+	}
+	p.note(acme.Publication{State: acme.Waiting}, now.Add(usualPropagation+1))
+	if p.State != acme.PublishFailed {
+		t.Errorf("later: got %+v", p)
+	}
 }
 
 // written is a house whose HTTPS records are written to a zone.

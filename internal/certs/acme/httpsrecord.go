@@ -3,6 +3,7 @@ package acme
 import (
 	"bytes"
 	"context"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"net/netip"
@@ -28,8 +29,8 @@ type HTTPSRecord struct {
 	// ECH is the ECHConfigList (RFC 9848).
 	ECH []byte
 	// Newer are later keys, which another machine may have published already: a record with
-	// one of them stays.
-	Newer [][]byte
+	// one of them stays. Older are former keys: to replace another one is logged.
+	Newer, Older [][]byte
 	// TTL is the time to live of a record that is added, in seconds.
 	TTL uint32
 }
@@ -279,7 +280,21 @@ func (p *httpsPublisher) write(ctx context.Context) error {
 	if err != nil || !changed {
 		return err
 	}
-	return p.writer.writeHTTPS(ctx, p.at, have, next)
+	if err := p.writer.writeHTTPS(ctx, p.at, have, next); err != nil {
+		return err
+	}
+	for i, e := range have {
+		if list := echOf(e.rr); next[i].rr != e.rr && len(list) > 0 && !holds(p.want.Older, list) {
+			p.m.log.Warn("HTTPS record had a key that is not of this server, which was replaced; if another server has the host, remove the host here, and if machines share the host, let them share their state",
+				"record", p.at.name, "replaced_ech", base64.StdEncoding.EncodeToString(list))
+		}
+	}
+	return nil
+}
+
+// holds reports whether a list is one of some.
+func holds(lists [][]byte, list []byte) bool {
+	return slices.ContainsFunc(lists, func(l []byte) bool { return bytes.Equal(l, list) })
 }
 
 // merge returns the records of a name with the key, and whether they differ. Of those that
@@ -300,7 +315,7 @@ func (w *HTTPSRecord) merge(have []httpsEntry) (next []httpsEntry, changed bool,
 			continue
 		}
 		own++
-		if list := echOf(e.rr); !bytes.Equal(list, w.ECH) && !slices.ContainsFunc(w.Newer, func(n []byte) bool { return bytes.Equal(n, list) }) {
+		if list := echOf(e.rr); !bytes.Equal(list, w.ECH) && !holds(w.Newer, list) {
 			next[i].rr = withECH(e.rr, w.ECH)
 			changed = true
 		}

@@ -1,6 +1,7 @@
 package acme
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -34,7 +35,7 @@ func (h *httpsHost) publish(host, name string, key []byte) Publication {
 	h.t.Helper()
 	ctx, stop := context.WithTimeout(h.t.Context(), 20*time.Second)
 	defer stop()
-	return h.m.PublishHTTPS(ctx, h.entry, &HTTPSRecord{Host: host, Name: name, PublicName: "front.example.com", Protocols: []string{"h3", "h2"}, ECH: key, TTL: 300})
+	return h.m.PublishHTTPS(ctx, h.entry, &HTTPSRecord{Host: host, Name: name, PublicName: "front.example.com", Protocols: []string{"h3", "h2"}, ECH: key, Older: [][]byte{firstKey}, TTL: 300})
 }
 
 // expect publishes the records of a host, and expects a result whose reason has a text.
@@ -228,7 +229,8 @@ func TestHTTPSRecordsAreWrittenToCloudflare(t *testing.T) {
 	z.Add("HTTPS", "old.example.com", `1 . alpn="h2" ipv4hint="127.0.0.1" `+firstText, false)
 	z.Add("HTTPS", "old.example.com", `2 cdn.example.net. alpn="h3"`, false)
 	e := &Config{Resolvers: []string{z.Names}, DNS: &DNS{Provider: "cloudflare", Credentials: map[string]string{"api_token": acmetest.ZoneToken, anEndpoint: z.API}}}
-	h := &httpsHost{t, &Manager{log: slog.New(slog.DiscardHandler), store: memory.New()}, e}
+	var logged bytes.Buffer
+	h := &httpsHost{t, &Manager{log: slog.New(slog.NewTextHandler(&logged, nil)), store: memory.New()}, e}
 
 	h.expect("shop.example.com", firstKey, Published, "")
 	h.expect("shop.example.com", firstKey, Published, "")
@@ -242,6 +244,15 @@ func TestHTTPSRecordsAreWrittenToCloudflare(t *testing.T) {
 	h.expect("shop.example.com", nextKey, Published, "")
 	if got := z.HTTPS("shop.example.com"); !slices.Equal(got, []string{`300 1 . alpn="h3,h2" ` + nextText}) || z.Writes() != 2 {
 		t.Errorf("after %d writes, the zone has %q", z.Writes(), got)
+	}
+	if logged.Len() > 0 {
+		t.Errorf("to replace a former key is logged: %s", logged.String())
+	}
+	z.Add("HTTPS", "edited.example.com", `1 . alpn="h2" ech="YW5vdGhlciBzZXJ2ZXI="`, false)
+	z.Add("A", "edited.example.com", "127.0.0.1", false)
+	h.expect("edited.example.com", nextKey, Published, "")
+	if got := logged.String(); strings.Count(got, "record=") != 1 || !strings.Contains(got, "record=edited.example.com replaced_ech=\"YW5vdGhlciBzZXJ2ZXI=\"") {
+		t.Errorf("the key of another server was replaced: got the log %s", got)
 	}
 	h.expect("old.example.com", nextKey, Published, "")
 	if got := z.HTTPS("old.example.com"); !slices.Equal(got, []string{`3600 1 . alpn="h2" ipv4hint="127.0.0.1" ` + nextText, `3600 2 cdn.example.net. alpn="h3"`}) {
