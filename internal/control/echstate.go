@@ -124,7 +124,7 @@ func (s *ECHState) addRecords(h *plan.Hidden, list []byte, published *echRecords
 		case len(s.Records) == maxECHRecords:
 			s.More++
 		case list != nil:
-			value := ech.Value(host.Protocols, list)
+			value := ech.Value(ech.Target(host.Name, name), host.Protocols, list)
 			record := ECHRecord{Host: host.Name, Name: name, Value: value, Line: ech.Line(name, value)}
 			if s.DNS != "" {
 				published.describe(s.Port, &record)

@@ -29,7 +29,7 @@ it('shows the records of a port with Encrypted Client Hello, and what is missing
   const card = page.locator('section.card', { has: page.getByRole('heading', { name: 'Encrypted Client Hello secure' }) })
   await card.getByText('front.example.com', { exact: true }).waitFor()
   const records = card.getByLabel('DNS records')
-  await records.getByText(`_${port}._https.shop.example.com. 300 IN HTTPS 1 . alpn="h2" ech="`).waitFor()
+  await records.getByText(`_${port}._https.shop.example.com. 300 IN HTTPS 1 shop.example.com. alpn="h2" ech="`).waitFor()
   expect(await records.textContent()).not.toContain('front.example.com. 300')
   await card.getByText(/^published, accepted until /).waitFor()
   await card.getByText('no certificate has the public name front.example.com: clients with an outdated key cannot connect').waitFor()

@@ -13,6 +13,7 @@ import (
 
 	"github.com/miekg/dns"
 
+	"headgate/internal/certs/ech"
 	"headgate/internal/store"
 )
 
@@ -302,7 +303,7 @@ func holds(lists [][]byte, list []byte) bool {
 // unfit.
 func (w *HTTPSRecord) merge(have []httpsEntry) (next []httpsEntry, changed bool, err error) {
 	if len(have) == 0 {
-		rr := &dns.HTTPS{SVCB: dns.SVCB{Hdr: httpsHeader(w.Name, w.TTL), Priority: 1, Target: ".", Value: []dns.SVCBKeyValue{&dns.SVCBAlpn{Alpn: w.Protocols}}}}
+		rr := &dns.HTTPS{SVCB: dns.SVCB{Hdr: httpsHeader(w.Name, w.TTL), Priority: 1, Target: ech.Target(w.Host, w.Name), Value: []dns.SVCBKeyValue{&dns.SVCBAlpn{Alpn: w.Protocols}}}}
 		return []httpsEntry{{rr: withECH(rr, w.ECH)}}, true, nil
 	}
 	next = slices.Clone(have)

@@ -174,6 +174,9 @@ func TestHTTPSRecordsAreWrittenToARealNameServer(t *testing.T) {
 		t.Errorf("of the record of another program, the server has %q", got)
 	}
 	h.expectAt("shop.example.com", "_8443._https.shop.example.com", firstKey, Published, "")
+	if got := server("_8443._https.shop.example.com"); !slices.Equal(got, []string{`300 1 shop.example.com. alpn="h3,h2" ` + firstText}) {
+		t.Errorf("for another port, the server has %q", got)
+	}
 	h.expect("alias.example.com", firstKey, Skipped, "CNAME for shop.example.com")
 	h.expect("away.example.com", firstKey, Skipped, "192.0.2.9")
 	h.expect("text.example.com", firstKey, Skipped, "no address")

@@ -205,7 +205,11 @@ func TestTheRecordIsOneOfTheDNS(t *testing.T) {
 			t.Errorf("port 443 of %s: got record %q", host, got)
 		}
 	}
-	rr, err := dns.NewRR(Line("*.example.com", Value([]string{"h3", "h2"}, list)))
+	// The name of a record for another port has no address: the record names the host.
+	if got := Target("shop.example.com", Owner("shop.example.com", 8443)); got != "shop.example.com." {
+		t.Errorf("port 8443: got the server %q", got)
+	}
+	rr, err := dns.NewRR(Line("*.example.com", Value(Target("*.example.com", "*.example.com"), []string{"h3", "h2"}, list)))
 	if err != nil {
 		t.Fatal(err)
 	}

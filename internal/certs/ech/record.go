@@ -25,10 +25,19 @@ func Owner(host string, number uint16) string {
 	return fmt.Sprintf("_%d._https.%s", number, host)
 }
 
+// Target returns the server that a record names: the host. "." is the name of the record
+// (RFC 9460, section 2.5.2), which has addresses only if it is that of the host.
+func Target(host, owner string) string {
+	if host == owner {
+		return "."
+	}
+	return host + "."
+}
+
 // Value returns the data of an HTTPS record with an ECHConfigList, as zone files have it: the
-// host itself is the server, and speaks these protocols.
-func Value(protocols []string, list []byte) string {
-	return `1 . alpn="` + strings.Join(protocols, ",") + `" ech="` + base64.StdEncoding.EncodeToString(list) + `"`
+// target is the server, and speaks these protocols.
+func Value(target string, protocols []string, list []byte) string {
+	return "1 " + target + ` alpn="` + strings.Join(protocols, ",") + `" ech="` + base64.StdEncoding.EncodeToString(list) + `"`
 }
 
 // Line returns an HTTPS record as a line of a zone file.
