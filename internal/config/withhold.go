@@ -16,6 +16,8 @@ type Withhold struct {
 	Objects map[[2]string]bool
 	// Pages are proxies, policies and the defaults whose error pages are not used.
 	Pages map[[2]string]bool
+	// Logos are the proxies whose sign-in page has no logo, by name.
+	Logos map[string]bool
 	// Logs are paths of access logs that are not written to. The common log gets the lines
 	// of proxies, and standard output those of the common log.
 	Logs map[string]bool
@@ -29,7 +31,7 @@ func CanWithhold(kind string) bool {
 
 // Empty reports whether nothing is withheld. w may be nil.
 func (w *Withhold) Empty() bool {
-	return w == nil || len(w.Objects) == 0 && len(w.Pages) == 0 && len(w.Logs) == 0
+	return w == nil || len(w.Objects)+len(w.Pages)+len(w.Logos)+len(w.Logs) == 0
 }
 
 // Equal reports whether two configurations withhold the same. Both may be nil.
@@ -37,7 +39,7 @@ func (w *Withhold) Equal(other *Withhold) bool {
 	if w.Empty() || other.Empty() {
 		return w.Empty() == other.Empty()
 	}
-	return maps.Equal(w.Objects, other.Objects) && maps.Equal(w.Pages, other.Pages) && maps.Equal(w.Logs, other.Logs)
+	return maps.Equal(w.Objects, other.Objects) && maps.Equal(w.Pages, other.Pages) && maps.Equal(w.Logos, other.Logos) && maps.Equal(w.Logs, other.Logs)
 }
 
 // Withholding returns the configuration as it is used on this machine: c itself if nothing is
@@ -91,19 +93,34 @@ func (c *Config) withholding(p *Proxy) *Proxy {
 		r.Withheld = true
 		own.Routes = []*Route{r}
 		return &own
-	case c.concerns(c.withheld.Pages, p):
+	case c.concerns(c.withheld.Pages, p), c.withheld.Logos[p.Name]:
 		own := *p
 		own.written = p.Written()
-		own.ErrorPages = nil
+		pages := !c.concerns(c.withheld.Pages, p)
+		if !pages {
+			own.ErrorPages = nil
+		}
 		own.Routes = slices.Clone(p.Routes)
 		for i, r := range own.Routes {
-			plain := *r
-			plain.ErrorPages = nil
-			own.Routes[i] = &plain
+			own.Routes[i] = r.plain(pages, !c.withheld.Logos[p.Name])
 		}
 		return &own
 	}
 	return p
+}
+
+// plain returns a route without its error pages or the logo of its sign-in page, unless it keeps
+// them.
+func (r *Route) plain(pages, logo bool) *Route {
+	plain := *r
+	if !pages {
+		plain.ErrorPages = nil
+	}
+	if r.SignIn != nil && !logo {
+		settings := *r.SignIn
+		settings.Logo, plain.SignIn = "", &settings
+	}
+	return &plain
 }
 
 // concerns reports whether objects are a proxy, a policy of it or of its routes, or the

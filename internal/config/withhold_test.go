@@ -13,7 +13,7 @@ proxies:
   b: {virtual_hosts: [b.example.com], use: [pages], routes: [{fixed_response: {status: 204}}]}
   c: {virtual_hosts: [c.example.com], routes: [{use: [closed], fixed_response: {status: 204}}]}
   d: {virtual_hosts: [d.example.com], routes: [{fixed_response: {status: 204}}]}
-  login: {virtual_hosts: [login.example.com], routes: [{sign_in: {}}]}
+  login: {virtual_hosts: [login.example.com], error_pages: [{status: [500], file: 500.html}], routes: [{sign_in: {logo: /etc/logo.svg, title: Example}}]}
 sign_in: {local: true}
 ports: {web: {address: "127.0.0.1:443", protocol: https}}
 `
@@ -30,6 +30,7 @@ func TestWithheldObjectsAreStillDefined(t *testing.T) {
 	w := &Withhold{
 		Objects: map[[2]string]bool{{"proxies", "a"}: true, {"policies", "closed"}: true, {"acme", "main"}: true},
 		Pages:   map[[2]string]bool{{"policies", "pages"}: true},
+		Logos:   map[string]bool{"login": true},
 		Logs:    map[string]bool{"/var/log/a.log": true},
 	}
 	used := c.Withholding(w)
@@ -47,6 +48,10 @@ func TestWithheldObjectsAreStillDefined(t *testing.T) {
 	}
 	if b := used.Proxies["b"]; b.ErrorPages != nil || c.Proxies["b"].ErrorPages == nil || b.Routes[0].FixedResponse == nil || b.Headers == nil {
 		t.Error("more or less is withheld of b than its error pages")
+	}
+	login := used.Proxies["login"]
+	if login.Routes[0].SignIn.Logo != "" || login.Routes[0].SignIn.Title != "Example" || login.ErrorPages == nil || c.Proxies["login"].Routes[0].SignIn.Logo == "" {
+		t.Errorf("more or less is withheld of the sign-in page than its logo: %+v", login.Routes[0].SignIn)
 	}
 	if used.Proxies["d"] != c.Proxies["d"] {
 		t.Error("a proxy of which nothing is withheld is another one")

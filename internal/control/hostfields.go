@@ -232,7 +232,7 @@ func (c *Control) keptAs(a *appliedState) *config.Config {
 // withholdAll withholds the objects with these values, and refuses the change for the values
 // with a key in refused.
 func (ch *change) withholdAll(cfg *config.Config, values []diff.HostValue, refused map[string]bool) error {
-	w := &config.Withhold{Objects: map[[2]string]bool{}, Pages: map[[2]string]bool{}, Logs: map[string]bool{}}
+	w := &config.Withhold{Objects: map[[2]string]bool{}, Pages: map[[2]string]bool{}, Logos: map[string]bool{}, Logs: map[string]bool{}}
 	report := cfg.Report()
 	remedy := fmt.Sprintf("create the file %s on this machine to allow it", filepath.Join(ch.control.options.StateDir, AllowHostFields))
 	for i := range values {
@@ -268,7 +268,7 @@ func useNoun(v *diff.HostValue) string {
 		return "command"
 	case diff.Serves:
 		return "folder " + v.Text
-	case diff.Page, diff.Logs:
+	case diff.Page, diff.Logo, diff.Logs:
 		return "file " + v.Text
 	case diff.Socket:
 		return "socket " + v.Text
@@ -299,6 +299,9 @@ func withholdOne(w *config.Withhold, v *diff.HostValue) (effect string) {
 	case v.Local() == diff.Page && paged && isErrorPage(v.Path):
 		w.Pages[object] = true
 		return "responses have the built-in error pages"
+	case v.Local() == diff.Logo && v.Kind == "proxies":
+		w.Logos[v.Name] = true
+		return "the sign-in page has no logo"
 	case !config.CanWithhold(v.Kind):
 		return ""
 	}

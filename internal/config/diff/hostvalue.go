@@ -38,6 +38,7 @@ const (
 	Runs    Use = "command"            // a program is run
 	Serves  Use = "files"              // the files of a folder are sent to clients
 	Page    Use = "page"               // a file is sent to clients
+	Logo    Use = "logo"               // an image is sent to clients
 	Logs    Use = "log"                // a file is written
 	Socket  Use = "socket"             // clients reach a Unix socket
 	Reads   Use = "${file:…}"          // a file becomes a part of a value
@@ -66,6 +67,8 @@ func (v *HostValue) Local() Use {
 		return Logs
 	case strings.HasSuffix(v.field, ".File"):
 		return Page
+	case strings.HasSuffix(v.field, ".Logo"):
+		return Logo
 	case strings.HasSuffix(v.field, ".ClientCertFile"), strings.HasSuffix(v.field, ".ClientKeyFile"):
 		return Proves
 	}

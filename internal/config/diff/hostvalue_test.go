@@ -32,6 +32,9 @@ proxies:
       - {path: /h2, servers: [{url: "unix+h2c:/run/app.sock"}]}
       - {path: /tls, servers: [{url: "https://app.internal", tls: {ca_file: ca.pem, client_cert_file: client.pem, client_key_file: client.key}}]}
       - {path: /plain, fixed_response: {status: 200, body: "${PLACE}"}}
+  login: {virtual_hosts: [login.example.com], routes: [{sign_in: {logo: logo.svg}}]}
+sign_in: {local: true}
+ports: {web: {address: "127.0.0.1:443", protocol: https}}
 `
 	c, _, problems := config.Load("x.yaml", []byte(text))
 	if len(problems) > 0 {
@@ -40,7 +43,8 @@ proxies:
 	want := map[string]Use{
 		"policies.pages.error_pages[0].file": Page, "acme.main.dns.command": Runs, "proxies.a.access_log.path": Logs, "proxies.a.maintenance.file": Page,
 		"proxies.a.routes[0].servers[0].url": Socket, "proxies.a.routes[1].files.root": Serves, "proxies.a.routes[2].fixed_response.body": Reveals,
-		"proxies.a.routes[3].fastcgi.root": Serves, "proxies.a.routes[3].servers[0].url": Socket, "proxies.a.routes[4].servers[0].url": Socket,
+		"proxies.login.routes[0].sign_in.logo": Logo,
+		"proxies.a.routes[3].fastcgi.root":     Serves, "proxies.a.routes[3].servers[0].url": Socket, "proxies.a.routes[4].servers[0].url": Socket,
 		"proxies.a.routes[5].servers[0].tls.client_cert_file": Proves, "proxies.a.routes[5].servers[0].tls.client_key_file": Proves,
 	}
 	values, index := (*HostIndex)(nil).Values(c)

@@ -16,7 +16,7 @@ type Config struct {
 	// Logo is an image above the title: the path of a PNG, JPEG, WebP, GIF or SVG file of at most
 	// 64 KiB. A relative path starts at the folder of the configuration file. It is read again
 	// when it changes. Absent is none.
-	Logo string `json:"logo,omitempty" max:"4096" example:"/etc/headgate/logo.svg"`
+	Logo string `json:"logo,omitempty" host:"admin" local:"true" max:"4096" example:"/etc/headgate/logo.svg"`
 	// Color is the color of buttons and links, #rrggbb. Links are made darker or lighter where
 	// they would not be readable, in the light or the dark theme. Absent is a blue.
 	Color string `json:"color,omitempty" max:"7" example:"#0b6e4f"`
