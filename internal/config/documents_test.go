@@ -270,15 +270,50 @@ func TestEditedDocumentsAreLoadedAsTheyWereRead(t *testing.T) {
 	}
 }
 
+// After a change of one line, only the proxy with that line is checked, also where the configuration
+// before is used on a node: that is set after a load.
+func TestUnchangedProxiesAreNotCheckedAgain(t *testing.T) {
+	text := large(10_000)
+	before, _, problems := LoadDocuments(one("headgate.yaml", text), nil)
+	if len(problems) > 0 {
+		t.Fatal(problems)
+	}
+	before.SetNode("a", true)
+	for _, p := range before.Proxies {
+		p.Routes[0].Path = "wrong" // is found where it is checked
+	}
+	edited := bytes.Replace(text, []byte("h00007.example.com"), []byte("other.example.com"), 1)
+	after, _, problems := LoadDocuments(one("headgate.yaml", edited), before)
+	if len(problems) > 0 {
+		t.Fatalf("unchanged proxies were checked, with %d problems such as %v", len(problems), problems[0])
+	}
+	carried := 0
+	for name, p := range after.Proxies {
+		if p == before.Proxies[name] {
+			carried++
+		}
+	}
+	if carried != 9_999 {
+		t.Errorf("%d proxies are those before, want 9999", carried)
+	}
+	after.SetNode("a", true)
+	edited = bytes.Replace(edited, []byte("0.0.0.0:8080"), []byte("0.0.0.0:8081"), 1)
+	if _, _, problems = LoadDocuments(one("headgate.yaml", edited), after); len(problems) == 0 {
+		t.Error("after a change of what proxies refer to, they were not checked")
+	}
+}
+
 func BenchmarkLoadOneEditOf10000Proxies(b *testing.B) {
 	texts := [][]byte{large(10_000), bytes.Replace(large(10_000), []byte("h00007.example.com"), []byte("other.example.com"), 1)}
 	before, _, _ := LoadDocuments(one("headgate.yaml", texts[1]), nil)
+	before.SetNode("a", true)
 	b.ReportAllocs()
 	for i := 0; b.Loop(); i++ {
 		next, _, problems := LoadDocuments(one("headgate.yaml", texts[i%2]), before)
 		if len(problems) > 0 {
 			b.Fatal(problems[0])
 		}
+		next.SetNode("a", true) // as each change does
 		before = next
 	}
 }

@@ -271,13 +271,14 @@ func proxyOf(c *Config, path string) *Proxy {
 }
 
 // sameAround reports whether two configurations have the same objects but for
-// their proxies.
+// their proxies. Where they are used is no object: it is set after a load.
 func sameAround(a, b *Config) bool {
 	x, y := *a, *b
 	x.Proxies, y.Proxies = nil, nil
 	x.Dir, y.Dir = "", ""
 	x.expanded, y.expanded, x.loaded, y.loaded = nil, nil, nil, nil
 	x.secrets, y.secrets = nil, nil
+	x.node, y.node, x.several, y.several, x.withheld, y.withheld = "", "", false, false, nil, nil
 	x.documents, y.documents, x.found, y.found = nil, nil, nil, nil
 	return reflect.DeepEqual(x, y)
 }
