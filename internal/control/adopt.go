@@ -325,6 +325,7 @@ func (c *Control) adoption(head history.Revision) (*adopted, error) {
 	a := &adopted{revision: head, keep: map[string]bool{}, seen: map[string][]byte{}}
 	a.warn = func(name, kept string) {
 		c.log.Error("a document was edited here while another machine saved: the shared store wins, and the edit is kept beside it", "document", name, "kept", kept, "revision", head.Name())
+		c.watcher.Node(NodeEvent{Kind: EditSetAside, Node: c.options.Node, Document: name, Kept: kept, Revision: head.Number})
 	}
 	for _, d := range now.List {
 		a.seen[d.Name] = d.Data

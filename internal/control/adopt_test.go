@@ -11,6 +11,8 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"slices"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -63,8 +65,24 @@ type member struct {
 	created   bool // the file was created by the start
 	single    bool // it shares nothing
 	leads     bool // it is the first machine of a pair: its state directory is what is shared
+	aside     asides
 	c         *Control
 	stop      func()
+}
+
+// asides are the edits that a machine reports to have kept.
+type asides struct {
+	unwatched
+	mu   sync.Mutex
+	kept []string
+}
+
+func (a *asides) Node(e NodeEvent) {
+	if e.Kind == EditSetAside {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		a.kept = append(a.kept, e.Kept)
+	}
 }
 
 func newMember(t *testing.T, name, text string, e sharedEngine) *member {
@@ -137,7 +155,7 @@ func (m *member) start() {
 	ready := make(chan struct{})
 	log := slog.New(slog.NewTextHandler(m.t.Output(), nil)).With("machine", m.name)
 	var control atomic.Pointer[Control]
-	o := Options{Log: log, ConfigFile: m.file, Created: m.created, StateDir: filepath.Join(m.dir, "state"), Node: m.name, Ready: func() { close(ready) }}
+	o := Options{Log: log, ConfigFile: m.file, Created: m.created, StateDir: filepath.Join(m.dir, "state"), Node: m.name, Watcher: &m.aside, Ready: func() { close(ready) }}
 	switch {
 	case m.leads:
 		o.Share = func(files *local.Store) (store.Store, error) { return files, nil }
@@ -221,6 +239,11 @@ func (m *member) edited(want string) {
 	}
 	if err != nil || string(data) != want {
 		m.t.Errorf("%s has kept the edit %q, %v; want %q", m.name, data, err, want)
+	}
+	m.aside.mu.Lock()
+	defer m.aside.mu.Unlock()
+	if !slices.Contains(m.aside.kept, m.file+".edited") {
+		m.t.Errorf("%s has no event about the edit that it kept: %v", m.name, m.aside.kept)
 	}
 }
 

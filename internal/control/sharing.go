@@ -95,6 +95,8 @@ type NodeEvent struct {
 	Why string
 	// Revision is what the machine serves, Latest the newest that a running machine serves.
 	Revision, Latest int
+	// Document and Kept are files, for EditSetAside.
+	Document, Kept string
 	// Away is how long the shared store was away, for StoreReturned.
 	Away time.Duration
 }
@@ -111,6 +113,7 @@ const (
 	StoreAway                          // it cannot reach the shared store
 	StoreReturned                      // it follows the shared store again
 	StoreRewound                       // it sees that the shared store was set back
+	EditSetAside                       // it has kept an edit of Document beside it, in Kept
 )
 
 // behindAfter is how long a machine may serve an older configuration than others before that

@@ -50,6 +50,19 @@ type ConfigReverted struct {
 	Cause string `json:"cause,omitempty"`
 }
 
+// ConfigSetAside is sent when a configuration file was edited on a node while another one saved a
+// change: the saved change is used, and the edit is kept beside the file.
+type ConfigSetAside struct {
+	// Node is the name of the node.
+	Node string `json:"node"`
+	// Document is the configuration file.
+	Document string `json:"document"`
+	// Kept is the file with the edit.
+	Kept string `json:"kept"`
+	// Revision is the configuration that is used.
+	Revision int `json:"revision,omitempty"`
+}
+
 // Port is what events of ports have in common.
 type Port struct {
 	// Port is the name of the port.

@@ -214,6 +214,10 @@ func (s StoreRewound) about() (string, string) {
 	return "store", "node " + s.Node + " has found that the shared store was set back to an older state, and serves its copy until an operator decides" + because(s.Cause)
 }
 
+func (c ConfigSetAside) about() (string, string) {
+	return "config", fmt.Sprintf("%s was edited on node %s while another node saved revision %d, which is used; the edit is kept as %s", c.Document, c.Node, c.Revision, c.Kept)
+}
+
 func (n NodeJoined) about() (string, string) {
 	return "node " + n.Node.Node, "node " + n.Node.Node + " has joined"
 }

@@ -38,6 +38,7 @@ var table = [...]struct {
 	{"config.refused", Warning, ConfigRefused{}},
 	{"config.confirmed", Info, ConfigConfirmed{}},
 	{"config.reverted", Warning, ConfigReverted{}},
+	{"config.set_aside", Error, ConfigSetAside{}},
 	{"port.listening", Info, PortListening{}},
 	{"port.waiting", Error, PortWaiting{}},
 	{"port.closed", Info, PortClosed{}},

@@ -229,6 +229,8 @@ func (w *Watch) publishNodes(all []control.NodeEvent) {
 			w.events.Send(event.StoreReturned{Node: e.Node, Seconds: int(e.Away.Seconds())})
 		case control.StoreRewound:
 			w.events.Send(event.StoreRewound{Node: e.Node, Cause: e.Why})
+		case control.EditSetAside:
+			w.events.Send(event.ConfigSetAside{Node: e.Node, Document: e.Document, Kept: e.Kept, Revision: e.Revision})
 		}
 	}
 }

@@ -324,6 +324,7 @@ export const observe: Pick<Text, 'cache' | 'explain' | 'history' | 'log' | 'char
       'config.refused': 'modification refusée',
       'config.confirmed': 'modification confirmée',
       'config.reverted': 'modification annulée',
+      'config.set_aside': 'modification d’un fichier mise de côté',
       'port.listening': 'port à l’écoute',
       'port.waiting': 'port impossible à ouvrir',
       'port.closed': 'port fermé',
