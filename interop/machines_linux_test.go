@@ -301,6 +301,12 @@ func (m *machines) checkShared() {
 		t.Errorf("GET /store/check: %v", found)
 	}
 
+	for _, command := range []string{"check", "status"} {
+		if text := b.gate.command("store", command, "--config", b.file); !strings.Contains(text, "warning   fsync is off") {
+			t.Errorf("headgate store %s prints %q", command, text)
+		}
+	}
+
 	stored, err := b.get("shop.example.com", "/purged")
 	if again, _ := b.get("shop.example.com", "/purged"); err != nil || again != stored {
 		t.Fatalf("not stored: %q, then %q, %v", stored, again, err)

@@ -13,6 +13,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"sync/atomic"
 
 	"github.com/spf13/cobra"
@@ -66,6 +67,7 @@ type sharing struct {
 	database string                          // its name, without secrets
 	events   atomic.Pointer[event.Log]       // nil until it exists
 	invited  *pair.Invitations               // nil until they are used, and without a database
+	warned   sync.Map                        // the warnings about the database that were logged
 }
 
 // newSharing finds out what a server shares. The name of a machine of a pair is that of its
@@ -194,6 +196,7 @@ func (s *sharing) open(files *local.Store) (store.Store, error) {
 	shared, err := cluster.Open(context.Background(), cluster.Options{Copy: files, Engine: engine, Name: name, Log: s.log, Hold: s.inherited != nil, Changed: func(state cluster.State, _ error) {
 		if state == cluster.Following {
 			s.reconsider()
+			go s.warn()
 		}
 	}})
 	if errors.Is(err, local.ErrOwn) {

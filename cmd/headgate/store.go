@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"log/slog"
 	"os"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"headgate/client"
 	"headgate/internal/admin/api"
 	"headgate/internal/file"
 	"headgate/internal/pair"
@@ -154,16 +156,28 @@ func writeStoreKey(name string) error {
 
 func newStoreCheck() *cobra.Command {
 	cmd := &cobra.Command{
-		Use:     "check",
-		Short:   "Check the shared store and its database",
-		Long:    "check connects to the shared store and reports its revision, its clock, and settings of the database that can lose changes.",
-		Example: "  headgate store check --store @/etc/headgate/store",
-		Args:    noArguments,
+		Use:   "check",
+		Short: "Check the shared store and its database",
+		Long: `check reports the revision of the shared store, its clock, and settings of the database that can
+lose changes. The headgate on this machine uses its connection to the database. With --store,
+check connects to the database itself, also while headgate is stopped.` + reachHelp,
+		Example: `  headgate store check
+  headgate store check --store @/etc/headgate/store`,
+		Args: noArguments,
 	}
-	state := addState(cmd)
+	r := addReach(cmd)
 	address, _ := addStore(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		dir, err := stateDir(*state)
+		if *address == "" {
+			return r.withRemote(func(ctx context.Context, to *remote) error {
+				check, err := to.GetStoreCheck(ctx)
+				if err != nil {
+					return err
+				}
+				return printCheck(cmd.OutOrStdout(), check)
+			})
+		}
+		dir, err := stateDir(*r.state)
 		if err != nil {
 			return err
 		}
@@ -174,21 +188,26 @@ func newStoreCheck() *cobra.Command {
 		defer engine.Close()
 		ctx, stop := context.WithTimeout(cmd.Context(), storeTimeout)
 		defer stop()
-		check, err := checkEngine(ctx, engine, name)
+		found, err := checkEngine(ctx, engine, name)
 		if err != nil {
 			return err
 		}
-		out := cmd.OutOrStdout()
-		fmt.Fprintf(out, "store     %s\nserver    PostgreSQL %s\nschema    %d\nrevision  %d\nlatency   %gms\nclock     %s ahead of this machine\n", check.Engine, check.Server, check.Schema, check.Revision, check.LatencyMS, check.ClockOffset)
-		if !check.Primary {
-			return errors.New("the server is a replica and accepts no changes")
-		}
-		for _, note := range check.Warnings {
-			fmt.Fprintf(out, "warning   %s\n", note)
-		}
-		return nil
+		check := client.StoreCheck(found)
+		return printCheck(cmd.OutOrStdout(), &check)
 	}
 	return cmd
+}
+
+// printCheck prints what a check has found. The error says that the database cannot be used.
+func printCheck(out io.Writer, check *client.StoreCheck) error {
+	fmt.Fprintf(out, "store     %s\nserver    PostgreSQL %s\nschema    %d\nrevision  %d\nlatency   %gms\nclock     %s ahead of this machine\n", check.Engine, check.Server, check.Schema, check.Revision, check.LatencyMS, check.ClockOffset)
+	if !check.Primary {
+		return errors.New("the server is a replica and accepts no changes")
+	}
+	for _, note := range check.Warnings {
+		fmt.Fprintf(out, "warning   %s\n", note)
+	}
+	return nil
 }
 
 // checkEngine checks the database of a shared store.
@@ -216,4 +235,19 @@ func (s *sharing) checker() func(context.Context) (api.StoreCheck, error) {
 		return nil
 	}
 	return func(ctx context.Context) (api.StoreCheck, error) { return checkEngine(ctx, s.engine, s.database) }
+}
+
+// warn checks the database, and logs each warning once.
+func (s *sharing) warn() {
+	ctx, stop := context.WithTimeout(context.Background(), storeTimeout)
+	defer stop()
+	check, err := checkEngine(ctx, s.engine, s.database)
+	if err != nil {
+		return // the connection was lost, and this is called again
+	}
+	for _, note := range check.Warnings {
+		if _, known := s.warned.LoadOrStore(note, true); !known {
+			s.log.Warn("check of the database of the shared store: "+note, "store", s.database)
+		}
+	}
 }

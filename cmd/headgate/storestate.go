@@ -30,7 +30,15 @@ state. See "headgate store check" for the database itself.` + reachHelp,
 			if err != nil {
 				return err
 			}
-			return done(cmd, output, s, "%s", storeText(s))
+			text := storeText(s)
+			if s.State == "following" {
+				if check, err := to.GetStoreCheck(ctx); err == nil { // the state does not depend on it
+					for _, note := range check.Warnings {
+						text += "\nwarning   " + note
+					}
+				}
+			}
+			return done(cmd, output, s, "%s", text)
 		})
 	}
 	return cmd

@@ -151,11 +151,15 @@ type Check struct {
 	Notes   []string // what is a bad idea
 }
 
-// Inspect looks at the settings of the server.
+// maxLimit is the longest time that a statement, a lock or a transaction may hold up other nodes.
+const maxLimit = 10 * time.Second
+
+// Inspect looks at the settings of the server, and those of a connection to it.
 func (s *Store) Inspect(ctx context.Context) (Check, error) {
 	rows, _, err := s.call(ctx, `SELECT current_setting('server_version'), pg_is_in_recovery()::text, current_setting('synchronous_commit'),
 		current_setting('synchronous_standby_names'), current_setting('fsync'), current_setting('server_version_num'), (SELECT count(*) FROM pg_stat_replication),
-		(SELECT version FROM headgate.head)`)
+		(SELECT version FROM headgate.head), (SELECT string_agg(name, ', ' ORDER BY name) FROM pg_settings
+			WHERE CASE WHEN name IN ('statement_timeout', 'lock_timeout', 'idle_in_transaction_session_timeout') THEN setting::bigint NOT BETWEEN 1 AND $1 ELSE false END)`, integer(maxLimit.Milliseconds()))
 	if err != nil {
 		return Check{}, err
 	}
@@ -169,6 +173,12 @@ func (s *Store) Inspect(ctx context.Context) (Check, error) {
 	}
 	if string(r[4]) != "on" {
 		c.Notes = append(c.Notes, "fsync is off: a loss of power loses changes that were acknowledged")
+	}
+	if at := string(r[2]); at == "off" || at == "local" {
+		c.Notes = append(c.Notes, "synchronous_commit is "+at+" for connections of headgate: a failover can lose changes that were acknowledged; set it to on in the connection pool")
+	}
+	if len(r[8]) > 0 {
+		c.Notes = append(c.Notes, "connections of headgate are without the limits of "+string(r[8])+": a machine that stops can hold up the changes of all; remove them from the address of the database, and let a connection pool pass them on")
 	}
 	if number(r[6]) > 0 && string(r[3]) == "" {
 		c.Notes = append(c.Notes, "the server has replicas and none is synchronous: a failover can lose changes that were acknowledged; set synchronous_standby_names")

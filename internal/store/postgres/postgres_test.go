@@ -401,3 +401,31 @@ func TestALaterSchemaIsRefused(t *testing.T) {
 		t.Errorf("a later schema that it cannot read: %v", err)
 	}
 }
+
+// The limits are those of each connection. An address, or a pool of connections, can take them away.
+func TestAConnectionWithoutLimitsIsReported(t *testing.T) {
+	database := newDatabase(t)
+	for more, want := range map[string]string{
+		"":                      "",
+		"&statement_timeout=0":  "without the limits of statement_timeout:",
+		"&lock_timeout=1h":      "without the limits of lock_timeout:",
+		"&statement_timeout=1s": "",
+	} {
+		s, err := Open(Options{URL: urlOf(database) + more, Key: groupKey(), Node: "a"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer s.Close()
+		var c Check
+		testhouse.Eventually(t, "the server answers", func() bool {
+			c, err = s.Inspect(t.Context())
+			return err == nil
+		})
+		if notes := strings.Join(c.Notes, "\n"); strings.Contains(notes, "without the limits") != (want != "") || !strings.Contains(notes, want) {
+			t.Errorf("with %q: %q, want %q", more, notes, want)
+		}
+		if notes := strings.Join(c.Notes, "\n"); strings.Contains(notes, "synchronous_commit") {
+			t.Errorf("with %q: %q", more, notes)
+		}
+	}
+}
