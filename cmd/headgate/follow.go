@@ -52,15 +52,17 @@ func newLogsCommand() *cobra.Command {
 		Use:   "logs",
 		Short: "Show recent requests",
 		Long: `logs shows the recent requests that headgate keeps in memory, newest last. With --follow it
-continues with new requests. With -o json it prints one request per line.` + reachHelp,
+continues with new requests. With -o json it prints one request per line. --node shows those of
+another machine of the group.` + reachHelp,
 		Example: `  headgate logs --status 5xx
-  headgate logs --follow --host shop.example.com --slower-than 250ms`,
+  headgate logs --follow --host shop.example.com --slower-than 250ms
+  headgate logs --follow --node web2`,
 		Args: noArguments,
 	}
 	r, output := addReach(cmd), addOutput(cmd)
 	follow := cmd.Flags().BoolP("follow", "f", false, "continue with new requests as they complete")
 	limit := cmd.Flags().IntP("limit", "n", 100, "maximum number of requests to show, up to 1000")
-	filters := map[string]*string{}
+	filters := map[string]*string{"node": addNode(cmd)}
 	for _, f := range [][2]string{
 		{"host", "`HOST`; *.example.com matches all its subdomains"}, {"proxy", "`NAME` of the proxy"}, {"server", "`SERVER` that sent the response"},
 		{"status", "`STATUS`, a class like 5xx, or a range like 400-499"}, {"reason", "`REASON` of the response; any matches every request that has a reason"},

@@ -98,6 +98,10 @@ func openManagement(o serverOptions, c *control.Control, w *watch.Watch, shared 
 		MigrateStore: shared.migrator(),
 		Version:      api.Version{Version: b.Version, Go: runtime.Version(), API: "v1"},
 	})
+	if peers := c.Peers(); peers != nil {
+		m.api.Peers = peers
+		peers.Handle(api.NodeQuestion, m.api.AnswerNode)
+	}
 	return m
 }
 

@@ -181,8 +181,14 @@ func variable(flag string) string {
 	return "HEADGATE_" + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
 }
 
+// noVariable is the annotation of flags that have no environment variable.
+const noVariable = "no_variable"
+
 // withoutVariable reports whether a flag cannot be set by an environment variable.
-func withoutVariable(f *pflag.Flag) bool { return f.Name == "help" || f.Name == "version" }
+func withoutVariable(f *pflag.Flag) bool {
+	_, without := f.Annotations[noVariable]
+	return without || f.Name == "help" || f.Name == "version"
+}
 
 // describeVariable adds the environment variable to the help text of a flag.
 func describeVariable(f *pflag.Flag) {

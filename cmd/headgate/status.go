@@ -28,6 +28,7 @@ const (
 type statusFlags struct {
 	reach      *reach
 	all, watch *bool
+	node       *string
 	interval   *time.Duration
 	output     *choice
 }
@@ -38,10 +39,11 @@ func newStatus() *cobra.Command {
 		Short: "Show the state of ports, proxies and servers",
 		Long: `status shows the state of ports, proxies and servers. It lists the servers that are not
 healthy; --all lists all servers, and PROXY lists the servers of that proxy with their last
-health checks.` + reachHelp,
+health checks. --node shows the state of another machine of the group.` + reachHelp,
 		Example: `  headgate status
   headgate status shop
   headgate status --watch
+  headgate status --node web2
   headgate status -o json`,
 		Args: arguments(0, 1),
 	}
@@ -49,6 +51,7 @@ health checks.` + reachHelp,
 		reach:    addReach(cmd),
 		all:      cmd.Flags().BoolP("all", "a", false, "list every server"),
 		watch:    cmd.Flags().BoolP("watch", "w", false, "refresh until interrupted"),
+		node:     addNode(cmd),
 		interval: cmd.Flags().Duration("interval", time.Second, "refresh interval of --watch"),
 		output:   addOutput(cmd),
 	}
@@ -68,6 +71,14 @@ health checks.` + reachHelp,
 	return cmd
 }
 
+// addNode adds the flag with which a command shows the state of another machine. It has no
+// environment variable: HEADGATE_NODE is the name of this machine.
+func addNode(cmd *cobra.Command) *string {
+	node := cmd.Flags().String("node", "", "`NAME` of the machine to show; by default the one that answers")
+	cmd.Flags().Lookup("node").Annotations = map[string][]string{noVariable: nil}
+	return node
+}
+
 // show prints the status once.
 func (f *statusFlags) show(ctx context.Context, out io.Writer, proxy string) error {
 	ctx, cancel := context.WithTimeout(ctx, statusTimeout)
@@ -77,11 +88,16 @@ func (f *statusFlags) show(ctx context.Context, out io.Writer, proxy string) err
 		return err
 	}
 	defer to.close()
-	target := "/status"
+	q := url.Values{}
 	if proxy != "" {
-		target += "?proxy=" + url.QueryEscape(proxy)
+		q.Set("proxy", proxy)
 	}
-	rs, err := to.Send(ctx, http.MethodGet, target, nil, nil)
+	target := "/status"
+	if *f.node != "" {
+		q.Set("node", *f.node)
+		target = client.Prefix + target // the page is about the machine that answers
+	}
+	rs, err := to.Send(ctx, http.MethodGet, target+"?"+q.Encode(), nil, nil)
 	if err != nil {
 		return err
 	}
@@ -97,7 +113,10 @@ func (f *statusFlags) show(ctx context.Context, out io.Writer, proxy string) err
 		_, err = out.Write(plainJSON(body))
 		return err
 	}
-	var s statusPage
+	var s struct {
+		statusPage
+		ACME json.RawMessage `json:"acme"` // is not shown; the page and the API differ in it
+	}
 	if err := json.Unmarshal(body, &s); err != nil {
 		return fmt.Errorf("read the status of %s: %w", to.Name(), err)
 	}
