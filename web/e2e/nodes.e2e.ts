@@ -1,102 +1,16 @@
-import { spawn, spawnSync, type ChildProcess } from 'node:child_process'
-import { chmodSync, chownSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { get } from 'node:https'
-import { tmpdir } from 'node:os'
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import type { Browser, Page } from 'playwright-core'
+import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { binary, freePort, openBrowser, setUp, until } from './browser.mjs'
-import { findings, settled } from './world'
-
-/** A machine of a pair: its management port speaks TLS. */
-class Machine {
-  dir = mkdtempSync(join(tmpdir(), 'headgate-node-'))
-  state = join(this.dir, 'state')
-  log = ''
-  process?: ChildProcess
-  constructor(
-    readonly name: string,
-    readonly port: number,
-  ) {
-    writeFileSync(join(this.dir, 'headgate.yaml'), 'version: 1\nadmin: {address: "${ADMIN}"}\n')
-  }
-  get url() {
-    return `https://127.0.0.1:${this.port}`
-  }
-  run(...args: string[]): string {
-    const done = spawnSync(binary, [...args, '--state', this.state], { encoding: 'utf8' })
-    if (done.status !== 0) throw new Error(`headgate ${args.join(' ')}: ${done.stderr}`)
-    return done.stdout
-  }
-  async start(...more: string[]) {
-    const child = spawn(binary, ['run', '-c', join(this.dir, 'headgate.yaml'), '--state', this.state, ...more], {
-      stdio: ['ignore', 'ignore', 'pipe'],
-      env: { ...process.env, ADMIN: `0.0.0.0:${this.port}` },
-    })
-    child.stderr.on('data', (d) => (this.log += d))
-    this.process = child
-    await until(`machine ${this.name} to answer`, () => {
-      if (child.exitCode !== null) throw new Error('headgate ended at its start\n' + this.log)
-      return new Promise<boolean>((resolve) => get(this.url + '/livez', { rejectUnauthorized: false }, (r) => (r.resume(), resolve(r.statusCode === 200))).on('error', () => resolve(false)))
-    })
-  }
-  async end() {
-    if (this.process && this.process.exitCode === null) {
-      const ended = new Promise((r) => this.process!.once('exit', r))
-      this.process.kill('SIGKILL')
-      await ended
-    }
-    this.process = undefined
-  }
-  setupToken() {
-    const path = join(this.state, 'setup-token')
-    return existsSync(path) ? readFileSync(path, 'utf8').trim() : ''
-  }
-}
-
-/** A PostgreSQL on a Unix socket. It refuses to run as root. */
-class Database {
-  dir = mkdtempSync('/tmp/hg-db-')
-  log = ''
-  process?: ChildProcess
-  url = `postgres://tester@/postgres?host=${encodeURIComponent(this.dir)}`
-  async start() {
-    const all = '/usr/lib/postgresql'
-    const versions = existsSync(all) ? readdirSync(all).map(Number) : []
-    if (!versions.length) throw new Error('this test needs PostgreSQL: install the package postgresql')
-    const bin = join(all, String(Math.max(...versions)), 'bin')
-    const id = (flag: string) => Number(spawnSync('id', [flag, 'postgres'], { encoding: 'utf8' }).stdout)
-    const as = process.getuid?.() === 0 ? { uid: id('-u'), gid: id('-g') } : {}
-    if (as.uid !== undefined) chownSync(this.dir, as.uid, as.gid)
-    chmodSync(this.dir, 0o755)
-    const made = spawnSync(join(bin, 'initdb'), ['-D', join(this.dir, 'data'), '-U', 'tester', '--auth=trust', '--no-sync'], { cwd: this.dir, encoding: 'utf8', ...as })
-    if (made.status !== 0) throw new Error('initdb: ' + made.stderr)
-    this.process = spawn(join(bin, 'postgres'), ['-D', join(this.dir, 'data'), '-h', '', '-k', this.dir, '-c', 'fsync=off'], { cwd: this.dir, stdio: ['ignore', 'ignore', 'pipe'], ...as })
-    this.process.stderr!.on('data', (d) => (this.log += d))
-    await until('PostgreSQL to be ready', () => this.log.includes('ready to accept connections'))
-  }
-  async end() {
-    const ended = new Promise((r) => this.process?.once('exit', r) ?? r(0))
-    this.process?.kill('SIGQUIT')
-    await ended
-    rmSync(this.dir, { recursive: true, force: true })
-  }
-}
+import { freePort, openBrowser, until } from './browser.mjs'
+import { Database, Machine, openPage, setUpOn, visitOn } from './machines'
+import { findings } from './world'
 
 let a: Machine
 let b: Machine
 let browser: Browser
-const opened = async (m: Machine): Promise<Page> => {
-  const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, reducedMotion: 'reduce', ignoreHTTPSErrors: true })
-  context.setDefaultTimeout(Number(process.env.PATIENCE ?? 60_000))
-  const page = await context.newPage()
-  await page.goto(m.url)
-  return page
-}
-const visit = async (page: Page, m: Machine, path: string) => {
-  await page.goto(m.url + path)
-  await settled(page)
-}
+const opened = (m: Machine) => openPage(browser, m)
+const visit = visitOn
 
 beforeAll(async () => {
   browser = await openBrowser()
@@ -115,7 +29,7 @@ afterAll(async () => {
 
 it('invites a machine, shows both, drains one, and turns the pair around from the follower', async () => {
   const page = await opened(a)
-  await setUp(page, a as unknown as Parameters<typeof setUp>[1])
+  await setUpOn(page, a)
   await visit(page, a, '/nodes')
   await page.getByRole('row', { name: /a This machine/ }).waitFor()
   expect(await findings(page)).toEqual([])
@@ -186,7 +100,7 @@ it('invites a machine to a shared database', async () => {
     writeFileSync(join(c.state, 'store.key'), '5a'.repeat(32) + '\n', { mode: 0o600 })
     await c.start('--store', database.url, '--node', 'c')
     const page = await opened(c)
-    await setUp(page, c as unknown as Parameters<typeof setUp>[1])
+    await setUpOn(page, c)
     await visit(page, c, '/nodes')
     await page.getByRole('row', { name: /c This machine/ }).waitFor()
     expect(await page.getByText('Use a second machine').count()).toBe(0)

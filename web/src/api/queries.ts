@@ -82,6 +82,9 @@ export const eventsOf = (types: string, limit: number) =>
 export const revisions = (limit: number) =>
   queryOptions({ queryKey: ['revisions', limit], queryFn: () => data(client.GET('/api/v1/revisions', { params: { query: { limit } } })).then((p) => p.items) })
 
+/** The key of a query about a machine, '' is the one that answers. Events do not make those of others old: each would ask that machine. */
+const of = (node: string, ...key: string[]) => (node ? ['node', node, ...key] : key)
+
 /** The state of headgate. */
 export type Status = S['statusBody']
 export type ProxyStatus = S['ProxyState']
@@ -93,9 +96,17 @@ export type Whole<T> = T extends (infer E)[] ? Whole<E>[] : T extends object ? {
 export type Summary = S['summaryBody']
 
 /** Counts of all proxies, and those that need a look: an overview never lists them all. */
-export const summary = queryOptions({ queryKey: ['status', 'summary'], queryFn: () => data(client.GET('/api/v1/summary')), refetchInterval: 10_000 })
+export const summaryOf = (node = '') =>
+  queryOptions({ queryKey: of(node, 'status', 'summary'), queryFn: () => data(client.GET('/api/v1/summary', { params: { query: { node: node || undefined } } })), refetchInterval: 10_000 })
+export const summary = summaryOf()
 
 /** The status without the proxies, of which there may be very many. */
-export const status = queryOptions({ queryKey: ['status'], queryFn: () => data(client.GET('/api/v1/status', { params: { query: { proxies: false } } })), refetchInterval: 10_000 })
+export const statusOf = (node = '') =>
+  queryOptions({
+    queryKey: of(node, 'status'),
+    queryFn: () => data(client.GET('/api/v1/status', { params: { query: { proxies: false, node: node || undefined } } })),
+    refetchInterval: 10_000,
+  })
+export const status = statusOf()
 export const proxyStatus = (name: string) =>
   queryOptions({ queryKey: ['status', name], queryFn: () => data(client.GET('/api/v1/status', { params: { query: { proxy: name } } })), refetchInterval: 5_000 })

@@ -4,8 +4,8 @@ import type { components } from '@/api/schema'
 
 export type Series = components['schemas']['seriesBody']
 
-/** Whose numbers: nothing is the whole of HTTP; with a route, those of its cache. */
-export type Of = { proxy?: string; route?: string; tcp_proxy?: string; udp_proxy?: string; server?: string }
+/** Whose numbers: nothing is the whole of HTTP; with a route, those of its cache; with a node, those of that machine. */
+export type Of = { node?: string; proxy?: string; route?: string; tcp_proxy?: string; udp_proxy?: string; server?: string }
 
 export const series = (of: Of, period: string) =>
   queryOptions({

@@ -4,6 +4,7 @@ import { lazy, Suspense } from 'react'
 import { objects, type Proxy } from '@/api/queries'
 import { Loading, PageHeader } from '@/ui/basics'
 import { useView } from '@/ui/view'
+import { NodeFilter, NodeTag, useNode } from '../nodes/NodeFilter'
 import { t } from '@/text'
 
 const Charts = lazy(() => import('@/charts/Charts'))
@@ -12,14 +13,17 @@ const Charts = lazy(() => import('@/charts/Charts'))
 export default function ChartsPage() {
   const proxies = useQuery(objects<Proxy>('proxies'))
   const [proxy, setProxy] = useView('proxy')
+  const [node] = useNode()
   const servers = [...new Set((proxies.data?.find((p) => p.name === proxy)?.routes ?? []).flatMap((r) => (r.servers ?? []).map((s) => s.url!)))]
   return (
     <>
       <PageHeader
         title={t.pages.charts}
+        badge={<NodeTag node={node} />}
         lead={t.charts.lead}
         actions={
           <>
+            <NodeFilter />
             <Select
               aria-label={t.charts.what}
               searchable
@@ -34,7 +38,8 @@ export default function ChartsPage() {
         }
       />
       <Suspense fallback={<Loading />}>
-        <Charts of={{ proxy: proxy || undefined }} servers={servers} />
+        {/* The key keeps the numbers of one machine from being shown while those of another are read. */}
+        <Charts key={node} of={{ node: node || undefined, proxy: proxy || undefined }} servers={servers} />
       </Suspense>
     </>
   )

@@ -7,6 +7,7 @@ import { Empty, Failure, Loading, PageHeader, StateBadge } from '@/ui/basics'
 import { save } from '@/ui/save'
 import { t } from '@/text'
 import { count } from '@/text/many'
+import { NodeFilter, NodeTag, useNode } from '../nodes/NodeFilter'
 import { filterNames, filtersOf, maxRows, type Filters, type Request, type Row } from './livelog'
 import { LogTable } from './LogTable'
 import { RequestDrawer } from './RequestDrawer'
@@ -36,8 +37,9 @@ export default function LogPage() {
   const reading = useReading()
   const held = paused || reading
   const [open, setOpen] = useState<Request>()
-  const log = useLog(filters, held)
-  const change = useCallback((next: Filters) => void go({ to: '/log', search: Object.fromEntries(Object.entries(next).filter(([, v]) => v)) as never, replace: true }), [go])
+  const [node] = useNode()
+  const log = useLog(filters, held, node)
+  const change = useCallback((next: Filters) => void go({ to: '/log', search: Object.fromEntries(Object.entries({ ...next, node }).filter(([, v]) => v)) as never, replace: true }), [go, node])
   const set = (name: keyof Filters, value: string) => change({ ...filters, [name]: value })
   const filtered = Object.keys(filters).length > 0
   const follow = (on: boolean) => {
@@ -50,10 +52,18 @@ export default function LogPage() {
     <>
       <PageHeader
         title={t.pages.log}
-        badge={<Standing held={held} link={log.link} off={log.off} />}
+        badge={
+          <>
+            <NodeTag node={node} />
+            <Standing held={held} link={log.link} off={log.off} />
+          </>
+        }
         actions={
-          !log.off && (
+          log.off ? (
+            <NodeFilter />
+          ) : (
             <>
+              <NodeFilter />
               <Menu position="bottom-end">
                 <Menu.Target>
                   <Button variant="default" leftSection={<IconDownload size={16} aria-hidden />} disabled={log.rows.length === 0}>
@@ -123,6 +133,7 @@ export default function LogPage() {
       )}
       <RequestDrawer
         request={open}
+        node={node}
         close={() => setOpen(undefined)}
         only={(name, value) => {
           setOpen(undefined)

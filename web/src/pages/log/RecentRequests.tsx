@@ -7,7 +7,7 @@ import { t } from '@/text'
 import { meaningOfRequest, took, type Filters, type Request } from './livelog'
 
 /** The last requests that fit some filters. Where requests are not recorded there are none. */
-export const lastRequests = (filters: Filters, limit: number) => ({
+export const lastRequests = (filters: Filters & { node?: string }, limit: number) => ({
   queryKey: ['log', filters, limit],
   queryFn: () => data(client.GET('/api/v1/logs/access', { params: { query: { ...filters, limit } } })).then((p) => p.items as Request[]),
   refetchInterval: 5_000,

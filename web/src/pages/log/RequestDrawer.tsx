@@ -41,7 +41,7 @@ const order = [
 ]
 
 /** All that is known of one request, and the way from it to explain. */
-export function RequestDrawer({ request: r, close, only }: { request?: Request; close: () => void; only: (name: keyof Filters, value: string) => void }) {
+export function RequestDrawer({ request: r, node, close, only }: { request?: Request; node: string; close: () => void; only: (name: keyof Filters, value: string) => void }) {
   const ports = useQuery({ ...objects('ports'), enabled: !!r })
   return (
     <Panel opened={!!r} close={close} width={560} title={t.log.detail}>
@@ -78,7 +78,7 @@ export function RequestDrawer({ request: r, close, only }: { request?: Request; 
                 ),
             )}
           </div>
-          <SameClient of={r} />
+          <SameClient of={r} node={node} />
         </div>
       )}
     </Panel>
@@ -110,9 +110,9 @@ function Stages({ of }: { of: Request }) {
 }
 
 /** What else the client asked for lately. */
-function SameClient({ of }: { of: Request }) {
+function SameClient({ of, node }: { of: Request; node: string }) {
   const client = of.client_ip ?? ''
-  const { data } = useQuery({ ...lastRequests({ client }, 11), enabled: !!client })
+  const { data } = useQuery({ ...lastRequests({ client, node: node || undefined }, 11), enabled: !!client })
   if (!data) return null
   const others = data.filter((r) => r.request_id !== of.request_id || r.time !== of.time).slice(0, 10)
   return (

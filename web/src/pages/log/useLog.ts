@@ -1,4 +1,4 @@
-import { useEffect, useRef, useState } from 'react'
+import { useEffect, useRef, useState, useSyncExternalStore } from 'react'
 import { call } from '@/api/client'
 import { follow, type Link } from '@/api/sse'
 import { Store } from '@/api/store'
@@ -12,14 +12,30 @@ const pageSize = 200
 /** How often the rows are drawn again at most, in milliseconds. */
 const pace = 250
 
-/** Follows the log with filters: what was before, then what comes. */
-export function useLog(filters: Filters, held: boolean) {
+/** Whether the page is not seen. */
+function useHidden(): boolean {
+  return useSyncExternalStore(
+    (changed) => {
+      document.addEventListener('visibilitychange', changed)
+      return () => document.removeEventListener('visibilitychange', changed)
+    },
+    () => document.visibilityState === 'hidden',
+  )
+}
+
+/** Follows the log of a machine with filters: what was before, then what comes. '' is the one that answers. */
+export function useLog(given: Filters, held: boolean, node = '') {
+  const filters = node ? { ...given, node } : given
   const key = JSON.stringify(filters)
+  const hidden = useHidden()
   const log = useRef(new LiveLog())
   const [shown, show] = useState<{ rows: Row[]; waiting: number; older?: string; link: Link['state']; loaded: boolean }>({ rows: [], waiting: 0, link: 'connecting', loaded: false })
   const [error, setError] = useState<unknown>()
 
+  // Each look at the log of another machine is a question to it: none while no one looks.
+  const resting = !!node && hidden
   useEffect(() => {
+    if (resting) return
     const query = JSON.parse(key) as Filters
     const it = (log.current = new LiveLog())
     let older: string | undefined
@@ -52,7 +68,8 @@ export function useLog(filters: Filters, held: boolean) {
     )
     // What ended while the connection was lost is in the list.
     const unsubscribe = link.subscribe(() => {
-      if (link.get().state === 'open') void before()
+      // With another machine, the list says why it is lost.
+      if (link.get().state === 'open' || (node && link.get().state === 'lost')) void before()
       draw()
     })
     // What looks open after an outage may be dead: it is opened anew.
@@ -70,11 +87,11 @@ export function useLog(filters: Filters, held: boolean) {
       stream.stop()
       clearInterval(timer)
     }
-  }, [key])
+  }, [key, resting])
 
   useEffect(() => {
     log.current.held = held
-  }, [held, key])
+  }, [held, key, resting])
 
   /** Gets requests from before the last row. The bound holds: the oldest go when new ones come. */
   async function more() {
@@ -87,6 +104,6 @@ export function useLog(filters: Filters, held: boolean) {
       setError(e)
     }
   }
-  const off = error instanceof Problem && error.status === 404
+  const off = !node && error instanceof Problem && error.status === 404
   return { ...shown, error: isOutage(error) && shown.loaded ? undefined : error, off, more }
 }

@@ -12,6 +12,7 @@ import { Dialog, ConfirmDialog } from '@/ui/Dialog'
 import { Once } from '@/ui/Once'
 import { t } from '@/text'
 import { Command } from './Command'
+import { NodeLinks } from './NodeFilter'
 import { nodes, pair, shared, type Node, type Pair } from './queries'
 
 type Invitation = components['schemas']['invitationBody']
@@ -91,6 +92,7 @@ function columnsOf(p: Pair | null, admin: boolean, edit: boolean, go: (verb: Ver
             <bdi>{n.name}</bdi>
           </span>
           {n.self && <span className="small block">{t.nodes.self}</span>}
+          {!n.self && <NodeLinks node={n.name} />}
           {n.problems?.map((x) => (
             <span key={x} className="small block">
               {x}

@@ -3,12 +3,13 @@ import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { lazy, Suspense, type ReactNode } from 'react'
 import { failed } from '@/api/problem'
-import { canEdit, eventsOf, me, recentEvents, revisions, status, summary, type Status, type Summary } from '@/api/queries'
+import { canEdit, eventsOf, me, recentEvents, revisions, statusOf, summaryOf, type Status, type Summary } from '@/api/queries'
 import { Ago, Card, Detail, Failure, KeyValues, Loading, PageHeader, StateBadge, Timeline } from '@/ui/basics'
 import { meaningOf } from '@/theme/states'
 import { t } from '@/text'
 import { count, percent } from '@/text/many'
 import { changedObjects } from '../history/changed'
+import { NodeFilter, NodeTag, useNode } from '../nodes/NodeFilter'
 import { FirstSteps } from '../proxies/FirstSteps'
 import { uptimes } from './uptime'
 
@@ -19,13 +20,21 @@ const most = 8
 
 /** The state of everything at a glance: what needs attention comes first. */
 export default function OverviewPage() {
-  const all = useQuery(status)
-  const counts = useQuery(summary)
+  const [node] = useNode()
+  const all = useQuery(statusOf(node))
+  const counts = useQuery(summaryOf(node))
   const { data: events } = useQuery(recentEvents)
   const { data: who } = useQuery(me)
-  if (failed(all)) return <Failure error={all.error} again={() => void all.refetch()} />
-  if (failed(counts)) return <Failure error={counts.error} again={() => void counts.refetch()} />
-  if (!all.data || !counts.data) return <Loading />
+  const wrongOf = failed(all) ? all : failed(counts) ? counts : undefined
+  if (wrongOf || !all.data || !counts.data) {
+    if (!node) return wrongOf ? <Failure error={wrongOf.error} again={() => void wrongOf.refetch()} /> : <Loading />
+    return (
+      <>
+        <PageHeader title={t.overview.title} badge={<NodeTag node={node} />} actions={<NodeFilter />} />
+        {wrongOf ? <Failure error={wrongOf.error} again={() => void wrongOf.refetch()} /> : <Loading />}
+      </>
+    )
+  }
   const s = all.data
   const { total, servers, attention_total, certificates_total, certificates_attention_total } = counts.data
   const ports = s.ports
@@ -34,7 +43,17 @@ export default function OverviewPage() {
   const valid = counts.data.certificates.find((c) => c.state === 'valid')?.count ?? 0
   return (
     <>
-      <PageHeader title={t.overview.title} badge={<Whole state={s.state} down={counts.data.proxies.find((p) => p.state === 'down')?.count ?? 0} wrong={wrong} />} lead={t.overview.lead} />
+      <PageHeader
+        title={t.overview.title}
+        badge={
+          <>
+            <NodeTag node={node} />
+            <Whole state={s.state} down={counts.data.proxies.find((p) => p.state === 'down')?.count ?? 0} wrong={wrong} />
+          </>
+        }
+        lead={node ? t.nodes.shows(node) : t.overview.lead}
+        actions={<NodeFilter />}
+      />
       <div className="stack">
         {s.refused && (
           <Alert color="red" role="alert" title={t.overview.refused}>
@@ -89,7 +108,7 @@ export default function OverviewPage() {
         </Detail>
         {total > 0 && (
           <Suspense fallback={<Loading />}>
-            <Charts of={{}} marked />
+            <Charts key={node} of={{ node: node || undefined }} marked />
           </Suspense>
         )}
         <Card title={t.overview.events}>
