@@ -139,7 +139,9 @@ func (f *fresh) run(ctx context.Context) {
 	defer close(f.done)
 	failed := 0
 	for pause := f.first(); clock.Sleep(ctx, pause); {
-		if err := f.fetchAll(ctx); err == nil {
+		if f.adopt() {
+			failed, pause = 0, f.first()
+		} else if err := f.fetchAll(ctx); err == nil {
 			failed, pause = 0, f.lists.Interval.D()
 			continue
 		} else if ctx.Err() == nil {
@@ -158,6 +160,31 @@ func (f *fresh) first() time.Duration {
 	}
 	due := f.lists.Interval.D() - f.clock().Sub(f.date)
 	return max(due, 0) + soon + rand.N(spread)
+}
+
+// adopt uses the list that another machine has kept in a shared store since, so that not each of
+// them fetches it. It reports whether there is one.
+func (f *fresh) adopt() bool {
+	text, err := ReadKept(f.lists.Values, f.cdn.name)
+	if err != nil || len(text) == 0 {
+		return false
+	}
+	l, err := parseList(text)
+	tomorrow := f.clock().Add(24 * time.Hour) // beyond it, the clock of the other machine is wrong
+	if err != nil || !l.date.After(f.date) || l.date.After(tomorrow) || checkFetched(l.networks, f.floor) != nil {
+		return false
+	}
+	f.use(l)
+	return true
+}
+
+// use uses a list that was checked.
+func (f *fresh) use(l *list) {
+	set := l.set()
+	if before := f.cdn.networks.Swap(set); before.Len() != set.Len() {
+		f.log.Info("CDN networks changed", "cdn", f.cdn.name, "networks", set.Len(), "before", before.Len())
+	}
+	f.date = l.date
 }
 
 // fetchAll fetches the list, checks it, uses it and keeps it.
@@ -182,11 +209,7 @@ func (f *fresh) fetchAll(ctx context.Context) error {
 		return fmt.Errorf("refused what %s has: %v", f.cdn.from[0], err)
 	}
 	l := &list{networks: networks, date: f.clock()}
-	set := l.set()
-	if before := f.cdn.networks.Swap(set); before.Len() != set.Len() {
-		f.log.Info("CDN networks changed", "cdn", f.cdn.name, "networks", set.Len(), "before", before.Len())
-	}
-	f.date = l.date
+	f.use(l)
 	return f.keep(l)
 }
 

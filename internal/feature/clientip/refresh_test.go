@@ -105,6 +105,35 @@ func TestFetchedNetworksAreUsedAndKept(t *testing.T) {
 	}
 }
 
+// Machines that share a store fetch a list once: the others use what the first has kept, if it is
+// newer than theirs and can be a CDN's list.
+func TestMachinesFetchAListOnce(t *testing.T) {
+	p, values := newPublisher(t, true), store.ValuesOf(memory.New())
+	a, _ := freshOf(t, p.URL, values, p.Client())
+	b, _ := freshOf(t, p.URL, values, nil)
+	if b.adopt() {
+		t.Error("a list that nobody has kept is used")
+	}
+	p.body.Store("192.0.2.0/24\n2001:db8::/32\n\n198.51.100.0/24\n")
+	if err := a.fetchAll(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if !b.adopt() || !b.trusts("198.51.100.7") || b.first() < 11*time.Hour {
+		t.Errorf("the list of the other machine is not in use, or is fetched in %v", b.first())
+	}
+	if b.adopt() {
+		t.Error("the same list is taken for a newer one")
+	}
+	for what, text := range map[string]string{"absurd": "# fetched 2026-11-22\n0.0.0.0/1\n", "of next year": "# fetched 2027-11-22\n192.0.2.0/24\n2001:db8::/32\n5.5.5.0/24\n"} {
+		if err := values.Keep(store.PrefixCDN+"test", []byte(text)); err != nil {
+			t.Fatal(err)
+		}
+		if b.adopt() || b.trusts("5.5.5.5") {
+			t.Errorf("a list of another machine that is %s is in use", what)
+		}
+	}
+}
+
 // Whatever comes from the network, what is in use stays in use unless the answer
 // can be a CDN's list.
 func TestWhatIsRefused(t *testing.T) {
