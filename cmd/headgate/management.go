@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"sync/atomic"
+	"time"
 
 	"headgate/internal/admin"
 	"headgate/internal/admin/api"
@@ -33,6 +34,9 @@ const setupFile = "setup-token"
 // auditFile holds audit records that wait for the store of several machines, below the state
 // directory.
 const auditFile = "audit-waiting"
+
+// spreadEvents is how often a machine that shares its state writes events, at most.
+const spreadEvents = time.Second
 
 // management is the management API of a server.
 type management struct {
@@ -57,6 +61,7 @@ func openManagement(o serverOptions, c *control.Control, w *watch.Watch, shared 
 	node := "" // of a machine that shares its state
 	if o.store != "" || shared.pair != nil {
 		node = o.node
+		events.Spread(spreadEvents)
 	}
 	operators := operator.New(operator.Options{Store: c.Store(), Events: events, Log: o.log, SetupFile: m.file, SignedIn: c.Bans().SignedIn,
 		Node: node, Journal: filepath.Join(o.state, auditFile)})

@@ -17,6 +17,7 @@ import (
 	"log/slog"
 	"reflect"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"headgate/internal/setting/shown"
@@ -87,6 +88,7 @@ type Log struct {
 	wake  chan struct{}
 	stop  chan struct{}
 	ended chan struct{}
+	every atomic.Int64 // nanoseconds: see Spread
 
 	mu struct {
 		sync.Mutex
@@ -118,6 +120,11 @@ func Open(ctx context.Context, st store.Store, app *slog.Logger) (*Log, error) {
 	go l.write()
 	return l, nil
 }
+
+// Spread has what is sent within a time kept together, where the store is shared and each write
+// costs other machines something. Subscribers get it at once nevertheless. A crash loses what was
+// not kept yet. The default is 0.
+func (l *Log) Spread(every time.Duration) { l.every.Store(int64(every)) }
 
 // Send adds an event. It does not wait. A nil log ignores it.
 func (l *Log) Send(p Payload) {
@@ -212,7 +219,13 @@ func (l *Log) write() {
 			}
 		}
 		if l.empty() {
-			continue
+			select {
+			case <-time.After(time.Duration(l.every.Load())):
+				continue
+			case <-l.stop:
+				l.writeLast()
+				return
+			}
 		}
 		select {
 		case <-time.After(retry):

@@ -14,6 +14,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"go.uber.org/goleak"
@@ -220,13 +221,15 @@ func TestPageTellsTheNewestFirst(t *testing.T) {
 // failing is a store that is away for a while.
 type failing struct {
 	*memory.Store
-	away atomic.Bool
+	away   atomic.Bool
+	writes atomic.Int64
 }
 
 func (f *failing) Append(ctx context.Context, stream string, records [][]byte) (store.Sequence, error) {
 	if f.away.Load() {
 		return 0, store.ErrUnavailable
 	}
+	f.writes.Add(1)
 	return f.Store.Append(ctx, stream, records)
 }
 
@@ -358,4 +361,68 @@ func TestARecordThatNeverFitsIsReplaced(t *testing.T) {
 	if e, _ := decode(kept[1].Data); e.Type != "webhook.dead" || string(e.Data) != "{}" || !strings.Contains(e.Text, "not kept whole") {
 		t.Errorf("got %+v", e)
 	}
+}
+
+// A machine that shares its store writes what it has to keep once a second, however many events
+// there are.
+func TestEventsOfASecondAreKeptTogether(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st := &failing{Store: memory.New()}
+		l := open(t, st)
+		l.Spread(time.Second)
+		const seconds, each = 10, 20
+		for i := range seconds * each {
+			l.Send(port(fmt.Sprint(i)))
+			time.Sleep(time.Second / each)
+		}
+		l.Close()
+		records, err := st.Page(t.Context(), store.StreamEvents, 0, store.MaxPage)
+		if err != nil || len(records) != seconds*each {
+			t.Fatalf("%d events were kept, %v; want %d", len(records), err, seconds*each)
+		}
+		if n := st.writes.Load(); n > seconds+2 {
+			t.Errorf("%d writes in %d seconds", n, seconds)
+		}
+	})
+}
+
+// What waits for a store that is away has a bound, and what is dropped is counted.
+func TestEventsThatAreDroppedAreCounted(t *testing.T) {
+	st := &failing{Store: memory.New()}
+	st.away.Store(true)
+	var said syncBuffer
+	l, err := Open(t.Context(), st, slog.New(slog.NewTextHandler(&said, nil)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range maxWaiting + 7 {
+		l.Send(port(fmt.Sprint(i)))
+	}
+	st.away.Store(false)
+	l.Close()
+	records, err := st.Page(t.Context(), store.StreamEvents, 0, store.MaxPage)
+	if err != nil || len(records) == 0 {
+		t.Fatalf("%d events were kept, %v", len(records), err)
+	}
+	if text := said.String(); !regexp.MustCompile(`dropped=(7|8)\b`).MatchString(text) { // with the event that the store is away
+		t.Errorf("the log does not say how many were dropped: %s", text)
+	}
+}
+
+// syncBuffer is a buffer that several goroutines write to.
+type syncBuffer struct {
+	mu sync.Mutex
+	b  strings.Builder
+}
+
+func (s *syncBuffer) Write(data []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.b.Write(data)
+}
+
+func (s *syncBuffer) String() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.b.String()
 }
