@@ -41,7 +41,6 @@ func newIssuer(log *slog.Logger, kept store.Store, open *ports.Set, node, agent 
 		Forget:  func(name string) { i.managed.Remove(name) },
 		Allowed: i.gate.Allowed,
 	})
-	i.gate.Use(i.manager)
 	if i.manager.Load() {
 		i.announce()
 	}

@@ -42,6 +42,7 @@ func New(o Options) (*Control, error) {
 	c.newPeers()
 	c.newPorts(&o)
 	c.issuer = newIssuer(o.Log, st.all, c.ports, st.node, agentOf(&o), c.watcher.Order, c.watcher.DemandLimited)
+	c.newDemandIssuer()
 	c.echRecords = newECHRecords(c)
 	c.ech.renewed = c.echRecords.notify
 	c.providers = newProviders(&o)

@@ -155,6 +155,9 @@ type job struct {
 	// untilValid is whether it runs again only unless it has become valid.
 	untilValid bool
 
+	// expected is until when an order of another machine is waited for; see ExpectOnDemand.
+	expected time.Time
+
 	changed chan struct{} // is closed after a run, if a handshake waits; see Progress
 
 	shown atomic.Pointer[Record] // a copy for readers

@@ -70,7 +70,7 @@ func (m *Manager) Progress(host string) Progress {
 	r, now := j.shown.Load(), m.now()
 	p := Progress{Valid: r.NotAfter.After(now) && slices.Contains(r.Has, host)}
 	elsewhere := r.Trouble != nil && r.Trouble.elsewhere
-	if p.Ordering = !p.Valid && (j.running || j.wanted && (elsewhere || !j.at.After(now))); p.Ordering {
+	if p.Ordering = !p.Valid && (j.running || j.expected.After(now) || j.wanted && (elsewhere || !j.at.After(now))); p.Ordering {
 		if j.changed == nil {
 			j.changed = make(chan struct{})
 		}

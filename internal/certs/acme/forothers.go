@@ -1,8 +1,10 @@
 package acme
 
 import (
+	"encoding/json"
 	"reflect"
 	"slices"
+	"time"
 
 	"headgate/internal/store"
 )
@@ -51,4 +53,58 @@ func (m *Manager) orderForOthersLocked(o store.NodeOrder) {
 	j := m.jobLocked(nameOf(o.Names))
 	m.configureLocked(j, Want{Entry: o.Entry, Settings: settings, Names: o.Names})
 	j.listed, j.others = true, true
+}
+
+// maxExpected is how long the order of another machine is waited for.
+const maxExpected = 30 * time.Second
+
+// ExpectOnDemand has handshakes wait for the certificate of a host, which another machine is to
+// order: until it comes, its order fails, half a minute has passed, or the caller ends that.
+func (m *Manager) ExpectOnDemand(host string) (end func()) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	name := nameOf([]string{host})
+	j := m.jobLocked(name)
+	if r := j.shown.Load(); r.NotAfter.After(m.now()) && slices.Contains(r.Has, host) {
+		return func() {}
+	}
+	until := m.now().Add(maxExpected)
+	j.expected = until
+	stop := func() {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		if j.expected.Equal(until) {
+			m.endExpectedLocked(name, j)
+		}
+	}
+	time.AfterFunc(maxExpected, stop)
+	return stop
+}
+
+// endExpectedLocked wakes those who wait for the order of another machine. A job that was made for
+// that is removed.
+func (m *Manager) endExpectedLocked(name string, j *job) {
+	j.expected = time.Time{}
+	if r := j.shown.Load(); m.mu.jobs[name] == j && !j.wanted && !j.running && r.Names == nil && r.NotAfter.IsZero() {
+		delete(m.mu.jobs, name)
+	}
+	j.announceLocked()
+}
+
+// acceptFailure takes the record of an order that another machine has failed with, if handshakes
+// wait for it here.
+func (m *Manager) acceptFailure(name string, text []byte) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	j := m.mu.jobs[name]
+	if j == nil || j.running || j.expected.IsZero() {
+		return
+	}
+	r := &Record{}
+	if err := json.Unmarshal(text, r); err != nil || r.State != Failed && r.State != Blocked {
+		return
+	}
+	j.record = r
+	j.shown.Store(r.public())
+	m.endExpectedLocked(name, j)
 }

@@ -19,7 +19,10 @@ func (m *Manager) Records() []*Record {
 	defer m.mu.Unlock()
 	var out []*Record
 	for _, name := range slices.Sorted(maps.Keys(m.mu.jobs)) {
-		out = append(out, m.mu.jobs[name].shown.Load())
+		j := m.mu.jobs[name]
+		if r := j.shown.Load(); j.expected.IsZero() || r.Names != nil {
+			out = append(out, r)
+		}
 	}
 	return out
 }

@@ -54,6 +54,9 @@ func (m *Manager) accept(ctx context.Context, b store.Batch) {
 		if name, ok := strings.CutPrefix(e.Key, store.PrefixCertificate); ok && b.Who == who {
 			m.acceptCertificate(ctx, name, e.Value)
 		}
+		if name, ok := strings.CutPrefix(e.Key, store.PrefixOrder); ok && b.Who == who {
+			m.acceptFailure(name, e.Value)
+		}
 	}
 	for _, key := range b.Delete {
 		if place, ok := strings.CutPrefix(key, store.PrefixChallenge); ok {
@@ -94,7 +97,7 @@ func (m *Manager) acceptCertificate(ctx context.Context, name string, text []byt
 	if j = m.jobLocked(name); j.running {
 		return // it is ordered here since, and the order adopts what is kept
 	}
-	j.record = r
+	j.record, j.expected = r, time.Time{}
 	j.shown.Store(r.public())
 	if j.wanted {
 		j.at = m.firstLook(j)

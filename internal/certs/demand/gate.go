@@ -26,6 +26,7 @@ import (
 	"headgate/internal/certs"
 	"headgate/internal/certs/acme"
 	"headgate/internal/server/safedial"
+	"headgate/internal/store"
 )
 
 // Issuer orders certificates: an acme.Manager.
@@ -327,7 +328,11 @@ func (g *Gate) order(ctx context.Context, host string, d *acme.Demand) error {
 	if err != nil && ctx.Err() == nil {
 		g.Log.Warn("no certificate on demand", "host", host, "proxy", d.Proxy, "error", err)
 	}
-	if err != nil { // the store cannot be written, such as on the follower of a pair
+	if errors.Is(err, store.ErrUnavailable) || errors.Is(err, acme.ErrNotAllowed) { // such as without the leader of a pair
+		g.remember(host, pauseFailed)
+		return g.refuse(failed)
+	}
+	if err != nil {
 		g.remember(host, pauseFailed)
 		g.counts[failed].Add(1)
 		return errLater

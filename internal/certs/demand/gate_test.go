@@ -20,6 +20,7 @@ import (
 
 	"headgate/internal/certs"
 	"headgate/internal/certs/acme"
+	"headgate/internal/store"
 	"headgate/internal/testhouse"
 )
 
@@ -41,6 +42,7 @@ type issuerOf struct {
 	takes   time.Duration
 	fails   bool
 	limit   *acme.Limited
+	away    error
 	orders  map[string]int
 	valid   map[string]bool
 	running map[string]chan struct{}
@@ -63,6 +65,9 @@ func (i *issuerOf) OrderOnDemand(_ context.Context, host string, _ *acme.Demand)
 	defer i.mu.Unlock()
 	if i.limit != nil {
 		return i.limit
+	}
+	if i.away != nil {
+		return i.away
 	}
 	i.orders[host]++
 	done := make(chan struct{})
@@ -351,5 +356,33 @@ func TestRandom(t *testing.T) {
 				t.Errorf("left: %d hosts, %d handshakes, %d requests", len(g.mu.flights), g.mu.waiting, len(g.asking))
 			}
 		})
+	})
+}
+
+// Without the machine that orders, a host is refused at once as an unknown one is, and it is not asked
+// again for a moment.
+func TestWithoutTheMachineThatOrdersAHostIsRefused(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		i := newIssuer(time.Second)
+		i.away = fmt.Errorf("%w: the leader is away", store.ErrUnavailable)
+		g := New(Options{Log: slog.New(slog.DiscardHandler), Now: func() int64 { return time.Now().UnixNano() }})
+		defer g.Close()
+		g.Use(i)
+		g.Set(func(string, string) *acme.Demand {
+			return &acme.Demand{Proxy: "tenants", Entry: "main", Settings: &acme.OnDemand{List: []string{"shop.example.com"}}}
+		})
+		began := time.Now()
+		for range 2 {
+			if err := g.Await("web", hello("shop.example.com", "192.0.2.1")); !errors.Is(err, certs.ErrNoCertificate) || time.Since(began) > 0 {
+				t.Errorf("after %v: %v", time.Since(began), err)
+			}
+		}
+		i.mu.Lock()
+		i.away = nil
+		i.mu.Unlock()
+		time.Sleep(pauseFailed)
+		if err := g.Await("web", hello("shop.example.com", "192.0.2.1")); err != nil {
+			t.Errorf("when it is back: %v", err)
+		}
 	})
 }
