@@ -956,6 +956,12 @@ func (c *Client) ListTokens(ctx context.Context, options ...Option) iter.Seq2[To
 	return ListAll[Token](ctx, c, "/tokens", options...)
 }
 
+// ListTraffic: GET /traffic. Lists the nodes with their HTTP traffic of the last minute. All
+// nodes are queried at once; one that does not answer within 3 s has a problem.
+func (c *Client) ListTraffic(ctx context.Context, options ...Option) iter.Seq2[NodeTraffic, error] {
+	return ListAll[NodeTraffic](ctx, c, "/traffic", options...)
+}
+
 // ListUDPProxies: GET /udp_proxies. Lists the objects of the kind udp_proxies. The ETag is that
 // of the configuration. Query parameters: limit, cursor, q, sort.
 func (c *Client) ListUDPProxies(ctx context.Context, options ...Option) iter.Seq2[UDPProxyObject, error] {

@@ -3293,6 +3293,23 @@ type NodeInput struct {
 	Why string `json:"why,omitempty"`
 }
 
+// NodeTraffic is the HTTP traffic of a machine.
+type NodeTraffic struct {
+	// Node is the name of the machine.
+	Node string `json:"node"`
+	// RequestsPerSecond is the number of requests per second.
+	RequestsPerSecond float64 `json:"requests_per_second"`
+	// Errors4xxPerSecond is the number of responses per second with a status 4xx.
+	Errors4xxPerSecond float64 `json:"errors_4xx_per_second"`
+	// Errors5xxPerSecond is the number of responses per second with a status 5xx.
+	Errors5xxPerSecond float64 `json:"errors_5xx_per_second"`
+	// P99MS is the longest of the 99th percentiles of the duration, each of 10 seconds, in
+	// milliseconds. It is absent without requests.
+	P99MS *float64 `json:"p99_ms,omitempty"`
+	// Problem is why the traffic of the machine is not known.
+	Problem string `json:"problem,omitempty"`
+}
+
 // Notice is a message to people about events.
 type Notice struct {
 	// Description is a text for people, such as the purpose of the object.

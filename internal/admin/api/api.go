@@ -134,6 +134,7 @@ type API struct {
 	// heartbeat is how often a stream is kept alive and its client's access is checked.
 	heartbeat time.Duration
 
+	trafficNow  trafficCache
 	comparisons comparisons
 	cutovers    cutovers
 	comparing   chan struct{} // a slot for the client that compares revisions

@@ -114,16 +114,20 @@ func (a *API) queryNode(c *call, node string, from int64) (*nodeReply, error) {
 	if err != nil {
 		return nil, err
 	}
-	answer := a.Peers.QueryNodes(ctx, []string{node}, NodeQuestion, data)[node]
+	return a.replyOf(about, a.Peers.QueryNodes(ctx, []string{node}, NodeQuestion, data)[node])
+}
+
+// replyOf reads what a machine has answered. The error is a problem.
+func (a *API) replyOf(n *store.Node, answer query.Answer) (*nodeReply, error) {
 	if answer.Err != nil {
-		return nil, a.noAnswer(about, answer.Err)
+		return nil, a.noAnswer(n, answer.Err)
 	}
 	reply, err := readReply(answer.Data)
 	switch {
 	case err != nil:
-		return nil, refuse("unavailable", "", fmt.Sprintf("the answer of machine %s cannot be read: %v", node, err), "run the same version of headgate on all machines; \"headgate node list\" shows the versions")
-	case reply.Node != node:
-		return nil, refuse("unavailable", "", fmt.Sprintf("machine %s answered instead of machine %s", clean(reply.Node), node), "give each machine a name of its own with --node")
+		return nil, refuse("unavailable", "", fmt.Sprintf("the answer of machine %s cannot be read: %v", n.Name, err), "run the same version of headgate on all machines; \"headgate node list\" shows the versions")
+	case reply.Node != n.Name:
+		return nil, refuse("unavailable", "", fmt.Sprintf("machine %s answered instead of machine %s", clean(reply.Node), n.Name), "give each machine a name of its own with --node")
 	case reply.Status >= http.StatusBadRequest:
 		return nil, problemOfNode(reply)
 	}
@@ -158,7 +162,7 @@ func (a *API) otherMachine(ctx context.Context, name string) (*store.Node, error
 			names = append(names, n.Name)
 		} else if a.Peers != nil {
 			if n.Stopped {
-				return nil, nodeAway(n, "headgate was stopped there")
+				return nil, nodeStopped(n)
 			}
 			return n, nil
 		}
@@ -185,6 +189,9 @@ func nodeAway(n *store.Node, why string) error {
 	return refuse("node_away", "", fmt.Sprintf("machine %s does not answer: %s; it last published its state at %s", n.Name, why, n.Seen.UTC().Format(time.RFC3339)),
 		"check that headgate runs there and that it reaches the store; \"headgate node list\" shows the state of all machines")
 }
+
+// nodeStopped is the refusal for a machine on which headgate was stopped. It is not queried.
+func nodeStopped(n *store.Node) error { return nodeAway(n, "headgate was stopped there") }
 
 // AnswerNode answers a question of another machine: it runs a row for an operator whom that
 // machine has authenticated. The result is at most query.MaxData bytes.

@@ -35,7 +35,6 @@ func (engine) Close() error { return nil }
 type group struct {
 	*house
 	b      *house
-	peers  *query.Peers // of b
 	silent *atomic.Bool // b does not answer
 }
 
@@ -52,21 +51,13 @@ func startGroup(t *testing.T) *group {
 	g.b.controlOf(t, mainConfig)
 	g.b.api = New(Options{Control: g.b.c, Operators: g.ops, Recent: func() *recent.Ring { return g.b.ring }, Log: slog.New(slog.NewTextHandler(t.Output(), nil))})
 
-	machine := func(name string) *query.Peers {
-		p := query.New(query.Options{Messenger: e, Node: name})
-		t.Cleanup(p.Close)
-		return p
-	}
-	peers := machine("a")
-	g.api.Peers, g.peers = peers, machine("b")
-	g.peers.Handle(NodeQuestion, func(ctx context.Context, from string, data []byte) ([]byte, error) {
+	g.api.Peers = g.c.Peers()
+	g.b.c.Peers().Handle(NodeQuestion, func(ctx context.Context, from string, data []byte) ([]byte, error) {
 		if g.silent.Load() {
 			<-ctx.Done()
 		}
 		return g.b.api.AnswerNode(ctx, from, data)
 	})
-	peers.Start()
-	g.peers.Start()
 	testhouse.Eventually(t, "a knows b", func() bool {
 		nodes, err := store.Nodes(t.Context(), g.c.Store())
 		return err == nil && len(nodes) == 2
@@ -413,4 +404,58 @@ func TestTheLogOfAnotherMachineIsFollowed(t *testing.T) {
 	if err := lines.Err(); err != nil && !errors.Is(err, context.Canceled) {
 		t.Errorf("the stream ends with %v", err)
 	}
+}
+
+func TestTheTrafficOfAllMachinesIsListedWithOneQuestion(t *testing.T) {
+	g := startGroup(t)
+	answered := 0
+	for _, r := range g.b.api.rows {
+		if r.path == "/series" {
+			r.handle = func(c *call) (any, error) {
+				answered++
+				if c.text("period") != trafficPeriod {
+					t.Errorf("the period is %q", c.text("period"))
+				}
+				slow, fast := 80.5, 3.0
+				return seriesBody{Step: 10, Points: []seriesPoint{{Requests: 100, ClientErrors: 5, P99: &slow}, {Requests: 300, ServerErrors: 10, P99: &fast}}}, nil
+			}
+		}
+	}
+	if _, err := g.c.Store().Commit(t.Context(), store.Change{Put: []store.Entry{{Key: store.PrefixNode + "c", Value: []byte(`{"version":"1.0.0","stopped":true}`)}}}); err != nil {
+		t.Fatal(err)
+	}
+	testhouse.Eventually(t, "a knows c", func() bool {
+		_, err := g.c.Node(t.Context(), "c")
+		return err == nil
+	})
+	list := func() map[string]map[string]any {
+		all := map[string]map[string]any{}
+		_, out := g.does("GET", "/traffic", "", 200, "", "as: viewer")
+		for _, item := range out["items"].([]any) {
+			all[fmt.Sprint(item.(map[string]any)["node"])] = item.(map[string]any)
+		}
+		return all
+	}
+	all := list()
+	if b := all["b"]; b["requests_per_second"] != 20.0 || b["errors_4xx_per_second"] != 0.25 || b["errors_5xx_per_second"] != 0.5 || b["p99_ms"] != 80.5 || b["problem"] != nil {
+		t.Errorf("b: %v", b)
+	}
+	if a := all["a"]; a["problem"] != nil || a["requests_per_second"] != 0.0 {
+		t.Errorf("a: %v", a)
+	}
+	if c := all["c"]; !strings.Contains(fmt.Sprint(c["problem"]), "stopped") || len(all) != 3 {
+		t.Errorf("c: %v, of %d machines", c, len(all))
+	}
+	for range 5 {
+		list()
+	}
+	if answered != 1 {
+		t.Errorf("b was queried %d times within %v", answered, trafficKept)
+	}
+	g.api.trafficNow.at = time.Time{}
+	g.silent.Store(true)
+	if b := list()["b"]; !strings.Contains(fmt.Sprint(b["problem"]), "has not answered within 3s") {
+		t.Errorf("b: %v", b)
+	}
+	g.does("GET", "/traffic", "", 403, "forbidden", "as: narrow")
 }

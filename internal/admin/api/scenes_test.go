@@ -54,6 +54,7 @@ func (s *scene) nodes() {
 	if _, err := s.h.c.Store().Commit(s.h.t.Context(), store.Change{Put: []store.Entry{gone}}); err != nil {
 		s.h.t.Fatal(err)
 	}
+	s.does(200, "GET", "/traffic", "")
 	s.h.api.Peers = fixedAnswer{err: query.ErrNoAnswer}
 	for _, r := range s.h.api.rows {
 		if r.ofNode {

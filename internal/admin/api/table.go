@@ -66,7 +66,7 @@ func (a *API) whole() []row {
 	for _, k := range config.Kinds() {
 		rows = append(rows, a.documentRows(k)...)
 	}
-	return slices.Concat(rows, a.configRows(), a.cacheRows(), a.serverRows(), a.splitRows(), a.mirrorRows(), a.portRows(), a.echRows(), a.upgradeRows(), a.nodeRows(), a.agentRows(), a.pairRows())
+	return slices.Concat(rows, a.configRows(), a.cacheRows(), a.serverRows(), a.splitRows(), a.mirrorRows(), a.portRows(), a.echRows(), a.upgradeRows(), a.nodeRows(), a.trafficRows(), a.agentRows(), a.pairRows())
 }
 
 // versionRows are the operations that describe the program and the API.
