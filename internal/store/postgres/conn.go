@@ -263,7 +263,7 @@ func (s *Store) release(c *pgconn.PgConn) {
 
 // connect opens a connection to a database whose schema is ready and whose key is known.
 func (s *Store) connect(ctx context.Context) (*pgconn.PgConn, error) {
-	c, err := pgconn.ConnectConfig(ctx, s.config)
+	c, err := s.open(ctx, s.config)
 	if err != nil {
 		return nil, withoutAddress(err)
 	}

@@ -24,6 +24,7 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
@@ -100,6 +101,9 @@ type Store struct {
 	wake    chan struct{} // a node of ours has committed
 	idle    chan *pgconn.PgConn
 
+	// noUserTimeout is whether the server has refused the parameter.
+	noUserTimeout atomic.Bool
+
 	preparing sync.Mutex // held while a connection is made ready; it guards key
 	key       []byte
 	writer    sync.Mutex // held for a commit, so that those of this node do not repeat because of each other
@@ -168,11 +172,15 @@ func configOf(url string, timeout time.Duration) (*pgconn.Config, error) {
 	if err := verified(config); err != nil {
 		return nil, err
 	}
-	config.ConnectTimeout = dialTimeout
-	for name, value := range map[string]string{
+	config.ConnectTimeout, config.DialFunc = dialTimeout, dialer(timeout)
+	parameters := map[string]string{
 		"application_name": "headgate", "statement_timeout": fmt.Sprint((timeout * 2 / 3).Milliseconds()), "lock_timeout": "2s", "idle_in_transaction_session_timeout": "3s",
 		"synchronous_commit": "on", "client_min_messages": "warning", "search_path": "pg_catalog",
-	} {
+	}
+	if overTCP(config) {
+		parameters[userTimeout] = fmt.Sprint(timeout.Milliseconds())
+	}
+	for name, value := range parameters {
 		if _, ok := config.RuntimeParams[name]; !ok || name == "synchronous_commit" {
 			config.RuntimeParams[name] = value
 		}

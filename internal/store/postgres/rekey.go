@@ -77,7 +77,7 @@ func (s *Store) Rekey(ctx context.Context, key []byte) (n int, err error) {
 func (s *Store) TryKey(ctx context.Context, key []byte) error {
 	ctx, stop := context.WithTimeout(ctx, s.timeout)
 	defer stop()
-	c, err := pgconn.ConnectConfig(ctx, s.config)
+	c, err := s.open(ctx, s.config)
 	if err != nil {
 		return s.explain(ctx, withoutAddress(err))
 	}

@@ -46,6 +46,9 @@ func programOf(name string) (string, error) {
 	return exec.LookPath(name)
 }
 
+// listenVariable is the variable with the addresses of TCP that the server listens on.
+const listenVariable = "HEADGATE_TEST_LISTEN"
+
 // startServer starts the server as a user without rights: it refuses to run as root.
 func startServer() error {
 	initdb, err := programOf("initdb")
@@ -76,7 +79,7 @@ func startServer() error {
 	if out, err := fresh.CombinedOutput(); err != nil {
 		return fmt.Errorf("initdb: %w\n%s", err, out)
 	}
-	run := exec.Command(postgres, "-D", data, "-k", server.dir, "-c", "listen_addresses=", "-c", "fsync=off", "-c", "max_connections=100")
+	run := exec.Command(postgres, "-D", data, "-k", server.dir, "-c", "listen_addresses="+os.Getenv(listenVariable), "-c", "fsync=off", "-c", "max_connections=100")
 	run.SysProcAttr, run.Dir = as, server.dir
 	var out bytes.Buffer
 	run.Stdout, run.Stderr = &out, &out
@@ -171,8 +174,9 @@ type proxy struct {
 	mu     sync.Mutex
 	lose   bool // the answer to the next commit
 	refuse bool
-	pool   bool  // no notification arrives, as behind a pool of connections
-	stall  int64 // how many bytes of a commit pass; -1 for all
+	reject string // a parameter of connections that is refused, as by a pool; "" for none
+	pool   bool   // no notification arrives, as behind a pool of connections
+	stall  int64  // how many bytes of a commit pass; -1 for all
 	stuck  chan struct{}
 	conns  map[net.Conn]bool
 }
@@ -251,7 +255,7 @@ func (p *proxy) stallAfter(n int64) {
 func (p *proxy) serve(client net.Conn) {
 	defer client.Close()
 	p.mu.Lock()
-	refuse, pool := p.refuse, p.pool
+	refuse, pool, reject := p.refuse, p.pool, p.reject
 	if !refuse {
 		p.conns[client] = true
 	}
@@ -271,6 +275,11 @@ func (p *proxy) serve(client net.Conn) {
 		for {
 			n, err := client.Read(b)
 			part := b[:n]
+			if reject != "" && bytes.Contains(part, []byte(reject+"\x00")) {
+				fields := "SFATAL\x00C08P01\x00Munsupported startup parameter: " + reject + "\x00\x00"
+				client.Write(append([]byte{'E', 0, 0, 0, byte(4 + len(fields))}, fields...))
+				return
+			}
 			if pool { // the server listens to another channel of the same length
 				part = bytes.ReplaceAll(part, []byte("LISTEN headgate"), []byte("LISTEN deafness"))
 			}

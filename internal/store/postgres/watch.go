@@ -252,7 +252,7 @@ func (s *Store) listen(ctx context.Context) *listener {
 		default:
 		}
 	}
-	c, err := pgconn.ConnectConfig(opening, config)
+	c, err := s.open(opening, config)
 	if err != nil {
 		return nil
 	}
