@@ -136,6 +136,7 @@ func clocksOfThree(t *testing.T, binary string) {
 	for _, one := range m.all {
 		m.change(one, 200)
 	}
+	m.confirm()
 	m.freeze()
 	m.away(0)
 	m.kill()
@@ -150,6 +151,46 @@ func clocksOfThree(t *testing.T, binary string) {
 	stop()
 	load.Wait()
 	m.finish()
+}
+
+// confirm makes a change on each machine that waits to be confirmed: it is confirmed on another one, or
+// reverted on all when the time is up, and not before.
+func (m *machines) confirm() {
+	m.t.Helper()
+	const within = 10 * time.Second // the shortest
+	for i, one := range m.all {
+		n := m.changes + 1
+		m.changes = n
+		began := time.Now()
+		one.manager().must(200, "PATCH", "/proxies/count?confirm_within="+within.String(), fmt.Sprintf(`{"routes": [{"fixed_response": {"status": 200, "body": "n%d"}}]}`, n), "*")
+		serve := func(n int) {
+			m.t.Helper()
+			for _, at := range m.all {
+				m.eventually(fmt.Sprintf("%s serves n%d", at.name, n), func() bool { return at.number() == n })
+			}
+		}
+		serve(n)
+		if i > 0 {
+			m.eventually("the change is confirmed on another machine", func() bool { return m.all[0].manager().ask("POST", "/confirm", "{}", "").status == 200 })
+			m.acked = n
+			continue
+		}
+		for time.Since(began) < within-time.Second {
+			for _, at := range m.all {
+				if got := at.number(); got != n {
+					m.t.Fatalf("%s serves n%d %v after a change that waits for %v", at.name, got, time.Since(began), within)
+				}
+			}
+			time.Sleep(100 * time.Millisecond)
+		}
+		serve(m.acked)
+	}
+	time.Sleep(within) // a machine that was not informed of the confirmation would revert
+	for _, at := range m.all {
+		if got := at.number(); got != m.acked {
+			m.t.Errorf("%s serves n%d after the confirmation of n%d", at.name, got, m.acked)
+		}
+	}
 }
 
 // nodes returns the list of machines, in order of their names.
