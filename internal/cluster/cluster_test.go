@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"iter"
 	"log/slog"
+	"maps"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -137,6 +139,21 @@ func TestMachinesShareTheirState(t *testing.T) {
 }
 
 // A machine that was off for longer than the log goes back gets what differs.
+// fetching notes which entries of an engine are read.
+type fetching struct {
+	engine
+	keys map[string]bool
+}
+
+func (f *fetching) Get(ctx context.Context, key string) (store.Entry, error) {
+	if f.keys == nil {
+		f.keys = map[string]bool{}
+	}
+	f.keys[key] = true
+	return f.engine.Get(ctx, key)
+}
+
+// Only what differs is fetched.
 func TestAMachineThatWasOffForLongComparesWithTheStore(t *testing.T) {
 	var passed atomic.Int64
 	begin := time.Now()
@@ -152,7 +169,11 @@ func TestAMachineThatWasOffForLongComparesWithTheStore(t *testing.T) {
 	}
 	passed.Add(int64(store.LogAge + time.Hour))
 	put(t, e.Store, "user/3", "newest")
-	a = open(t, dir, e)
+	fetched := &fetching{engine: e}
+	a = open(t, dir, fetched)
+	if keys := slices.Sorted(maps.Keys(fetched.keys)); !slices.Equal(keys, []string{"certificate/y", "user/1", "user/3"}) {
+		t.Errorf("fetched %v, want what differs", keys)
+	}
 	want, at, err := e.Store.Snapshot(t.Context(), "")
 	if err != nil {
 		t.Fatal(err)
