@@ -1004,8 +1004,11 @@ type Change struct {
 	// WhatIf is the effect of the change on recent requests. It is set for dry runs and plans only,
 	// if recent requests are recorded.
 	WhatIf *WhatIf `json:"what_if,omitempty"`
-	// Notes are settings that work but are not recommended.
+	// Notes are settings that work but are not recommended, and Unchecked.
 	Notes []SchemaProblem `json:"notes,omitempty"`
+	// Unchecked are other machines that may not be able to serve the change: they have not answered
+	// in time, or reject the active configuration, too.
+	Unchecked []SchemaProblem `json:"unchecked,omitempty"`
 }
 
 // Chosen is which certificate the clients of a host get on a port, and why.
@@ -6626,12 +6629,11 @@ type User struct {
 
 // Validation is what a check of documents has found.
 type Validation struct {
-	// Valid is whether the files are valid on their own, without opening ports or reading other
-	// files.
+	// Valid is whether the files can be served, by other machines that share them, too.
 	Valid bool `json:"valid"`
 	// Problems are the mistakes in the files.
 	Problems []SchemaProblem `json:"problems,omitempty"`
-	// Notes are what works and is a bad idea.
+	// Notes are what works and is a bad idea, and other machines that have not checked the files.
 	Notes []SchemaProblem `json:"notes,omitempty"`
 }
 

@@ -70,6 +70,9 @@ func printChange(cmd *cobra.Command, output *choice, c *api.Change) error {
 	for _, line := range c.WhatIf.Lines() {
 		fmt.Fprintln(out, printable(line))
 	}
+	for _, p := range c.Unchecked {
+		fmt.Fprintln(out, printable("warning: "+p.Error()))
+	}
 	switch {
 	case c.DryRun:
 		fmt.Fprintln(out, "dry run: nothing was changed")

@@ -214,7 +214,12 @@ func changed(e *control.Event) event.Payload {
 	}
 	if e.Refused == nil {
 		about.Changes = sentences(e)
-		return event.ConfigApplied{Config: about, ConfirmBy: e.ConfirmBy}
+		applied := event.ConfigApplied{Config: about, ConfirmBy: e.ConfirmBy}
+		for _, p := range e.Unchecked {
+			applied.Unchecked = append(applied.Unchecked, p.Error())
+		}
+		applied.Unchecked = bounded(applied.Unchecked)
+		return applied
 	}
 	refused := event.ConfigRefused{Config: about}
 	for _, p := range e.Refused.Problems {

@@ -42,7 +42,8 @@ func (c *Control) DryRun(cause Cause, docs config.Documents) (Event, error) {
 // be written, too.
 func (c *Control) dryRunLocked(ch *change, saved bool) (Event, error) {
 	ch.dry = true
-	steps := []step{{"read", ch.read}, {"check", ch.check}, {"build", ch.build}}
+	defer ch.endVote()
+	steps := []step{{"read", ch.read}, {"check", ch.check}, {"query", ch.startVote}, {"build", ch.build}, {"vote", ch.awaitVote}}
 	if saved {
 		steps = append(steps, step{"save", func() error { return c.history.Try(ch.request()) }})
 	}
@@ -59,11 +60,14 @@ func (c *Control) applyLocked(cause Cause, docs config.Documents, err error) err
 // makeLocked runs a change. Steps that can fail come first, and if one does, the previous
 // ones are cancelled; from the swap on, nothing can fail.
 func (c *Control) makeLocked(ch *change) error {
+	defer ch.endVote()
 	err := ch.do(
-		step{"read", ch.read},   // the documents as they are now
-		step{"check", ch.check}, // their objects: types, bounds, references
-		step{"build", ch.build}, // merge, load, compile and prepare: see there
-		step{"save", ch.save},   // the documents and a revision, with who, when and why
+		step{"read", ch.read},       // the documents as they are now
+		step{"check", ch.check},     // their objects: types, bounds, references
+		step{"query", ch.startVote}, // other machines, which check them meanwhile
+		step{"build", ch.build},     // merge, load, compile and prepare: see there
+		step{"vote", ch.awaitVote},  // what the other machines have found
+		step{"save", ch.save},       // the documents and a revision, with who, when and why
 	)
 	if err == nil {
 		ch.swap()       // from here on, every request that begins is served by the plan
@@ -118,6 +122,10 @@ type change struct {
 	hostAllowed    bool
 	withheld       *config.Withhold
 	withheldValues []withheldValue
+	vote           *vote // nil for none
+
+	// By awaitVote: notes about machines that have not checked the change.
+	unchecked []schema.Problem
 
 	// By build.
 	merged   *discovery.Merged

@@ -152,6 +152,7 @@ type Control struct {
 	ready    atomic.Bool
 	stopping atomic.Bool
 	frozen   atomic.Bool // the same as mu.frozen
+	voting   atomic.Bool // other machines check a change of this one, which holds mu
 	replaced atomic.Bool // another process has taken over
 	drained  atomic.Bool // an operator wants no requests here
 	// standing is the source of Status; it is replaced after every change.

@@ -2,6 +2,7 @@ package control
 
 import (
 	"net/netip"
+	"slices"
 	"time"
 
 	"headgate/internal/config"
@@ -90,8 +91,11 @@ type Event struct {
 	// WhatIf is the effect on recent requests; nil unless it was a dry run and recent
 	// requests are kept.
 	WhatIf *whatif.Result
-	// Notes are settings that work but are not recommended.
+	// Notes are settings that work but are not recommended, and Unchecked.
 	Notes []schema.Problem
+	// Unchecked are notes about other machines that may not be able to serve the change: they have
+	// not answered, or reject the active configuration already.
+	Unchecked []schema.Problem
 }
 
 // Observe has a func called with the event of every change, in the order of changes
@@ -123,7 +127,7 @@ func (c *Control) count(e *Event) {
 func (ch *change) event(err error) Event {
 	e := Event{
 		Verb: ch.verb, Cause: ch.cause, Revision: ch.revision, Took: time.Since(ch.began),
-		Edit: ch.edit, Starting: ch.next.Starting(), Before: ch.next.Before, Notes: ch.notes, Late: ch.late,
+		Edit: ch.edit, Starting: ch.next.Starting(), Before: ch.next.Before, Notes: slices.Concat(ch.notes, ch.unchecked), Unchecked: ch.unchecked, Late: ch.late,
 	}
 	if err != nil {
 		e.Verb, e.Refused = RefusedVerb, asRefused(err)

@@ -11,6 +11,7 @@ import (
 func (c *Control) newPeers() {
 	if by, ok := c.state.(store.Messenger); ok && c.shared {
 		c.peers = query.New(query.Options{Messenger: by, Node: c.options.Node, Log: c.log})
+		c.peers.Handle(questionVote, c.answerVote)
 	}
 }
 

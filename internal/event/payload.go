@@ -28,6 +28,9 @@ type ConfigApplied struct {
 	Config
 	// ConfirmBy is when it is reverted unless it is confirmed.
 	ConfirmBy time.Time `json:"confirm_by,omitzero"`
+	// Unchecked are other machines that may not be able to serve it, a line each: they have not
+	// answered in time, or reject the configuration before, too.
+	Unchecked []string `json:"unchecked,omitempty"`
 }
 
 // ConfigRefused is sent when a change was rejected and nothing was changed.

@@ -107,15 +107,18 @@ type changeBody struct {
 	// WhatIf is the effect of the change on recent requests. It is set for dry runs and
 	// plans only, if recent requests are recorded.
 	WhatIf *whatif.Result `json:"what_if,omitempty"`
-	// Notes are settings that work but are not recommended.
+	// Notes are settings that work but are not recommended, and Unchecked.
 	Notes []schema.Problem `json:"notes,omitempty"`
+	// Unchecked are other machines that may not be able to serve the change: they have not
+	// answered in time, or reject the active configuration, too.
+	Unchecked []schema.Problem `json:"unchecked,omitempty"`
 }
 
 func (c changeBody) entityTag() string { return c.ETag }
 
 // changed describes an applied or planned change.
 func (a *API) changed(c *call, ev control.Event) changeBody {
-	b := changeBody{DryRun: c.dryRun, Changes: ev.Difference.Objects, Plan: ev.Review, WhatIf: ev.WhatIf, Notes: ev.Notes}
+	b := changeBody{DryRun: c.dryRun, Changes: ev.Difference.Objects, Plan: ev.Review, WhatIf: ev.WhatIf, Notes: ev.Notes, Unchecked: ev.Unchecked}
 	if c.dryRun {
 		return b
 	}
@@ -311,12 +314,11 @@ func (a *API) planEdits(c *call, in *planInput) (any, error) {
 
 // validation is what a check of documents has found.
 type validation struct {
-	// Valid is whether the files are valid on their own, without opening ports or reading
-	// other files.
+	// Valid is whether the files can be served, by other machines that share them, too.
 	Valid bool `json:"valid"`
 	// Problems are the mistakes in the files.
 	Problems []schema.Problem `json:"problems,omitempty"`
-	// Notes are what works and is a bad idea.
+	// Notes are what works and is a bad idea, and other machines that have not checked the files.
 	Notes []schema.Problem `json:"notes,omitempty"`
 }
 

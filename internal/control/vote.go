@@ -1,0 +1,363 @@
+package control
+
+import (
+	"bytes"
+	"cmp"
+	"compress/gzip"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"headgate/internal/clock"
+	"headgate/internal/config"
+	"headgate/internal/ports"
+	"headgate/internal/query"
+	"headgate/internal/schema"
+	"headgate/internal/store"
+)
+
+// Before a change is saved, the other machines that run check whether they could serve it: each
+// has its own variables, files and addresses. A problem rejects the change, and a machine that
+// does not answer in time is a note.
+//
+// Changes of operators and edits of the files are checked, and their dry runs. A start, the
+// revert of a change that was not confirmed and what another machine has saved are not: they
+// wait for no other machine. Neither are changes of discovery, which are not saved.
+
+// The bounds of a vote.
+const (
+	// voteWait is how long other machines may take.
+	voteWait = 3 * time.Second
+	// voteRetry is the time between two tries to check while this machine makes a change.
+	voteRetry = 5 * time.Millisecond
+	// maxBallot is how large the files are that another machine sends, in bytes.
+	maxBallot = 64 << 20
+	// maxVerdict is how many problems and notes a machine returns each.
+	maxVerdict = 50
+)
+
+// questionVote is the question whether a machine could serve files.
+const questionVote = "vote"
+
+// ballot is what the other machines are asked about.
+type ballot struct {
+	Documents []ballotDocument `json:"documents"`
+	// After is what the machine has of the shared store: the files may need a certificate in it.
+	After store.Revision `json:"after"`
+}
+
+// ballotDocument is a file, by its name in the folder.
+type ballotDocument struct {
+	Name string `json:"name"`
+	Data []byte `json:"data"`
+}
+
+// verdict is the answer of a machine.
+type verdict struct {
+	// Problems are why it could not serve the files. Their file names have no folder.
+	Problems []schema.Problem `json:"problems,omitempty"`
+	// Notes are what works with an effect that is not recommended.
+	Notes []schema.Problem `json:"notes,omitempty"`
+	// Behind says that it rejects the active configuration, too.
+	Behind bool `json:"behind,omitempty"`
+	// Unchecked is why it has not checked the files, "" if it has.
+	Unchecked string `json:"unchecked,omitempty"`
+}
+
+// vote is the check of a change by the other machines.
+type vote struct {
+	stop     context.CancelFunc
+	done     chan struct{} // closed when verdicts is set
+	verdicts map[string]verdict
+}
+
+// isVotedOn reports whether other machines have to check the change.
+func (ch *change) isVotedOn() bool {
+	c := ch.control
+	if c.peers == nil || ch.discovered() || ch.adopted != nil || ch.next.Starting() || ch.verb != Applied {
+		return false
+	}
+	return etagOf(ch.digestsOf()) != etagOf(c.mu.digests)
+}
+
+// startVote sends the files to the machines that run. They check them while this one goes on.
+func (ch *change) startVote() error {
+	c := ch.control
+	if !ch.isVotedOn() {
+		return nil
+	}
+	ctx, stop := context.WithTimeout(context.Background(), voteWait)
+	v := &vote{stop: stop, done: make(chan struct{}), verdicts: map[string]verdict{}}
+	nodes, err := c.voters(ctx)
+	var data []byte
+	if err == nil && len(nodes) > 0 {
+		data, err = c.packBallot(ctx, ch.docs)
+	}
+	if err != nil || len(nodes) == 0 {
+		stop()
+		if err != nil {
+			ch.noteUnchecked("", err.Error())
+		}
+		return nil
+	}
+	ch.vote = v
+	c.voting.Store(true)
+	go func() {
+		defer close(v.done)
+		for node, a := range c.peers.QueryNodes(ctx, nodes, questionVote, data) {
+			v.verdicts[node] = verdictOf(a)
+		}
+	}()
+	return nil
+}
+
+// voters returns the machines that run and are not drained, without this one.
+func (c *Control) voters(ctx context.Context) (names []string, err error) {
+	nodes, err := store.Nodes(ctx, c.state)
+	if err != nil {
+		return nil, fmt.Errorf("which machines run is not known: %w", err)
+	}
+	now := c.Time()
+	for i := range nodes {
+		n := &nodes[i]
+		if n.Name != c.options.Node && n.Running(now) && n.Drained == nil && len(names) < query.MaxNodes {
+			names = append(names, n.Name)
+		}
+	}
+	return names, nil
+}
+
+// packBallot returns the files as they are sent.
+func (c *Control) packBallot(ctx context.Context, docs config.Documents) ([]byte, error) {
+	_, at, err := c.state.Snapshot(ctx, store.KeyConfirm) // for the position only
+	if err != nil {
+		return nil, err
+	}
+	b := ballot{Documents: make([]ballotDocument, 0, len(docs.List)), After: at.Revision}
+	for _, d := range docs.List {
+		b.Documents = append(b.Documents, ballotDocument{filepath.Base(d.Name), d.Data})
+	}
+	var packed bytes.Buffer
+	w, err := gzip.NewWriterLevel(&packed, gzip.BestSpeed)
+	if err != nil {
+		return nil, err
+	}
+	err = json.NewEncoder(w).Encode(b)
+	if err = errors.Join(err, w.Close()); err != nil {
+		return nil, err
+	}
+	if packed.Len() > query.MaxData {
+		return nil, fmt.Errorf("the configuration has %d bytes when compressed, and other machines can be sent %d", packed.Len(), query.MaxData)
+	}
+	return packed.Bytes(), nil
+}
+
+// unpackBallot returns the files that another machine has sent, with the names that they have here.
+func (c *Control) unpackBallot(data []byte) (docs config.Documents, after store.Revision, err error) {
+	r, err := gzip.NewReader(bytes.NewReader(data))
+	if err != nil {
+		return docs, 0, err
+	}
+	b, limited := ballot{}, &io.LimitedReader{R: r, N: maxBallot}
+	if err := json.NewDecoder(limited).Decode(&b); err != nil {
+		return docs, 0, fmt.Errorf("read the files of another machine: %w", err)
+	}
+	path, single := c.source.Folder()
+	docs.Dir = path
+	if single {
+		docs.Dir = filepath.Dir(path)
+	}
+	for _, d := range b.Documents {
+		name := filepath.Join(docs.Dir, filepath.Base(d.Name))
+		if single {
+			name = path
+		}
+		docs.List = append(docs.List, config.Document{Name: name, Data: d.Data})
+	}
+	return docs, b.After, c.fits(docs)
+}
+
+// verdictOf reads the answer of a machine.
+func verdictOf(a query.Answer) (v verdict) {
+	err := a.Err
+	if err == nil {
+		if err = json.Unmarshal(a.Data, &v); err == nil {
+			return v
+		}
+	}
+	switch {
+	case errors.Is(err, query.ErrNoAnswer):
+		return verdict{Unchecked: fmt.Sprintf("no answer within %v", voteWait)}
+	case errors.Is(err, query.ErrUnknown):
+		return verdict{Unchecked: "it runs a version of headgate that does not check changes of other machines"}
+	}
+	return verdict{Unchecked: err.Error()}
+}
+
+// awaitVote waits for the other machines. The error is a *Refused with their problems.
+func (ch *change) awaitVote() error {
+	v := ch.vote
+	if v == nil {
+		return nil
+	}
+	<-v.done // within voteWait
+	var problems []schema.Problem
+	for _, node := range slices.Sorted(maps.Keys(v.verdicts)) {
+		found := v.verdicts[node]
+		if found.Unchecked != "" {
+			ch.noteUnchecked(node, found.Unchecked)
+		}
+		for _, p := range found.Notes {
+			if !ch.hasNote(p) {
+				ch.notes = append(ch.notes, ch.ofNode(node, p))
+			}
+		}
+		for _, p := range found.Problems {
+			p = ch.ofNode(node, p)
+			if found.Behind {
+				ch.unchecked = append(ch.unchecked, p)
+				continue
+			}
+			p.Remedy = strings.TrimPrefix(fmt.Sprintf("%s; \"headgate node drain %s\" has changes saved without it", p.Remedy, node), "; ")
+			problems = append(problems, p)
+		}
+	}
+	if len(problems) > 0 {
+		return &Refused{Problems: problems}
+	}
+	return nil
+}
+
+// endVote ends a vote that the change does not wait for any more.
+func (ch *change) endVote() {
+	if ch.vote == nil {
+		return
+	}
+	ch.vote.stop()
+	<-ch.vote.done
+	ch.vote = nil
+	ch.control.voting.Store(false)
+}
+
+// noteUnchecked adds a note about a machine that may not be able to serve the change; "" are all others.
+func (ch *change) noteUnchecked(node, why string) {
+	object := "other nodes"
+	if node != "" {
+		object = "node " + node
+	}
+	ch.unchecked = append(ch.unchecked, schema.Problem{
+		Object: object, What: fmt.Sprintf("has not checked this change and may not be able to serve it: %s", why), Remedy: "see its state with \"headgate node list\" afterwards",
+	})
+}
+
+// hasNote reports whether this machine has found what another one has.
+func (ch *change) hasNote(n schema.Problem) bool {
+	return slices.ContainsFunc(ch.notes, func(o schema.Problem) bool { return o.Field == n.Field && o.What == n.What })
+}
+
+// ofNode returns a problem of another machine, with the name of the file here.
+func (ch *change) ofNode(node string, p schema.Problem) schema.Problem {
+	for _, d := range ch.docs.List {
+		if filepath.Base(d.Name) == filepath.Base(p.File) || len(ch.docs.List) == 1 && p.File != "" {
+			p.File = d.Name
+		}
+	}
+	p.What = fmt.Sprintf("node %s: %s", node, p.What)
+	return p
+}
+
+// answerVote checks whether this machine could serve the files of another one, and leaves everything as it is.
+func (c *Control) answerVote(ctx context.Context, from string, data []byte) ([]byte, error) {
+	docs, after, err := c.unpackBallot(data)
+	if err != nil {
+		return json.Marshal(verdict{Problems: []schema.Problem{{What: err.Error()}}})
+	}
+	if err := c.awaitRevision(ctx, after); err != nil {
+		return nil, err
+	}
+	if why := c.lockForVote(ctx); why != "" {
+		return json.Marshal(verdict{Unchecked: why})
+	}
+	defer c.mu.Unlock()
+	v := c.judgeLocked(from, docs)
+	v.Behind = c.mu.refused != nil || c.mu.degraded
+	return json.Marshal(v)
+}
+
+// awaitRevision waits until this machine has a revision of the shared store.
+func (c *Control) awaitRevision(ctx context.Context, after store.Revision) error {
+	for {
+		_, at, err := c.state.Snapshot(ctx, store.KeyConfirm) // for the position only
+		if err != nil || at.Revision >= after {
+			return err
+		}
+		if !clock.Sleep(ctx, voteRetry) {
+			return fmt.Errorf("it has revision %d of the shared store, and not %d", at.Revision, after)
+		}
+	}
+}
+
+// lockForVote acquires the lock of changes, or returns why this machine cannot check files now. Two
+// machines that query each other do not wait for each other.
+func (c *Control) lockForVote(ctx context.Context) (why string) {
+	for {
+		switch {
+		case c.current.Load() == nil || !c.ready.Load():
+			return "it is starting"
+		case c.Frozen():
+			return ErrUpgrading.Error()
+		case c.voting.Load():
+			return "it is making a change of its own"
+		case c.mu.TryLock():
+			return ""
+		case !clock.Sleep(ctx, voteRetry):
+			return fmt.Sprintf("no answer within %v", voteWait)
+		}
+	}
+}
+
+// judgeLocked takes files of another machine through all steps of a change that can fail, and cancels it.
+func (c *Control) judgeLocked(from string, docs config.Documents) (v verdict) {
+	ch := c.newChangeLocked(Cause{Who: from, Via: ViaAPI}, func() (config.Documents, error) { return docs, nil })
+	ch.dry, ch.adopted = true, &adopted{docs: docs}
+	err := ch.do(step{"read", ch.read}, step{"check", ch.check}, step{"build", ch.build})
+	ch.cancel()
+	v.Notes = ch.notes[:min(len(ch.notes), maxVerdict)]
+	if err != nil {
+		problems := ch.problemsOf(err)
+		v.Problems = problems[:min(len(problems), maxVerdict)]
+	}
+	for _, list := range [][]schema.Problem{v.Problems, v.Notes} {
+		for i := range list {
+			if list[i].File != "" {
+				list[i].File = filepath.Base(list[i].File)
+			}
+		}
+	}
+	return v
+}
+
+// problemsOf returns why a change was refused as problems with a place, where one is known.
+func (ch *change) problemsOf(err error) []schema.Problem {
+	if r := asRefused(err); len(r.Problems) > 0 {
+		return slices.Clone(r.Problems)
+	}
+	open := (*ports.OpenError)(nil)
+	if !errors.As(err, &open) || ch.declared == nil {
+		return []schema.Problem{{What: err.Error()}}
+	}
+	report := schema.Problem{
+		Field: schema.JoinPath(kindOfPort(open.Protocol), open.Name) + ".address", What: open.Err.Error(),
+		Remedy: cmp.Or(open.Remedy, "choose another address") + "; or list in nodes only the machines that open it",
+	}
+	r := ch.declared.Report()
+	r.Add(report)
+	return r.Problems()
+}
