@@ -74,14 +74,14 @@ func openState(o *Options) (*openedState, error) {
 		return nil, err
 	}
 	st := &openedState{files: files, all: files, shared: o.Share != nil, source: disk.Open(o.ConfigFile, o.Log)}
-	past := history.Options{Dir: o.StateDir, Config: o.ConfigFile, Log: o.Log}
+	past := history.Options{Dir: o.StateDir, Config: o.ConfigFile, Log: o.Log, Folder: st.source.Folder}
 	if st.shared {
 		if st.all, err = o.Share(files); err != nil {
 			files.Close()
 			return nil, err
 		}
 		st.node = o.Node
-		past.Shared, past.Node, past.Folder = true, o.Node, st.source.Folder
+		past.Shared, past.Node = true, o.Node
 	} else {
 		if files.Mirrors() {
 			defer files.Close()

@@ -353,3 +353,35 @@ func TestAWaitIsCountedByEachMachine(t *testing.T) {
 		t.Errorf("with the wait for another change, b waits for %v, want %v", left, MaxConfirm)
 	}
 }
+
+// A machine leaves the others: what they have saved together is in its files, and an earlier revision
+// of that time is applied to them.
+func TestAMachineThatHasLeftTheOthersRollsBack(t *testing.T) {
+	m := &member{t: t, name: "a", dir: t.TempDir(), leads: true}
+	m.file = filepath.Join(m.dir, "headgate.yaml")
+	m.write(limitOf(1))
+	m.start()
+	if err := m.edit(limitOf(2)); err != nil {
+		t.Fatal(err)
+	}
+	m.stop()
+	m.leads, m.single = false, true
+	m.start()
+	m.serves(limitOf(2))
+	if all := m.c.Revisions(0, 10); len(all) != 2 {
+		t.Errorf("the start has made a revision: %+v", all)
+	}
+	if _, err := m.c.Change(Edit{Cause: Cause{Via: ViaAPI}, Do: func(config.Documents, *config.Config) (config.Documents, error) {
+		_, docs, err := m.c.Revision(1)
+		return docs, err
+	}}); err != nil {
+		t.Fatal(err)
+	}
+	m.serves(limitOf(1))
+	m.stop()
+	m.write("version: 1\nnone: {}\n") // it falls back to what was confirmed
+	m.start()
+	if s := m.c.Status(); s.State != "degraded" {
+		t.Errorf("with a broken file, the state is %s", s.State)
+	}
+}

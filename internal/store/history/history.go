@@ -175,8 +175,9 @@ type Options struct {
 	// Node is the name of this machine among those that share the store.
 	Node string
 	// Folder returns where the documents are on this machine: their folder, or the path of
-	// the only one. If it is set, revisions hold the names of documents within the folder,
-	// so that machines with different folders share them. Nil keeps full paths.
+	// the only one. Where the store is shared, revisions hold the names of documents within the
+	// folder, so that machines with different folders share them; they are still read so after a
+	// machine has left the others. Nil has full paths only.
 	Folder func() (path string, single bool)
 }
 
@@ -404,7 +405,7 @@ func (h *History) markLocked(ctx context.Context, number int, state State, recor
 }
 
 func (h *History) addRevision(c *store.Change, r Revision) error {
-	if h.options.Folder != nil {
+	if h.options.Shared && h.options.Folder != nil {
 		r.Documents = slices.Clone(r.Documents)
 		for i := range r.Documents {
 			r.Documents[i].Name = baseOf(r.Documents[i].Name)

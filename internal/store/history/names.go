@@ -11,7 +11,7 @@ func baseOf(name string) string { return name[strings.LastIndexAny(name, `/\`)+1
 
 // namesHere returns a func that gives the documents of a revision the paths that they have
 // on this machine. The only document of a revision is that of a machine which serves one
-// file, whatever the file is called.
+// file, whatever the file is called. Where nothing is shared any more, full paths stay.
 func (h *History) namesHere() func([]Kept) {
 	if h.options.Folder == nil {
 		return func([]Kept) {}
@@ -23,6 +23,9 @@ func (h *History) namesHere() func([]Kept) {
 	}
 	return func(docs []Kept) {
 		for i := range docs {
+			if !h.options.Shared && filepath.IsAbs(docs[i].Name) {
+				continue
+			}
 			if single && len(docs) == 1 {
 				docs[i].Name = path
 				continue
