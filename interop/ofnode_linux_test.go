@@ -43,6 +43,15 @@ func TestMachinesShowEachOther(t *testing.T) {
 			t.Errorf("%d questions made %v revisions of the store", questions, n)
 		}
 	}
+	m.eventually("a lists the traffic of all", func() bool {
+		items := a.manager().must(200, "GET", "/traffic", "", "").body["items"].([]any)
+		for _, item := range items {
+			if one := item.(map[string]any); one["problem"] != nil || one["requests_per_second"].(float64) == 0 {
+				return false
+			}
+		}
+		return len(items) == 3
+	})
 	m.followed(a, c)
 	if out := a.machine("status", "--node", "d"); !strings.Contains(out, "there is no machine d: the machines are a, b, c") {
 		t.Errorf("the status of d: %s", out)

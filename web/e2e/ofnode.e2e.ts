@@ -102,9 +102,13 @@ it('shows the log of another machine as it comes, and none while the page is hid
 it('shows charts and the overview of another machine, also with the keyboard and on a phone', async () => {
   await visitOn(page, c, '/charts')
   const select = page.getByRole('combobox', { name: 'Node' })
+  await settled(page)
   await select.focus()
   await page.keyboard.press('Enter')
-  await page.keyboard.press('ArrowDown')
+  const option = page.getByRole('option', { name: 'd', exact: true })
+  await option.waitFor()
+  const chosen = async () => (await select.getAttribute('aria-activedescendant')) === (await option.getAttribute('id'))
+  await until('the arrow to reach the machine', async () => (await chosen()) || (await page.keyboard.press('ArrowDown'), await chosen()))
   await page.keyboard.press('Enter')
   await until('the address to name the machine', () => new URL(page.url()).searchParams.get('node') === 'd')
   await page.getByRole('heading', { name: 'Charts d' }).waitFor()
@@ -127,6 +131,12 @@ it('shows charts and the overview of another machine, also with the keyboard and
 
   // The page of nodes links to them.
   await visitOn(page, c, '/nodes')
+  for (const name of [/^c /, /^d /])
+    await page
+      .getByRole('row', { name })
+      .getByText(/^[\d.]+\/s$/)
+      .waitFor()
+  expect(await findings(page)).toEqual([])
   await page.getByRole('link', { name: 'Log: d' }).click()
   await row('/first-d').waitFor()
 })
@@ -146,6 +156,8 @@ it('says that a machine is away, and shows none of its numbers or of another', a
     expect((await page.getByText('Healthy').count()) + (await page.locator('.stats, .charts').count()), path).toBe(0)
     expect(await findings(page)).toEqual([])
   }
+  await page.goto(c.url + '/nodes')
+  await page.getByRole('row', { name: /^d / }).getByText('unknown').waitFor()
   await page.goto(c.url + '/?node=nobody')
   await page.getByText('the machines are c, d').first().waitFor()
   await choose('c (this machine)')

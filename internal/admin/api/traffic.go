@@ -23,7 +23,7 @@ const trafficPeriod = "1m"
 // trafficRows are the rows of the traffic of all machines.
 func (a *API) trafficRows() []row {
 	return []row{
-		{method: http.MethodGet, path: "/traffic", access: viewer, area: areaStatus, out: of[nodeTraffic](), list: true, handle: a.traffic,
+		{method: http.MethodGet, path: "/traffic", access: viewer, area: areaStatus, out: of[nodeTraffic](), list: true, query: paging("node"), handle: a.traffic,
 			about: "Lists the nodes with their HTTP traffic of the last minute. All nodes are queried at once; one that does not answer within 3 s has a problem."},
 	}
 }
@@ -71,7 +71,11 @@ func (a *API) traffic(c *call) (any, error) {
 		}
 		t.last, t.at = all, time.Now()
 	}
-	return page{Items: t.last}, nil
+	all := make([]listed, len(t.last))
+	for i := range t.last {
+		all[i] = listed{name: t.last[i].Node, value: t.last[i]}
+	}
+	return c.list(all)
 }
 
 // queryTraffic queries all machines, this one among them.

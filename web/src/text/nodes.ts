@@ -21,6 +21,10 @@ export const nodes = {
   version: 'Version',
   seen: 'Last seen',
   clock: (offset: string) => `clock ${offset} ahead`,
+  requests: 'Requests',
+  perSecond: (n: string) => `${n}/s`,
+  errors: (n: string) => `${n} 5xx/s`,
+  unknown: 'unknown',
   actions: 'Actions',
   verbs: { drain: 'Drain', undrain: 'Undrain', remove: 'Remove', revoke: 'Revoke' },
   sure: {

@@ -11,9 +11,11 @@ import { DataTable, type Column } from '@/ui/DataTable'
 import { Dialog, ConfirmDialog } from '@/ui/Dialog'
 import { Once } from '@/ui/Once'
 import { t } from '@/text'
+import { shortNumber } from '@/charts/series'
+import { took } from '../log/livelog'
 import { Command } from './Command'
 import { NodeLinks } from './NodeFilter'
-import { nodes, pair, shared, type Node, type Pair } from './queries'
+import { nodes, pair, shared, traffic, type Node, type Pair, type Traffic } from './queries'
 
 type Invitation = components['schemas']['invitationBody']
 type Verb = 'drain' | 'undrain' | 'remove' | 'revoke'
@@ -23,11 +25,12 @@ export default function NodesPage() {
   const list = useQuery(nodes)
   const group = useQuery(pair)
   const { data: database } = useQuery(shared)
+  const { data: load } = useQuery(traffic((list.data?.length ?? 0) > 1))
   const { data: who } = useQuery(me)
   const [doing, setDoing] = useState<{ verb: Verb; name: string }>()
   const admin = isAdmin(who?.role)
   const edit = canEdit(who?.role)
-  const columns = useMemo(() => columnsOf(group.data ?? null, admin, edit, (verb, name) => setDoing({ verb, name })), [group.data, admin, edit])
+  const columns = useMemo(() => columnsOf(group.data ?? null, load, admin, edit, (verb, name) => setDoing({ verb, name })), [group.data, load, admin, edit])
   return (
     <>
       <PageHeader title={t.pages.nodes} lead={t.nodes.lead} actions={admin && (group.data || database) && <Invite pair={group.data ?? undefined} />} />
@@ -65,7 +68,21 @@ const roleOf = (p: Pair, n: Node) => (p.leader === n.name ? (n.self && p.role ==
 /** How many revisions of the state the follower is behind; the leader never is. */
 const lagOf = (p: Pair, n: Node) => (roleOf(p, n) === 'follower' ? t.nodes.behind(p.lag ?? 0) : '')
 
-function columnsOf(p: Pair | null, admin: boolean, edit: boolean, go: (verb: Verb, name: string) => void): Column<Node>[] {
+/** What a machine serves, or why that is not known. */
+const Served = ({ of }: { of?: Traffic }) =>
+  !of ? null : of.problem ? (
+    <span className="small" title={of.problem}>
+      {t.nodes.unknown}
+    </span>
+  ) : (
+    <>
+      <span>{t.nodes.perSecond(shortNumber(of.requests_per_second))}</span>
+      {!!of.errors_5xx_per_second && <span className="small block">{t.nodes.errors(shortNumber(of.errors_5xx_per_second))}</span>}
+      {of.p99_ms !== undefined && <span className="small block">p99 {took(of.p99_ms)}</span>}
+    </>
+  )
+
+function columnsOf(p: Pair | null, load: Map<string, Traffic> | undefined, admin: boolean, edit: boolean, go: (verb: Verb, name: string) => void): Column<Node>[] {
   const paired: Column<Node>[] = p
     ? [
         {
@@ -118,6 +135,7 @@ function columnsOf(p: Pair | null, admin: boolean, edit: boolean, go: (verb: Ver
       ),
     },
     ...paired,
+    ...(load ? [{ id: 'traffic', title: t.nodes.requests, width: '120px', phone: false, from: 1100 as const, cell: (n: Node) => <Served of={load.get(n.name)} /> }] : []),
     { id: 'revision', title: t.nodes.revision, width: '110px', phone: false, cell: (n) => (n.revision < n.latest_revision ? t.nodes.of(n.revision, n.latest_revision) : String(n.revision)) },
     { id: 'version', title: t.nodes.version, width: '190px', phone: false, from: 1280, cell: (n) => n.version },
     {

@@ -12,6 +12,17 @@ export type Pair = components['schemas']['pairBody']
 /** The machines that share their state; only this one where nothing is shared. */
 export const nodes = queryOptions({ queryKey: ['nodes'], queryFn: ({ signal }) => all<Node>('/nodes', signal).then((p) => p.value), refetchInterval: 5_000 })
 
+export type Traffic = components['schemas']['nodeTraffic']
+
+/** The traffic of each machine in the last minute, by name: one question to all of them. */
+export const traffic = (several: boolean) =>
+  queryOptions({
+    queryKey: ['traffic'],
+    queryFn: ({ signal }) => all<Traffic>('/traffic', signal).then((p) => new Map(p.value.map((x) => [x.node, x]))),
+    enabled: several,
+    refetchInterval: 10_000,
+  })
+
 /** The state of this machine in its pair; null if it is in none. */
 export const pair = queryOptions({
   queryKey: ['pair'],

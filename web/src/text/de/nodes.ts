@@ -22,6 +22,10 @@ export const nodes: Text['nodes'] = {
   version: 'Version',
   seen: 'Zuletzt gesehen',
   clock: (offset) => `Uhr geht ${offset} vor`,
+  requests: 'Anfragen',
+  perSecond: (n) => `${n}/s`,
+  errors: (n) => `${n} 5xx/s`,
+  unknown: 'unbekannt',
   actions: 'Aktionen',
   verbs: { drain: 'Leeren', undrain: 'In Betrieb nehmen', remove: 'Entfernen', revoke: 'Widerrufen' },
   sure: {

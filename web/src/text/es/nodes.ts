@@ -22,6 +22,10 @@ export const nodes: Text['nodes'] = {
   version: 'Versión',
   seen: 'Visto',
   clock: (offset) => `reloj adelantado ${offset}`,
+  requests: 'Peticiones',
+  perSecond: (n) => `${n}/s`,
+  errors: (n) => `${n} 5xx/s`,
+  unknown: 'desconocido',
   actions: 'Acciones',
   verbs: { drain: 'Drenar', undrain: 'Devolver al servicio', remove: 'Eliminar', revoke: 'Revocar' },
   sure: {

@@ -22,6 +22,10 @@ export const nodes: Text['nodes'] = {
   version: 'Version',
   seen: 'Vu',
   clock: (offset) => `horloge en avance de ${offset}`,
+  requests: 'Requêtes',
+  perSecond: (n) => `${n}/s`,
+  errors: (n) => `${n} 5xx/s`,
+  unknown: 'inconnu',
   actions: 'Actions',
   verbs: { drain: 'Vider', undrain: 'Remettre en service', remove: 'Supprimer', revoke: 'Révoquer' },
   sure: {
