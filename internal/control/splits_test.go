@@ -118,7 +118,7 @@ func TestAWorseCandidateIsReturnedAndStaysSo(t *testing.T) {
 		t.Fatal(err)
 	}
 	splitIs(t, h.c, split.Returned, 0)
-	h.apply(strings.Replace(text, "50", "40", 1))
+	h.apply(strings.Replace(text, "candidate: 50", "candidate: 40", 1))
 	splitIs(t, h.c, split.Running, 40)
 	h.apply(strings.Replace(text, "        split: {candidate: 50, sticky: false}\n", "", 1)[:strings.Index(text, ", {url")] + "]\n")
 	if all := h.c.Splits(); len(all) != 0 {
