@@ -157,3 +157,51 @@ func TestOnDemandOnThreeMachines(t *testing.T) {
 	}
 	t.Logf("the application was asked %d times", asked.Load())
 }
+
+// Of three machines with one database, only the first has the port for challenges. The others have it
+// order during the handshake, within the limit of all.
+func TestOnDemandByTheMachineWithThePort(t *testing.T) {
+	var authority *acmetest.Authority
+	app := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	t.Cleanup(app.Close)
+	m := &machines{t: t}
+	var web int // of the first machine
+	m.equip = func(one *machine) {
+		if authority == nil {
+			web = portOf(t, one.web)
+			authority = acmetest.Start(t, acmetest.Settings{HTTPPort: web})
+		}
+		one.inside = append(one.inside, "WEB="+one.web, "SECURE="+one.secure)
+	}
+	m.more = func() string {
+		return fmt.Sprintf(`  tenants:
+    acme: main
+    on_demand: {ask: %q, max_per_hour: 3}
+    routes: [{fixed_response: {status: 200}}]
+acme:
+  main: {directory: %q, ca_file: %q, resolvers: [%q], challenge: http-01, http_port: %d}
+`, app.URL, authority.Directory, authority.CAFile, authority.Names, web)
+	}
+	m.open()
+	handshake := func(one *machine, name string) (string, error) {
+		c, err := tls.Dial("tcp", one.secure, &tls.Config{ServerName: name, InsecureSkipVerify: true})
+		if err != nil {
+			return "", err
+		}
+		defer c.Close()
+		return c.ConnectionState().PeerCertificates[0].Issuer.CommonName, c.ConnectionState().PeerCertificates[0].VerifyHostname(name)
+	}
+	for i, one := range []int{1, 2, 1} {
+		name, began := fmt.Sprintf("t%d.customer.example.com", i), time.Now()
+		if by, err := handshake(m.all[one], name); err != nil || !strings.HasPrefix(by, "Pebble") {
+			t.Errorf("%s at machine %s: %q, %v", name, m.all[one].name, by, err)
+		}
+		t.Logf("%s at machine %s: %v", name, m.all[one].name, time.Since(began).Round(time.Millisecond))
+	}
+	if by, err := handshake(m.all[2], "t3.customer.example.com"); err == nil || !strings.Contains(err.Error(), "unrecognized name") {
+		t.Errorf("a fourth: %q, %v; want it to be refused", by, err)
+	}
+	if n := authority.Orders(); n != 3 {
+		t.Errorf("%d orders, want 3", n)
+	}
+}

@@ -126,6 +126,19 @@ func (m *Manager) OrderOnDemand(ctx context.Context, host string, d *Demand) err
 	return nil
 }
 
+// CanOrderOnDemand reports whether this machine can answer a challenge for a host: it has the port
+// for one that the entry of the rule allows open, or the entry has a DNS provider.
+func (m *Manager) CanOrderOnDemand(host string, d *Demand) bool {
+	m.mu.Lock()
+	entry := m.mu.entries[d.Entry]
+	m.mu.Unlock()
+	if entry == nil {
+		return false
+	}
+	_, t := choose(m.ports, entry, host)
+	return t == nil
+}
+
 // full returns the limit that a proxy has reached with its certificates, nil if it has not.
 func (m *Manager) full(host string, d *Demand) *Limited {
 	m.mu.Lock()

@@ -328,16 +328,18 @@ func (g *Gate) order(ctx context.Context, host string, d *acme.Demand) error {
 	if err != nil && ctx.Err() == nil {
 		g.Log.Warn("no certificate on demand", "host", host, "proxy", d.Proxy, "error", err)
 	}
+	if err == nil {
+		return nil
+	}
+	if ctx.Err() == nil {
+		g.Log.Warn("no certificate on demand", "host", host, "proxy", d.Proxy, "error", err)
+	}
+	g.remember(host, pauseFailed)
 	if errors.Is(err, store.ErrUnavailable) || errors.Is(err, acme.ErrNotAllowed) { // such as without the leader of a pair
-		g.remember(host, pauseFailed)
 		return g.refuse(failed)
 	}
-	if err != nil {
-		g.remember(host, pauseFailed)
-		g.counts[failed].Add(1)
-		return errLater
-	}
-	return nil
+	g.counts[failed].Add(1)
+	return errLater
 }
 
 // remember refuses a host for a while without a request.

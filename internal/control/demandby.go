@@ -12,14 +12,14 @@ import (
 	"headgate/internal/store"
 )
 
-// demandQuestion is the name of the question by which the follower of a pair has its leader order a
-// certificate on demand.
+// demandQuestion is the name of the question by which a machine has another one order a certificate on
+// demand: the follower of a pair its leader, and a machine without the ports for challenges one that has them.
 const demandQuestion = "certificate-on-demand"
 
-// The bounds of the questions of a follower: the time for one, and how many are open.
+// The bounds of these questions: the time for one host, and how many are open.
 const (
 	demandTime = 5 * time.Second
-	maxDemands = 4 // as many as the leader answers at a time
+	maxDemands = 4 // as many as a machine answers at a time
 )
 
 // demanded is a host that has no certificate yet, and was allowed.
@@ -31,19 +31,19 @@ type demanded struct {
 type demandAnswer struct {
 	// Limited is the limit of the rule that is reached.
 	Limited *acme.Limited `json:"limited,omitempty"`
-	// Refused is why the leader orders no certificate for the host.
+	// Refused is why the machine orders no certificate for the host.
 	Refused string `json:"refused,omitempty"`
 }
 
-// demandIssuer orders certificates on demand: with the manager of this machine or, as the follower of a
-// pair, by its leader, which counts the orders of both.
+// demandIssuer orders certificates on demand: with the manager of this machine or by another machine,
+// which counts the orders of all.
 type demandIssuer struct {
 	*acme.Manager
 	c    *Control
 	open chan struct{} // holds one for each question
 }
 
-// newDemandIssuer sets what orders on demand on this machine, and has questions of a follower answered.
+// newDemandIssuer sets what orders on demand on this machine, and answers the questions of others.
 func (c *Control) newDemandIssuer() {
 	i := &demandIssuer{c.issuer.manager, c, make(chan struct{}, maxDemands)}
 	c.issuer.gate.Use(i)
@@ -57,6 +57,9 @@ func (c *Control) newDemandIssuer() {
 func (i *demandIssuer) OrderOnDemand(ctx context.Context, host string, d *acme.Demand) error {
 	p, ok := i.c.state.(paired)
 	if !ok {
+		if i.c.peers != nil && !i.CanOrderOnDemand(host, d) && i.orderByOther(ctx, host) {
+			return nil
+		}
 		return i.Manager.OrderOnDemand(ctx, host, d)
 	}
 	st := p.State()
@@ -67,57 +70,90 @@ func (i *demandIssuer) OrderOnDemand(ctx context.Context, host string, d *acme.D
 		return fmt.Errorf("%w: the leader, which orders certificates, is away", store.ErrUnavailable)
 	}
 	end := i.ExpectOnDemand(host)
-	err := i.orderByLeader(ctx, st.Leader, host)
+	err := i.orderBy(ctx, st.Leader, host)
 	if err != nil {
 		end()
 	}
 	return err
 }
 
-// orderByLeader has the leader order a certificate, and returns when it has counted the order.
-func (i *demandIssuer) orderByLeader(ctx context.Context, leader, host string) error {
+// maxOthers limits the machines that are queried, one after the other, for one host.
+const maxOthers = 3
+
+// orderByOther has another machine with the same database order a certificate, because this one has
+// none of the ports for it. It reports whether one does.
+func (i *demandIssuer) orderByOther(ctx context.Context, host string) bool {
+	ctx, cancel := context.WithTimeout(ctx, demandTime)
+	defer cancel()
+	nodes, err := store.Nodes(ctx, i.c.state)
+	if err != nil {
+		return false
+	}
+	now, err := i.c.state.Now(ctx)
+	if err != nil {
+		return false
+	}
+	end, left := i.ExpectOnDemand(host), maxOthers
+	for n := range nodes {
+		if nodes[n].Name == i.c.options.Node || !nodes[n].Running(now) || left == 0 {
+			continue
+		}
+		left--
+		one, stop := context.WithTimeout(ctx, demandTime/maxOthers)
+		err := i.orderBy(one, nodes[n].Name, host)
+		stop()
+		if err == nil {
+			return true
+		}
+	}
+	end()
+	return false
+}
+
+// orderBy has another machine order a certificate, and returns when that has counted the order.
+func (i *demandIssuer) orderBy(ctx context.Context, node, host string) error {
 	ctx, cancel := context.WithTimeout(ctx, demandTime)
 	defer cancel()
 	select {
 	case i.open <- struct{}{}:
 		defer func() { <-i.open }()
 	case <-ctx.Done():
-		return fmt.Errorf("%w: the leader has not answered earlier questions", store.ErrUnavailable)
+		return fmt.Errorf("%w: earlier questions are not answered yet", store.ErrUnavailable)
 	}
 	data, err := json.Marshal(demanded{host})
 	if err != nil {
 		return err
 	}
-	answer := i.c.peers.QueryNodes(ctx, []string{leader}, demandQuestion, data)[leader]
+	answer := i.c.peers.QueryNodes(ctx, []string{node}, demandQuestion, data)[node]
 	if answer.Err != nil {
-		return fmt.Errorf("%w: the leader %s: %w", store.ErrUnavailable, leader, answer.Err)
+		return fmt.Errorf("%w: the machine %s, which orders certificates: %w", store.ErrUnavailable, node, answer.Err)
 	}
 	var out demandAnswer
 	if err := json.Unmarshal(answer.Data, &out); err != nil {
-		return fmt.Errorf("the answer of the leader %s: %w", leader, err)
+		return fmt.Errorf("the answer of the machine %s: %w", node, err)
 	}
 	switch {
 	case out.Limited != nil:
 		return out.Limited
 	case out.Refused != "":
-		return fmt.Errorf("%w by the leader %s: %s", acme.ErrNotAllowed, leader, out.Refused)
+		return fmt.Errorf("%w by the machine %s: %s", acme.ErrNotAllowed, node, out.Refused)
 	}
 	return nil
 }
 
-// answerDemand orders a certificate for the follower, which has asked for permission: by the rule of
+// answerDemand orders a certificate for another machine, which has asked for permission: by the rule of
 // this machine, and within its limits.
 func (i *demandIssuer) answerDemand(ctx context.Context, from string, data []byte) ([]byte, error) {
 	var q demanded
 	if err := json.Unmarshal(data, &q); err != nil {
 		return nil, err
 	}
-	p, ok := i.c.state.(paired)
-	if !ok || p.State().Role != pair.Leader {
-		return nil, errors.New("this machine does not order for others")
+	p, pairs := i.c.state.(paired)
+	if pairs && p.State().Role != pair.Leader {
+		return nil, errors.New("this machine does not lead")
 	}
 	var out demandAnswer
-	err := i.orderFor(ctx, q.Host)
+	err := i.orderFor(ctx, q.Host, !pairs)
 	switch {
 	case errors.As(err, &out.Limited):
 		i.c.log.Info("no certificate on demand for the other machine, a limit is reached", "host", q.Host, "node", from, "error", err)
@@ -129,8 +165,9 @@ func (i *demandIssuer) answerDemand(ctx context.Context, from string, data []byt
 	return json.Marshal(out)
 }
 
-// orderFor orders a certificate for a host for which there is none yet, and no order.
-func (i *demandIssuer) orderFor(ctx context.Context, host string) error {
+// orderFor orders a certificate for a host for which there is none yet, and no order. Another machine is
+// to order if this one has no port for that and others are queried.
+func (i *demandIssuer) orderFor(ctx context.Context, host string, others bool) error {
 	if what, _ := acme.CheckName(host); what != "" {
 		return fmt.Errorf("%w: %s", acme.ErrNotAllowed, what)
 	}
@@ -141,6 +178,9 @@ func (i *demandIssuer) orderFor(ctx context.Context, host string) error {
 	d := plan.OnDemand("", host)
 	if d == nil {
 		return fmt.Errorf("%w: no proxy of it has on_demand for the host", acme.ErrNotAllowed)
+	}
+	if others && !i.CanOrderOnDemand(host, d) {
+		return fmt.Errorf("%w: it has no open port for the challenge", acme.ErrNotAllowed)
 	}
 	switch p := i.Progress(host); {
 	case p.Valid, p.Ordering:
