@@ -264,6 +264,17 @@ type Admin struct {
 	UpdateCheck *bool `json:"update_check,omitzero"`
 }
 
+// AdminListener is the admin listener of the configuration.
+type AdminListener struct {
+	// Address is its address, such as 0.0.0.0:9080.
+	Address netip.AddrPort `json:"address"`
+	// PublicKey is the SHA-256 fingerprint of the public key of its certificate, as the flag
+	// --fingerprint of commands takes it; absent without TLS.
+	PublicKey string `json:"public_key,omitempty"`
+	// SelfSigned is whether clients trust the certificate only because of that.
+	SelfSigned bool `json:"self_signed,omitempty"`
+}
+
 // AdminObject is a admin listener with its name, origin and state. The fields of the state are
 // ignored in requests.
 type AdminObject struct {
@@ -5695,6 +5706,8 @@ type Status struct {
 	Refused *Refused `json:"refused,omitempty"`
 	// Pending is the change that waits to be confirmed; absent if there is none.
 	Pending *Pending `json:"pending,omitempty"`
+	// Admin is how to reach the admin listener; absent if it is disabled.
+	Admin *AdminListener `json:"admin,omitempty"`
 	// Ports are the ports, sorted by name.
 	Ports []State `json:"ports"`
 	// TCPProxies are the active TCP proxies, sorted by name.

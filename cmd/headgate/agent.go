@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"net/http"
+	"net/netip"
 	"net/url"
 	"os/signal"
 	"strings"
@@ -45,8 +46,9 @@ func newAgent() *cobra.Command {
 another machine, which publishes them like its own containers. It only reads from the engine.
 
 The headgate at --to needs an entry of discovery.agent and the token that agent invite makes
-for it. If its certificate is not trusted by the system, pass its --fingerprint. When the agent
-ends, the proxies of its containers are removed after 60 seconds.`,
+for it. If its certificate is not trusted by the system, pass the --fingerprint that agent invite
+prints, or the authority in the variable SSL_CERT_FILE. When the agent ends, the proxies of its
+containers are removed after 60 seconds.`,
 		Example: `  headgate agent invite web7
   headgate agent --to https://proxy.example:9080 --token-file /etc/headgate/agent.token`,
 		Args: noArguments,
@@ -54,7 +56,7 @@ ends, the proxies of its containers are removed after 60 seconds.`,
 	a := &reporter{}
 	cmd.Flags().StringVar(&a.to, "to", "", "`URL` of the admin listener of headgate")
 	cmd.Flags().StringVar(&a.tokenFile, "token-file", "", "`FILE` with the token")
-	cmd.Flags().StringVar(&a.fingerprint, "fingerprint", "", "`SHA-256` fingerprint of the certificate of the admin listener, as headgate logs it")
+	cmd.Flags().StringVar(&a.fingerprint, "fingerprint", "", "`SHA-256` fingerprint of the certificate of the admin listener, or of its public key, as headgate status prints it")
 	cmd.Flags().StringVar(&a.endpoint, "endpoint", "unix:///var/run/docker.sock", "`ENDPOINT` of the engine, Docker or Podman")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		a.log = slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), nil))
@@ -74,8 +76,8 @@ func newAgentInvite() *cobra.Command {
 		Use:   "invite NAME",
 		Short: "Create the token of an agent and print it",
 		Long: `invite creates the token with which the agent of another machine reports its containers for
-the entry NAME of discovery.agent. It can be used for nothing else. headgate token revoke NAME
-ends it.`,
+the entry NAME of discovery.agent, and the command for that machine. The token can be used for
+nothing else. headgate token revoke NAME ends it.`,
 		Example: "  headgate agent invite web7 --address 10.0.0.7",
 		Args:    oneName("agent"),
 	}
@@ -90,9 +92,43 @@ ends it.`,
 			}
 			t.Addresses = append(t.Addresses, n)
 		}
-		return r.with(func(ctx context.Context, to *remote) error { return createToken(ctx, cmd, to, output, t) })
+		return r.withRemote(func(ctx context.Context, to *remote) error {
+			if err := createToken(ctx, cmd, to, output, t); err != nil || output.value == "json" {
+				return err
+			}
+			state, err := to.GetStatus(ctx, client.Query("proxies", "false"))
+			if err != nil {
+				return fmt.Errorf("the token is valid, but the admin listener is unknown: %w", err)
+			}
+			fmt.Fprintln(cmd.ErrOrStderr(), agentCommand(to.options.URL, state.Admin, ownAddress()))
+			return nil
+		})
 	}
 	return cmd
+}
+
+// agentCommand returns how to start an agent. Via is the URL over which a command reaches
+// headgate, and own an address of this machine.
+func agentCommand(via string, listener *client.AdminListener, own netip.Addr) string {
+	if listener == nil {
+		return "The admin listener is disabled: set admin.address to an address that the other machine can reach."
+	}
+	at := listener.Address
+	switch {
+	case at.Addr().IsUnspecified() && own.IsValid():
+		at = netip.AddrPortFrom(own, at.Port())
+	case at.Addr().IsLoopback() && !strings.HasPrefix(via, "https:"):
+		return fmt.Sprintf("The admin listener is at %s, which the other machine cannot reach: set admin.address to an address that it can.", at)
+	}
+	base := "https://" + at.String()
+	if strings.HasPrefix(via, "https:") {
+		base = via
+	}
+	command := "headgate agent --to " + base + " --token-file agent.token"
+	if listener.SelfSigned {
+		command += " --fingerprint " + listener.PublicKey
+	}
+	return "On the other machine, with the token in the file agent.token:\n" + command
 }
 
 // reporter is an agent that runs.

@@ -11,11 +11,11 @@ import (
 	"net/url"
 	"strings"
 
-	"headgate/internal/admin"
+	"headgate/internal/certs"
 )
 
 // verifier returns the TLS settings of a client of an admin listener. With a fingerprint,
-// it trusts exactly the certificate that has it. Otherwise it trusts every certificate on
+// it trusts exactly the certificate that has it, or whose public key does. Otherwise it trusts every certificate on
 // this machine, where plain HTTP is also accepted; elsewhere the certificate must be valid
 // for the host and be issued by a trusted authority.
 func verifier(fingerprint, base string, loopback bool) (*tls.Config, error) {
@@ -27,10 +27,13 @@ func verifier(fingerprint, base string, loopback bool) (*tls.Config, error) {
 			return nil, usage("invalid fingerprint %q: expected 32 bytes in hexadecimal, as headgate logs them", fingerprint)
 		}
 		c.VerifyConnection = func(s tls.ConnectionState) error {
-			if have := sha256.Sum256(s.PeerCertificates[0].Raw); subtle.ConstantTimeCompare(have[:], want) != 1 {
-				return fmt.Errorf("the SHA-256 fingerprint of the certificate is %s, which does not match --fingerprint", admin.Fingerprint(s.PeerCertificates[0].Raw))
+			leaf := s.PeerCertificates[0]
+			cert, key := sha256.Sum256(leaf.Raw), sha256.Sum256(leaf.RawSubjectPublicKeyInfo)
+			if subtle.ConstantTimeCompare(cert[:], want)|subtle.ConstantTimeCompare(key[:], want) == 1 {
+				return nil
 			}
-			return nil
+			return fmt.Errorf("another server may answer: neither the certificate (SHA-256 fingerprint %s) nor its public key (%s) matches --fingerprint; if \"headgate status\" on the machine of headgate prints one of the two, pass the second, which stays when the certificate is renewed",
+				certs.Fingerprint(leaf.Raw), certs.KeyFingerprint(leaf))
 		}
 	case !loopback:
 		u, err := url.Parse(base)
@@ -53,7 +56,7 @@ func verify(host string, chain []*x509.Certificate) error {
 	var unknown x509.UnknownAuthorityError
 	var name x509.HostnameError
 	if errors.As(err, &unknown) || errors.As(err, &name) {
-		return fmt.Errorf("%w; its SHA-256 fingerprint is %s: if headgate logged the same fingerprint, pass it with --fingerprint", err, admin.Fingerprint(chain[0].Raw))
+		return fmt.Errorf("%w; the SHA-256 fingerprint of its public key is %s: if \"headgate status\" on the machine of headgate prints the same, pass it with --fingerprint", err, certs.KeyFingerprint(chain[0]))
 	}
 	return err
 }

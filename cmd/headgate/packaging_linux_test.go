@@ -20,7 +20,7 @@ import (
 
 	"go.yaml.in/yaml/v4"
 
-	"headgate/internal/admin"
+	"headgate/internal/certs"
 	"headgate/internal/testhouse"
 )
 
@@ -246,8 +246,8 @@ exec chroot --userspec="$user" "$root" "$@"`
 		cert = shown
 		return status == 200
 	})
-	if text := p.text(); !strings.Contains(text, `"sha256_fingerprint":"`+admin.Fingerprint(cert)+`"`) {
-		t.Errorf("the log does not tell the fingerprint %s\n%s", admin.Fingerprint(cert), text)
+	if text := p.text(); !strings.Contains(text, `"sha256_fingerprint":"`+certs.Fingerprint(cert)+`"`) {
+		t.Errorf("the log does not tell the fingerprint %s\n%s", certs.Fingerprint(cert), text)
 	}
 	link := regexp.MustCompile(`"link":"https://[0-9a-f.:\[\]]+/setup#([A-Za-z0-9_-]{43})"`)
 	testhouse.Eventually(t, "the log has the link", func() bool { return link.MatchString(p.text()) })

@@ -43,6 +43,7 @@ func (s *statusPage) print(out io.Writer, all, checks bool) error {
 	}
 	fmt.Fprintln(w)
 	s.printProcess(w)
+	s.printAdmin(w)
 	printPair(w, s.Pair)
 	if wrong := s.attention(); wrong != "" {
 		fmt.Fprintf(w, "! %s\n", wrong)
@@ -85,6 +86,13 @@ func (s *statusPage) printProcess(w io.Writer) {
 		}
 		fmt.Fprintf(w, "replaced process %d (version %s, generation %d) %s ago; it still has %d %s\n",
 			old.PID, printable(old.Version), old.Generation, ago(old.Since), old.Connections, connections)
+	}
+}
+
+// printAdmin writes how to reach the admin listener from elsewhere.
+func (s *statusPage) printAdmin(w io.Writer) {
+	if s.Admin != nil && s.Admin.PublicKey != "" {
+		fmt.Fprintf(w, "admin listener https://%s, SHA-256 fingerprint of its public key %s\n", s.Admin.Address, printable(s.Admin.PublicKey))
 	}
 }
 

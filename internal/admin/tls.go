@@ -1,14 +1,13 @@
 package admin
 
 import (
-	"crypto/sha256"
 	"crypto/tls"
 	"fmt"
 	"net/http"
 	"net/netip"
-	"strings"
 	"sync/atomic"
 
+	"headgate/internal/certs"
 	"headgate/internal/plan"
 )
 
@@ -53,18 +52,11 @@ func (s *Server) secureLocked() {
 		s.mu.logged = ""
 		return
 	}
-	if shown := Fingerprint(t.Default.Certificate[0]); shown != s.mu.logged {
+	if shown := certs.Fingerprint(t.Default.Certificate[0]); shown != s.mu.logged {
 		s.mu.logged = shown
-		s.log.Info("admin listener has a self-signed certificate", "address", l.socket.Addr().String(), "sha256_fingerprint", shown,
+		s.log.Info("admin listener has a self-signed certificate", "address", l.socket.Addr().String(), "sha256_fingerprint", shown, "sha256_public_key", certs.KeyFingerprint(t.Default.Leaf),
 			"hint", "compare the fingerprint with the one that the browser shows, or name a certificate with admin.certificate")
 	}
-}
-
-// Fingerprint returns the SHA-256 fingerprint of a certificate in DER form, as browsers
-// show it.
-func Fingerprint(der []byte) string {
-	sum := sha256.Sum256(der)
-	return strings.ReplaceAll(fmt.Sprintf("% X", sum), " ", ":")
 }
 
 // URL returns where the listener is for people, such as https://192.0.2.1:9080, "" when

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"headgate/internal/certs"
 	"headgate/internal/certs/certstest"
 	"headgate/internal/control"
 	"headgate/internal/testhouse"
@@ -56,8 +57,8 @@ func TestOffLoopbackTheListenerSpeaksTLS(t *testing.T) {
 		t.Errorf("negotiated %q, want h2", s.NegotiatedProtocol)
 	}
 	leaf := s.PeerCertificates[0]
-	if h.log.count("sha256_fingerprint="+Fingerprint(leaf.Raw)) != 1 {
-		t.Errorf("the fingerprint %s was not logged once", Fingerprint(leaf.Raw))
+	if h.log.count("sha256_fingerprint="+certs.Fingerprint(leaf.Raw)) != 1 {
+		t.Errorf("the fingerprint %s was not logged once", certs.Fingerprint(leaf.Raw))
 	}
 	if got := h.admin.URL(netip.MustParseAddr("192.0.2.7")); got != "https://192.0.2.7:"+port {
 		t.Errorf("the URL for people is %s", got)

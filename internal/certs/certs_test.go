@@ -343,6 +343,42 @@ func TestSelfSignedIsKept(t *testing.T) {
 	}
 }
 
+// Who trusts the public key, such as an agent on another machine, trusts the next certificate.
+func TestTheNextSelfSignedCertificateHasTheKey(t *testing.T) {
+	kept := store.ValuesOf(memory.New())
+	old, err := generate(nil, time.Now().Add(selfSignedRenew-selfSignedLife-time.Hour))
+	if err == nil {
+		err = kept.Keep(store.KeySelfSigned, old)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	former, err := tls.X509KeyPair(old, old)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := OpenSelfSigned(kept)
+	if err != nil {
+		t.Fatal(err)
+	}
+	restarted := c.current().Leaf
+	ends := *restarted
+	ends.NotAfter = time.Now() // as if the process ran on for a year
+	c.mu.cert = &tls.Certificate{Certificate: c.mu.cert.Certificate, PrivateKey: c.mu.cert.PrivateKey, Leaf: &ends}
+	later := c.current().Leaf
+	for _, leaf := range []*x509.Certificate{restarted, later} {
+		if leaf.Equal(former.Leaf) || time.Until(leaf.NotAfter) < selfSignedRenew {
+			t.Errorf("the certificate until %v is not renewed", leaf.NotAfter)
+		}
+		if KeyFingerprint(leaf) != KeyFingerprint(former.Leaf) {
+			t.Errorf("the public key changed from %s to %s", KeyFingerprint(former.Leaf), KeyFingerprint(leaf))
+		}
+	}
+	if restarted.Equal(later) {
+		t.Error("the certificate is not renewed while the process runs")
+	}
+}
+
 // TestStaple plays a responder for a certificate that names it.
 func TestStaple(t *testing.T) {
 	dir, a := t.TempDir(), newAuthority(t)

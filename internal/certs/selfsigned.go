@@ -4,12 +4,14 @@ import (
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
+	"crypto/sha256"
 	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/pem"
 	"fmt"
 	"math/big"
+	"strings"
 	"sync"
 	"time"
 
@@ -27,7 +29,8 @@ const (
 const selfSignedName = "headgate.invalid"
 
 // SelfSigned is the certificate that answers where no other fits. It is kept, so that
-// who trusted it once finds it again. It is safe for use by many goroutines at once.
+// who trusted it once finds it again; later ones have its key. It is safe for use by many
+// goroutines at once.
 type SelfSigned struct {
 	kept store.Values // nil for nowhere
 	mu   struct {
@@ -78,8 +81,10 @@ func (c *SelfSigned) load() error {
 	if c.kept != nil {
 		if pemBytes, err := c.kept.Load(store.KeySelfSigned); err == nil {
 			cert, err := tls.X509KeyPair(pemBytes, pemBytes)
-			if err == nil && time.Until(cert.Leaf.NotAfter) > selfSignedRenew {
+			if err == nil {
 				c.mu.cert = &cert
+			}
+			if err == nil && time.Until(cert.Leaf.NotAfter) > selfSignedRenew {
 				return nil
 			}
 		}
@@ -89,9 +94,14 @@ func (c *SelfSigned) load() error {
 	return err
 }
 
-// make makes a certificate, and keeps it if it is to be kept.
+// make makes a certificate, with the key of the former one if there is one, and keeps it if it
+// is to be kept.
 func (c *SelfSigned) make() (*tls.Certificate, error) {
-	pemBytes, err := generate(time.Now())
+	var key *ecdsa.PrivateKey
+	if c.mu.cert != nil {
+		key, _ = c.mu.cert.PrivateKey.(*ecdsa.PrivateKey)
+	}
+	pemBytes, err := generate(key, time.Now())
 	if err != nil {
 		return nil, err
 	}
@@ -116,10 +126,12 @@ func (c *SelfSigned) write(pemBytes []byte) error {
 	return nil
 }
 
-func generate(now time.Time) ([]byte, error) {
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		return nil, err
+// generate returns a certificate for a key, or for a new one if it is nil, with the key.
+func generate(key *ecdsa.PrivateKey, now time.Time) (_ []byte, err error) {
+	if key == nil {
+		if key, err = ecdsa.GenerateKey(elliptic.P256(), rand.Reader); err != nil {
+			return nil, err
+		}
 	}
 	serial, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 120))
 	if err != nil {
@@ -146,3 +158,14 @@ func generate(now time.Time) ([]byte, error) {
 	out := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
 	return append(out, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: keyDER})...), nil
 }
+
+// Fingerprint returns the SHA-256 fingerprint of a certificate in DER form, as browsers
+// show it, or of a public key.
+func Fingerprint(der []byte) string {
+	sum := sha256.Sum256(der)
+	return strings.ReplaceAll(fmt.Sprintf("% X", sum), " ", ":")
+}
+
+// KeyFingerprint returns the SHA-256 fingerprint of the public key of a certificate (its
+// SubjectPublicKeyInfo). Later certificates for the key have the same.
+func KeyFingerprint(leaf *x509.Certificate) string { return Fingerprint(leaf.RawSubjectPublicKeyInfo) }

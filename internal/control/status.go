@@ -3,9 +3,11 @@ package control
 import (
 	"cmp"
 	"fmt"
+	"net/netip"
 	"slices"
 	"time"
 
+	"headgate/internal/certs"
 	"headgate/internal/certs/acme"
 	"headgate/internal/config"
 	"headgate/internal/discovery"
@@ -32,6 +34,8 @@ type Status struct {
 	Refused *RefusedState `json:"refused,omitempty"`
 	// Pending is the change that waits to be confirmed, nil for none.
 	Pending *PendingState `json:"pending,omitempty"`
+	// Admin is how to reach the admin listener; absent if it is disabled.
+	Admin *AdminListener `json:"admin,omitempty"`
 	// Ports are the ports by name.
 	Ports []ports.State `json:"ports"`
 	// TCPProxies are the active TCP proxies, by name.
@@ -59,6 +63,29 @@ type Status struct {
 	// Unverified are the https servers whose certificates are not checked
 	// (insecure_skip_verify).
 	Unverified []plan.Unverified `json:"unverified_servers,omitempty"`
+}
+
+// AdminListener is the admin listener of the configuration.
+type AdminListener struct {
+	// Address is its address, such as 0.0.0.0:9080.
+	Address netip.AddrPort `json:"address" required:"true"`
+	// PublicKey is the SHA-256 fingerprint of the public key of its certificate, as the flag
+	// --fingerprint of commands takes it; absent without TLS.
+	PublicKey string `json:"public_key,omitempty"`
+	// SelfSigned is whether clients trust the certificate only because of that.
+	SelfSigned bool `json:"self_signed,omitempty"`
+}
+
+// adminState describes the admin listener, nil if it is disabled.
+func adminState(p *plan.Plan) *AdminListener {
+	s := &AdminListener{Address: p.Config().Admin.Address}
+	if !s.Address.IsValid() {
+		return nil
+	}
+	if t := p.AdminTLS(); t != nil && t.Default != nil && t.Default.Leaf != nil {
+		s.PublicKey, s.SelfSigned = certs.KeyFingerprint(t.Default.Leaf), t.SelfSigned
+	}
+	return s
 }
 
 // SourceState is the state of a source of objects.
@@ -171,7 +198,7 @@ func (c *Control) StatusOf(proxy string) Status {
 	if p := c.current.Load(); p != nil {
 		out.TCPProxies, out.UDPProxies = streamStates(p, proxy)
 		out.Unverified = p.Unverified()
-		out.ECH = c.echStates(false)
+		out.Admin, out.ECH = adminState(p), c.echStates(false)
 		out.Proxies = p.Proxies(proxy)
 		for name, port := range p.Config().Ports {
 			word := "inactive"

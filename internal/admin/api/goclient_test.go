@@ -32,6 +32,7 @@ type goClient struct {
 // clientNames are names of types that would otherwise be taken twice, or mean nothing outside
 // of package api: the server's package and type.
 var clientNames = map[string]string{
+	"control.AdminListener": "AdminListener",
 	"api.chosenBody": "ChosenCertificate", "api.discoveryBody": "DiscoveryState", "api.gateBody": "GateState",
 	"api.geoBody": "GeoState", "api.issueBody": "DiscoveryIssue", "config.Problem": "ConfigProblem",
 	"api.differenceBody": "ConfigDifference", "api.proxyState": "ProxyObjectState", "api.streamState": "StreamObjectState",

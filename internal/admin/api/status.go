@@ -29,6 +29,8 @@ type statusBody struct {
 	Refused *control.RefusedState `json:"refused,omitempty"`
 	// Pending is the change that waits to be confirmed; absent if there is none.
 	Pending *control.PendingState `json:"pending,omitempty"`
+	// Admin is how to reach the admin listener; absent if it is disabled.
+	Admin *control.AdminListener `json:"admin,omitempty"`
 	// Ports are the ports, sorted by name.
 	Ports []ports.State `json:"ports" required:"true"`
 	// TCPProxies are the active TCP proxies, sorted by name.
@@ -70,7 +72,7 @@ func (a *API) status(c *call) (any, error) {
 	out := &statusBody{
 		State: s.State, Since: s.Since, Revision: s.Revision, ETag: a.Control.ETag(), Process: s.Process, Refused: s.Refused, Pending: s.Pending,
 		Ports: s.Ports, TCPProxies: s.TCPProxies, UDPProxies: s.UDPProxies, Proxies: s.Proxies, Sources: s.Sources,
-		Certificates: s.Certificates, Unverified: s.Unverified, Splits: s.Splits, ECH: s.ECH,
+		Certificates: s.Certificates, Unverified: s.Unverified, Splits: s.Splits, ECH: s.ECH, Admin: s.Admin,
 	}
 	for _, r := range s.ACME {
 		out.ACME = append(out.ACME, showOrder(r))
