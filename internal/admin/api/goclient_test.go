@@ -33,6 +33,7 @@ type goClient struct {
 // of package api: the server's package and type.
 var clientNames = map[string]string{
 	"control.AdminListener": "AdminListener",
+	"agent.Report":          "AgentReport", "agent.Object": "AgentObject", "agent.Label": "AgentLabel", "agent.Server": "AgentServer", "agent.Issue": "AgentIssue",
 	"api.chosenBody": "ChosenCertificate", "api.discoveryBody": "DiscoveryState", "api.gateBody": "GateState",
 	"api.geoBody": "GeoState", "api.issueBody": "DiscoveryIssue", "config.Problem": "ConfigProblem",
 	"api.differenceBody": "ConfigDifference", "api.proxyState": "ProxyObjectState", "api.streamState": "StreamObjectState",

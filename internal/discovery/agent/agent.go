@@ -45,37 +45,6 @@ const (
 // ErrTooSoon is the error of a report that follows another one too quickly.
 var ErrTooSoon = errors.New("reports follow each other too quickly")
 
-// Report is what an agent sees of its machine.
-type Report struct {
-	// Objects are what the labels of containers define.
-	Objects []Object `json:"objects"`
-	// Issues are what of them cannot be used.
-	Issues []discovery.Issue `json:"issues"`
-	// Failure is why the containers are not known now, and Hint what to do; the objects are
-	// those that were known last.
-	Failure string `json:"failure,omitempty"`
-	Hint    string `json:"hint,omitempty"`
-}
-
-// Object is a proxy, TCP proxy or UDP proxy.
-type Object struct {
-	Kind      string         `json:"kind"`
-	Name      string         `json:"name"`
-	Container string         `json:"container"`
-	Label     string         `json:"label,omitempty"`
-	Created   time.Time      `json:"created"`
-	Labels    []config.Label `json:"labels"`
-	Servers   []Server       `json:"servers"`
-}
-
-// Server is a published port.
-type Server struct {
-	// Address is a URL, or a host and a port. The host is replaced by the machine's.
-	Address   string         `json:"address"`
-	Container string         `json:"container"`
-	Labels    []config.Label `json:"labels,omitempty"`
-}
-
 // Source is one machine. Its methods may be called by several goroutines at once.
 type Source struct {
 	*discovery.Published
@@ -176,7 +145,7 @@ func (s *Source) Receive(from netip.Addr, r *Report) (again bool, err error) {
 	for _, i := range r.Issues {
 		next.Issues = append(next.Issues, discovery.Issue{
 			Container: s.container(i.Container), Label: shown.Line(i.Label, 200), Kind: i.Kind, Name: shown.Line(i.Name, 100),
-			Code: discovery.Code(shown.Line(string(i.Code), 40)), Message: shown.Line(i.Message, 500), Hint: shown.Line(i.Hint, 500),
+			Code: discovery.Code(shown.Line(i.Code, 40)), Message: shown.Line(i.Message, 500), Hint: shown.Line(i.Hint, 500),
 		})
 	}
 	changed := from != s.mu.from || !slices.Equal(before.Objects, next.Objects)
@@ -203,32 +172,6 @@ func (s *Source) addressOf(from netip.Addr) (netip.Addr, error) {
 		return at, fmt.Errorf("the agent connects from %w; set address of its entry", err)
 	}
 	return at, nil
-}
-
-// check reports what exceeds the limits, or cannot be an object.
-func (r *Report) check() error {
-	if len(r.Objects) > maxObjects || len(r.Issues) > maxIssues {
-		return fmt.Errorf("%d objects and %d issues are more than the maximum of %d and %d", len(r.Objects), len(r.Issues), maxObjects, maxIssues)
-	}
-	for i := range r.Objects {
-		o := &r.Objects[i]
-		switch {
-		case !known(o.Kind):
-			return fmt.Errorf("there is no kind %q of objects", shown.Line(o.Kind, 40))
-		case len(o.Servers) > maxServers || len(o.Labels) > config.MaxLabels:
-			return fmt.Errorf("the object %q has more than %d servers, or more than %d labels", shown.Line(o.Name, 100), maxServers, config.MaxLabels)
-		}
-	}
-	for _, i := range r.Issues {
-		if i.Kind != "" && !known(i.Kind) {
-			return fmt.Errorf("there is no kind %q of objects", shown.Line(i.Kind, 40))
-		}
-	}
-	return nil
-}
-
-func known(kind string) bool {
-	return kind == "proxies" || kind == "tcp_proxies" || kind == "udp_proxies"
 }
 
 // container returns the name of a container of the machine.
@@ -268,7 +211,7 @@ func (s *Source) objects(r *Report, at netip.Addr, before []*config.Discovered) 
 }
 
 // labels returns labels with the names of their containers here.
-func (s *Source) labels(all []config.Label) []config.Label {
+func (s *Source) labels(all []Label) []config.Label {
 	out := make([]config.Label, len(all))
 	for i, l := range all {
 		out[i] = config.Label{Path: l.Path, Value: l.Value, Container: s.container(l.Container), Name: shown.Line(l.Name, 300)}

@@ -20,7 +20,7 @@ var far = netip.MustParseAddr("198.51.100.7")
 func shop(server string) *Report {
 	return &Report{Objects: []Object{{
 		Kind: "proxies", Name: "shop", Container: "shop-1", Created: time.Unix(1, 0),
-		Labels:  []config.Label{{Path: "virtual_hosts", Value: "shop.example", Container: "shop-1", Name: "headgate.host"}},
+		Labels:  []Label{{Path: "virtual_hosts", Value: "shop.example", Container: "shop-1", Name: "headgate.host"}},
 		Servers: []Server{{Address: server, Container: "shop-1"}},
 	}}}
 }
@@ -87,7 +87,7 @@ func TestHostileReportsAreRefused(t *testing.T) {
 		"too many objects": many,
 		"too many servers": servers,
 		"a port":           {Objects: []Object{{Kind: "ports", Name: "web"}}},
-		"an issue":         {Issues: []discovery.Issue{{Kind: "ports"}}},
+		"an issue":         {Issues: []Issue{{Kind: "ports"}}},
 	} {
 		s := open(t, "", &config.Agent{})
 		if _, err := s.Receive(far, r); err == nil || s.Snapshot().Known {
@@ -103,7 +103,7 @@ func TestHostileReportsAreRefused(t *testing.T) {
 	}
 	evil := shop("http://192.0.2.1:80")
 	evil.Objects[0].Container = "x@other\x1b[31m"
-	evil.Issues = []discovery.Issue{{Container: "a\nb", Message: strings.Repeat("x", 10_000), Kind: "proxies", Name: "n"}}
+	evil.Issues = []Issue{{Container: "a\nb", Message: strings.Repeat("x", 10_000), Kind: "proxies", Name: "n"}}
 	s = open(t, "", &config.Agent{})
 	if _, err := s.Receive(far, evil); err != nil {
 		t.Fatal(err)
