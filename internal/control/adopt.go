@@ -299,8 +299,8 @@ func (c *Control) reconcileLocked() bool {
 	ch.adopted = a
 	if err := c.makeLocked(ch); err != nil {
 		c.log.Error("a change of another machine is refused here: the configuration before it is served", "revision", head.Name(), "error", err)
-		if c.current.Load() == nil {
-			return false // a start goes on with what the files say
+		if c.current.Load() == nil && !c.serveWroteLocked(head) {
+			return false // nothing can be served
 		}
 		c.mu.tried = "adopt " + head.Name()
 		c.publishLocked()
@@ -309,6 +309,26 @@ func (c *Control) reconcileLocked() bool {
 	c.mu.seen = etagOf(c.mu.digests)
 	c.publishLocked()
 	return true
+}
+
+// serveWroteLocked serves at the start what this machine wrote last, as it cannot use the revision of
+// the shared store: the files are not saved as an edit, which would undo on all machines what others
+// have saved. It reports whether that is served.
+func (c *Control) serveWroteLocked(head history.Revision) bool {
+	wrote := c.readApplied().Revision
+	refused := c.mu.refused
+	for _, from := range []func() (config.Documents, error){
+		func() (config.Documents, error) { return c.kept(wrote) },
+		func() (config.Documents, error) { return c.source.Read(nil) },
+	} {
+		ch := c.newChangeLocked(Cause{Who: "headgate", Why: "revision " + head.Name() + " of the shared store is refused here", Via: ViaFile}, from)
+		ch.verb, ch.revision = FellBack, fmt.Sprintf("%08d", wrote)
+		if c.makeLocked(ch) == nil {
+			c.mu.refused = refused // that of the shared store
+			return true
+		}
+	}
+	return false
 }
 
 // adoption decides between the files and the revision that was saved last. It returns nil
