@@ -47,6 +47,7 @@ func expectFrom(t *testing.T, got <-chan store.Message, from, text string) {
 // the machine whose credential the connection has.
 func TestMachinesOfAPairSendMessages(t *testing.T) {
 	a, b := newPair(t)
+	a.await(t, "it is followed", func(st State) bool { return st.Connected })
 	toA, toB := inboxOf(t, a), inboxOf(t, b)
 	large := strings.Repeat("x", store.MaxMessage)
 	both := func() {
@@ -67,6 +68,7 @@ func TestMachinesOfAPairSendMessages(t *testing.T) {
 		t.Fatal(err)
 	}
 	a.await(t, "it follows", func(st State) bool { return st.Role == Follower && st.Connected })
+	b.await(t, "it is followed", func(st State) bool { return st.Role == Leader && st.Connected })
 	both()
 	for _, m := range []*machine{a, b} {
 		if err := m.Send(t.Context(), sent("c", "x")); !errors.Is(err, store.ErrUnavailable) {
@@ -83,6 +85,7 @@ func TestMachinesOfAPairSendMessages(t *testing.T) {
 // TestOnlyMembersSendMessages tests that a machine whose credential was revoked neither sends nor gets messages.
 func TestOnlyMembersSendMessages(t *testing.T) {
 	a, b := newPair(t)
+	a.await(t, "it is followed", func(st State) bool { return st.Connected })
 	toA := inboxOf(t, a)
 	if err := a.Remove(t.Context(), "b", "root", nil); err != nil {
 		t.Fatal(err)
@@ -104,6 +107,7 @@ func TestOnlyMembersSendMessages(t *testing.T) {
 // it gets those of both directions.
 func TestMessagesWaitForAnUpgrade(t *testing.T) {
 	a, b := newPair(t)
+	a.await(t, "it is followed", func(st State) bool { return st.Connected })
 	toA, toB := inboxOf(t, a), inboxOf(t, b)
 	resume := a.suspend(t)
 	done := make(chan error, 1)
