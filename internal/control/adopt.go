@@ -284,7 +284,13 @@ func (c *Control) reconcileLocked() bool {
 	a, err := c.adoption(head)
 	if err != nil {
 		c.log.Error("the documents of the shared store cannot be used here", "revision", head.Name(), "error", err)
-		return false
+		c.mu.refused = refusedState(asRefused(err))
+		if c.current.Load() == nil && !c.serveWroteLocked(head) {
+			return false // nothing can be served
+		}
+		c.mu.degraded = true
+		c.publishLocked()
+		return true // what the files have is not saved in its place
 	}
 	if a == nil {
 		return false
@@ -309,6 +315,20 @@ func (c *Control) reconcileLocked() bool {
 	c.mu.seen = etagOf(c.mu.digests)
 	c.publishLocked()
 	return true
+}
+
+// overtakenLocked reports whether the files are not what the shared store has, and no edit of it:
+// they must not be saved.
+func (c *Control) overtakenLocked() bool {
+	if err := c.history.Refresh(context.Background()); err != nil {
+		return false // nothing can be saved
+	}
+	head, ok := c.history.Head()
+	if !ok {
+		return false
+	}
+	a, err := c.adoption(head)
+	return err != nil || a != nil && !a.same
 }
 
 // serveWroteLocked serves at the start what this machine wrote last, as it cannot use the revision of

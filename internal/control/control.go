@@ -322,6 +322,12 @@ func (c *Control) Reload() error {
 	if c.mu.frozen {
 		return ErrUpgrading
 	}
+	if c.shared && c.overtakenLocked() && c.reconcileLocked() {
+		if c.mu.refused != nil {
+			return asRefused(errors.New(c.mu.refused.Problems[0]))
+		}
+		return nil
+	}
 	return c.reloadLocked(ViaCLI)
 }
 

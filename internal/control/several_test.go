@@ -385,3 +385,26 @@ func TestAMachineThatHasLeftTheOthersRollsBack(t *testing.T) {
 		t.Errorf("with a broken file, the state is %s", s.State)
 	}
 }
+
+// A machine that serves one file comes to others that have several: it cannot use them, and what it
+// has in its file is not saved in their place, neither at its start nor when the file is edited.
+func TestAMachineThatCannotUseTheDocumentsChangesNothing(t *testing.T) {
+	e := newEngine()
+	all := map[string]string{"a.yaml": policy("a", 1), "b.yaml": policy("b", 1)}
+	a := newFolder(t, "a", e, all)
+	b := newMember(t, "b", limitOf(1), e)
+	degraded := func() {
+		t.Helper()
+		if s := b.c.Status(); s.State != "degraded" || s.Refused == nil {
+			t.Errorf("b is %s, refused %v; want degraded with the reason", s.State, s.Refused)
+		}
+		a.has(all)
+		if r := a.c.Revisions(0, 1)[0]; r.Node != "a" || len(r.Documents) != 2 {
+			t.Errorf("the newest revision is of %s with %d documents", r.Node, len(r.Documents))
+		}
+	}
+	degraded()
+	b.write(limitOf(2))
+	_ = b.c.Reload()
+	degraded()
+}
