@@ -99,7 +99,7 @@ func (d *Decoder) list(n *yaml.Node, f *schema.Field, v reflect.Value, at schema
 	value := document.Resolved(n)
 	if value.Kind != yaml.SequenceNode || !document.PlainTag(value) {
 		remedy := ""
-		if value.Kind == yaml.ScalarNode && value.ShortTag() != "!!bool" && f.Type.Elem.Kind == schema.Text {
+		if value.Kind == yaml.ScalarNode && document.LookOf(value) != document.LooksBool && f.Type.Elem.Kind == schema.Text {
 			remedy = fmt.Sprintf("write [%q]", value.Value)
 		}
 		d.broken(n, at, fmt.Sprintf("found %s, expected a list", found(value)), remedy)
