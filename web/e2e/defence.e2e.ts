@@ -68,7 +68,7 @@ it('says what a list is, and which lists have an address', async () => {
   await applyNow(page)
   const bad = card.getByRole('listitem').filter({ hasText: file })
   await bad.getByText(/1 entry · loaded/).waitFor()
-  await bad.getByText(/nonsense/).waitFor()
+  await bad.getByText(/the first is line 2/).waitFor()
   expect(await findings(page)).toEqual([])
 
   await page.getByLabel('Address').fill('198.51.100.7')
