@@ -109,6 +109,58 @@ func TestDrainLosesNothing(t *testing.T) {
 	p.wait0()
 }
 
+// A client that connects while a drain begins has its first request served before it is told: some
+// clients would not send it any more.
+func TestDrainWaitsForTheFirstRequest(t *testing.T) {
+	p := newProxy(t, "", text("x"))
+	c := p.connect()
+	if f, err := c.ReadFrame(); err != nil || f.Header().Type != http2.FrameSettings {
+		t.Fatalf("got %v, %v, want SETTINGS", f, err)
+	}
+	p.conn(0).Drain()
+	c.send([]byte(http2.ClientPreface))
+	c.WriteSettings()
+	c.pong()
+	c.pong() // what was read at once with the SETTINGS is answered before anything else
+	c.WriteSettingsAck()
+	c.request(1, true, get...)
+	c.flush()
+	told, answered := false, false
+	for {
+		f, err := c.ReadFrame()
+		if err != nil {
+			break
+		}
+		switch f := f.(type) {
+		case *http2.GoAwayFrame:
+			told = true
+		case *http2.PingFrame:
+			c.WritePing(true, f.Data)
+			c.flush()
+		case *http2.MetaHeadersFrame, *http2.HeadersFrame:
+			answered = true
+		}
+	}
+	if !told || !answered {
+		t.Errorf("answered %t, GOAWAY %t, want both", answered, told)
+	}
+	c.nc.Close()
+	p.wait0()
+}
+
+// Without a first request, the connection ends a moment later.
+func TestDrainEndsConnectionsWithoutRequests(t *testing.T) {
+	p := newProxy(t, "", text("x"))
+	c := p.dial()
+	c.pong()
+	p.conn(0).Drain()
+	if code := c.goAway(); code != http2.ErrCodeNo {
+		t.Errorf("got %v", code)
+	}
+	c.nc.Close()
+	p.wait0()
+}
+
 func TestDrainEndsIdleConnections(t *testing.T) {
 	p := newProxy(t, "", text("x"))
 	c := p.dial()

@@ -162,6 +162,25 @@ func (rs *response) field(name string) string {
 	return ""
 }
 
+// pong sends a PING and waits for the answer. No GOAWAY may come before.
+func (c *raw) pong() {
+	c.t.Helper()
+	c.WritePing(false, [8]byte{1})
+	c.flush()
+	for {
+		f, err := c.ReadFrame()
+		if err != nil {
+			c.t.Fatal(err)
+		}
+		if g, ok := f.(*http2.GoAwayFrame); ok {
+			c.t.Fatalf("GOAWAY of stream %d came first", g.LastStreamID)
+		}
+		if f.Header().Type == http2.FramePing {
+			return
+		}
+	}
+}
+
 // goAway reads until the connection ends and returns the error code it was told.
 func (c *raw) goAway() http2.ErrCode {
 	c.t.Helper()

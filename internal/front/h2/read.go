@@ -235,7 +235,8 @@ const (
 	last                  // the GOAWAY with the last stream was sent
 )
 
-// drainGrace is how long a client may take to answer the first GOAWAY.
+// drainGrace is how long a client may take to send its first request before the first GOAWAY, and
+// how long to answer that.
 const drainGrace = time.Second
 
 // drainPing is what our PING behind the warning carries.
@@ -258,21 +259,40 @@ func (c *Conn) lookUp() error {
 		c.until = sooner(c.until, exchange.Now()+int64(drainGrace))
 		return nil
 	case c.drain == notDraining:
-		c.drain = warned
-		c.until = exchange.Now() + int64(drainGrace)
-		c.mu.Lock()
-		c.mu.Out = http2.AppendGoAway(c.mu.Space(), http2.MaxWindow, http2.NoError, "")
-		c.mu.Out = http2.AppendPing(c.mu.Out, 0, []byte(drainPing))
-		c.mu.Unlock()
-		return nil
+		c.warn()
 	case c.drain == last:
 		return c.drained()
 	}
 	return nil
 }
 
-// goOnDraining starts the second step.
+// warn sends the first GOAWAY. A client that has only just connected may still send its first
+// request: some use no connection that has a GOAWAY before that, and cannot repeat a request with
+// a body on another one.
+func (c *Conn) warn() {
+	now := exchange.Now()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.mu.lastID == 0 {
+		if c.until == 0 {
+			c.until = now + int64(drainGrace)
+		}
+		if now < c.until {
+			return
+		}
+	}
+	c.drain = warned
+	c.until = now + int64(drainGrace)
+	c.mu.Out = http2.AppendGoAway(c.mu.Space(), http2.MaxWindow, http2.NoError, "")
+	c.mu.Out = http2.AppendPing(c.mu.Out, 0, []byte(drainPing))
+}
+
+// goOnDraining takes the next step of a drain when its time has come.
 func (c *Conn) goOnDraining() error {
+	if c.greeted && c.drain == notDraining {
+		c.warn()
+		return nil
+	}
 	c.until = 0
 	if c.drain == warned || !c.greeted {
 		c.drain = last
