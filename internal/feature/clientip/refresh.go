@@ -141,7 +141,9 @@ func (f *fresh) run(ctx context.Context) {
 	for pause := f.first(); clock.Sleep(ctx, pause); {
 		if f.adopt() {
 			failed, pause = 0, f.first()
-		} else if err := f.fetchAll(ctx); err == nil {
+			continue
+		}
+		if err := f.fetchAll(ctx); err == nil {
 			failed, pause = 0, f.lists.Interval.D()
 			continue
 		} else if ctx.Err() == nil {
