@@ -139,3 +139,28 @@ func TestChangesInStepAndAnUpgrade(t *testing.T) {
 	a.commit(t, "user/ann", "3") // waits until the follower is connected again
 	b.has(t, "user/ann", "3")
 }
+
+// TestMessagesWaitForAnUpgrade tests that a process which is being replaced takes no message, and that the one after
+// it gets those of both directions.
+func TestMessagesWaitForAnUpgrade(t *testing.T) {
+	a, b := newPair(t)
+	a.await(t, "it is followed", func(st State) bool { return st.Connected })
+	toA, toB := inboxOf(t, a), inboxOf(t, b)
+	resume := a.suspend(t)
+	done := make(chan error, 1)
+	go func() { done <- b.Send(t.Context(), sent("a", "to the new process")) }()
+	time.Sleep(3 * closedPause)
+	if len(toA) > 0 {
+		t.Errorf("a process that is being replaced received %+v", <-toA)
+	}
+	resume()
+	if err := <-done; err != nil {
+		t.Errorf("a message during an upgrade: %v", err)
+	}
+	expectFrom(t, toA, "b", "to the new process")
+	a.await(t, "the follower is back", func(st State) bool { return st.Connected })
+	if err := a.Send(t.Context(), sent("b", "from the new process")); err != nil {
+		t.Fatal(err)
+	}
+	expectFrom(t, toB, "a", "from the new process")
+}
