@@ -74,7 +74,13 @@ func TestRenewalOnThreeMachines(t *testing.T) {
 		return now, time.Since(first)
 	}
 	now, _ := same(m.all, "")
-	renew := func(one *machine) { one.manager().must(202, "POST", "/orders/"+name+"/renew", "{}", "*") }
+	renew := func(one *machine) {
+		// What is requested while a machine still adopts the certificate of another has come with it.
+		m.eventually("the machine has noted the certificate", func() bool {
+			return one.manager().must(200, "GET", "/orders/"+name, "", "").body["state"] == "valid"
+		})
+		one.manager().must(202, "POST", "/orders/"+name+"/renew", "{}", "*")
+	}
 	for _, one := range m.all {
 		renew(one)
 		was := now
