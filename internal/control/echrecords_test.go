@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -59,6 +60,20 @@ func newPublishing(hosts ...string) *publishing {
 		d.failed = append(d.failed, f)
 	}
 	return d
+}
+
+// triesOf returns how often the record of a host was tried.
+func (d *publishing) triesOf(host string) int {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return len(d.tries[host])
+}
+
+// reports returns how many failures were reported.
+func (d *publishing) reports() int {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return len(d.failed)
 }
 
 // change changes hosts or results, and has the records looked at.
@@ -154,10 +169,10 @@ func TestASlowProviderStarvesNoRecord(t *testing.T) {
 		}
 		d := newPublishing(hosts...)
 		quick := d.publish
-		slow := true
+		var quickly atomic.Bool
 		d.publish = func(ctx context.Context, e *acme.Config, r *acme.HTTPSRecord) acme.Publication {
 			result := quick(ctx, e, r)
-			if slow {
+			if !quickly.Load() {
 				<-ctx.Done()
 				return acme.Publication{State: acme.PublishFailed, Why: "timeout"}
 			}
@@ -169,25 +184,25 @@ func TestASlowProviderStarvesNoRecord(t *testing.T) {
 		defer run.Wait()
 		defer stop()
 		time.Sleep(2*recordReport + time.Second)
-		if len(d.failed) == 0 {
+		if d.reports() == 0 {
 			t.Error("nothing is reported before all have failed")
 		}
 		time.Sleep(time.Duration(len(hosts)/recordParallel)*recordTime - 2*recordReport)
 		synctest.Wait()
 		for _, h := range hosts {
-			if n := len(d.tries[h]); n != 1 && n != 2 {
+			if n := d.triesOf(h); n != 1 && n != 2 {
 				t.Errorf("%s was tried %d times before all others", h, n)
 			}
 		}
 		time.Sleep(3 * time.Hour)
 		synctest.Wait()
-		if n := len(d.failed); n < 2 || n > 10 {
+		if n := d.reports(); n < 2 || n > 10 {
 			t.Errorf("got %d reports", n)
 		}
-		slow = false
+		quickly.Store(true)
 		d.change(func() { d.results["h00.example.com"] = acme.Publication{State: acme.Waiting, Why: "not there"} })
 		time.Sleep(recordCheck + recordTime)
-		if n, got := len(d.failed), d.state("h01.example.com"); got != acme.Published {
+		if n, got := d.reports(), d.state("h01.example.com"); got != acme.Published {
 			t.Errorf("h01.example.com is %s; %d reports", got, n)
 		}
 		r := ECHRecord{Name: "h00.example.com"}

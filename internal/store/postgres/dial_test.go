@@ -11,7 +11,7 @@ import (
 func TestAServerThatRefusesTheUserTimeoutIsUsed(t *testing.T) {
 	database := newDatabase(t)
 	p := newProxy(t)
-	p.reject = userTimeout
+	p.rejects(userTimeout)
 	s := openAt(t, p.url(database), "a")
 	if _, err := putOne(t, s, "user/a", "x"); err != nil {
 		t.Fatal(err)
@@ -19,7 +19,7 @@ func TestAServerThatRefusesTheUserTimeoutIsUsed(t *testing.T) {
 	if !s.noUserTimeout.Load() || s.config.RuntimeParams[userTimeout] == "" {
 		t.Error("the parameter was not sent, or is sent again")
 	}
-	p.reject = "statement_timeout" // of which it says so, too
+	p.rejects("statement_timeout") // of which it says so, too
 	p.away(true)
 	p.away(false)
 	if _, err := s.connect(t.Context()); err == nil {

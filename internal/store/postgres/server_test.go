@@ -245,6 +245,13 @@ func (p *proxy) hidesNotifications() {
 	p.pool = true
 }
 
+// rejects has connections that come from now on refused if they have a parameter.
+func (p *proxy) rejects(parameter string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.reject = parameter
+}
+
 // stallAfter lets that many bytes of the next commit through, and then nothing.
 func (p *proxy) stallAfter(n int64) {
 	p.mu.Lock()
