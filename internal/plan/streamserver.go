@@ -57,17 +57,21 @@ func (s *StreamServer) dialAt(i int) func(context.Context) (net.Conn, error) {
 	return func(ctx context.Context) (net.Conn, error) { return s.name.DialShifted(ctx, shift) }
 }
 
-// count counts an attempt at the server: over its whole length where the server accepted it.
+// count counts an attempt at the server: over its whole length where the server accepted it. A
+// closed port of a range is not held against the server: those of passive FTP and RTP are open
+// only while they are used, and any client can connect to the others.
 func (s *StreamServer) count(reason exchange.Reason, err error) {
 	if s.tried != nil {
 		s.tried(reason, 0)
 	}
-	if reason == exchange.None {
+	switch {
+	case reason == exchange.None:
 		s.Live.Answered()
 		s.Live.Ended()
-		return
+	case s.Ports > 1 && health.ClosedPort(err):
+	default:
+		s.Live.Failed(s.judge, &exchange.Error{Reason: reason, Err: err})
 	}
-	s.Live.Failed(s.judge, &exchange.Error{Reason: reason, Err: err})
 }
 
 // streamKind is what the servers of TCP and of UDP proxies have in common.

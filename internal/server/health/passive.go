@@ -1,9 +1,11 @@
 package health
 
 import (
+	"errors"
 	"log/slog"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"headgate/internal/clock"
@@ -65,6 +67,10 @@ func Blames(reason exchange.Reason) bool {
 	}
 	return false
 }
+
+// ClosedPort reports whether an error is that of a machine which answers, but at whose port
+// nothing listens.
+func ClosedPort(err error) bool { return errors.Is(err, syscall.ECONNREFUSED) }
 
 // count counts a failure of a row, and ejects the server when there are enough.
 func (s *Server) count(p *Policy, row *atomic.Int32, failure *exchange.Error) {
