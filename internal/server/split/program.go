@@ -4,8 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
-	"strings"
 	"time"
+
+	"headgate/internal/setting/unit"
 )
 
 // Phase is what a split does.
@@ -151,7 +152,7 @@ func (p *Program) Tick(s State, v Verdict, now time.Time) (State, bool) {
 		return s, false
 	}
 	to := p.Next(s.Share)
-	why := fmt.Sprintf("%d%% for %s", s.Share, strings.TrimSuffix(strings.TrimSuffix(p.Every.String(), "0s"), "0m"))
+	why := fmt.Sprintf("%d%% for %s", s.Share, unit.Duration(p.Every))
 	return at(State{Since: now, Who: "schedule", Why: why}, to), true
 }
 

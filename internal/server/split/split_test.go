@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"headgate/internal/schema"
+	"headgate/internal/setting/unit"
 )
 
 func settings() *Config {
@@ -232,6 +233,19 @@ func TestRequestsAndTheClockTogether(t *testing.T) {
 	candidate, _ := l.Totals(Candidate)
 	if stable+candidate != 20_000 {
 		t.Errorf("%d requests were counted of 20000", stable+candidate)
+	}
+}
+
+func TestTheReasonOfAStepNamesItsTime(t *testing.T) {
+	for _, every := range []string{"10s", "1m", "10m", "1h", "10h", "1h30m", "100s"} {
+		c := Config{Schedule: "5, 25 every " + every}
+		p := c.Program()
+		began := time.Date(2026, 11, 28, 6, 0, 0, 0, time.UTC)
+		want, _ := unit.ParseDuration(every)
+		s, stepped := p.Tick(p.Initial(began), Verdict{}, began.Add(p.Every))
+		if !stepped || s.Why != "5% for "+want.String() {
+			t.Errorf("every %s: got %q, want that 5%% were given for %s", every, s.Why, want)
+		}
 	}
 }
 
