@@ -325,9 +325,6 @@ func (g *Gate) order(ctx context.Context, host string, d *acme.Demand) error {
 		g.remember(host, pauseFailed)
 		return g.refuse(limited)
 	}
-	if err != nil && ctx.Err() == nil {
-		g.Log.Warn("no certificate on demand", "host", host, "proxy", d.Proxy, "error", err)
-	}
 	if err == nil {
 		return nil
 	}

@@ -1,6 +1,7 @@
 package demand
 
 import (
+	"bytes"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -365,7 +366,8 @@ func TestWithoutTheMachineThatOrdersAHostIsRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		i := newIssuer(time.Second)
 		i.away = fmt.Errorf("%w: the leader is away", store.ErrUnavailable)
-		g := New(Options{Log: slog.New(slog.DiscardHandler), Now: func() int64 { return time.Now().UnixNano() }})
+		var log bytes.Buffer
+		g := New(Options{Log: slog.New(slog.NewTextHandler(&log, nil)), Now: func() int64 { return time.Now().UnixNano() }})
 		defer g.Close()
 		g.Use(i)
 		g.Set(func(string, string) *acme.Demand {
@@ -376,6 +378,10 @@ func TestWithoutTheMachineThatOrdersAHostIsRefused(t *testing.T) {
 			if err := g.Await("web", hello("shop.example.com", "192.0.2.1")); !errors.Is(err, certs.ErrNoCertificate) || time.Since(began) > 0 {
 				t.Errorf("after %v: %v", time.Since(began), err)
 			}
+		}
+		synctest.Wait()
+		if n := strings.Count(log.String(), "no certificate on demand"); n != 1 {
+			t.Errorf("the failure was logged %d times, want once:\n%s", n, &log)
 		}
 		i.mu.Lock()
 		i.away = nil
