@@ -3,6 +3,7 @@ package udp
 import (
 	"encoding/json"
 	"maps"
+	"net"
 	"net/netip"
 	"slices"
 	"time"
@@ -17,11 +18,19 @@ const maxCarried = 100_000
 type carriedSessions struct {
 	// Servers are their addresses.
 	Servers []string `json:"servers"`
-	// Clients are the clients, and At and Last are by client: the place of its server in
-	// Servers, and when something last came, in milliseconds of Unix time.
+	// Clients are the clients, and At, Last and Ports are by client: the place of its server in
+	// Servers, when something last came, in milliseconds of Unix time, and the port of the
+	// proxy that it sends to. Earlier versions do not send the ports.
 	Clients []netip.AddrPort `json:"clients"`
 	At      []int            `json:"at"`
 	Last    []int64          `json:"last"`
+	Ports   []uint16         `json:"ports,omitempty"`
+}
+
+// sender is a client that sends to a port of a proxy; the port is 0 if it is not known.
+type sender struct {
+	port   uint16
+	client netip.AddrPort
 }
 
 // affinity is which server a client had in the process before this one.
@@ -52,6 +61,7 @@ func (t *Tally) Export() []byte {
 			}
 			all.Clients, all.At = append(all.Clients, s.client), append(all.At, at)
 			all.Last = append(all.Last, wall+s.last.Load()/int64(time.Millisecond))
+			all.Ports = append(all.Ports, table.port())
 		})
 	}
 	if len(all.Clients) == 0 {
@@ -65,15 +75,20 @@ func (t *Tally) Export() []byte {
 // process before this one. It ignores data that it cannot read.
 func (t *Tally) Import(data []byte) {
 	var all carriedSessions
-	if json.Unmarshal(data, &all) != nil || len(all.At) != len(all.Clients) || len(all.Last) != len(all.Clients) || len(all.Clients) > maxCarried {
+	if json.Unmarshal(data, &all) != nil || len(all.At) != len(all.Clients) || len(all.Last) != len(all.Clients) || len(all.Clients) > maxCarried ||
+		len(all.Ports) > 0 && len(all.Ports) != len(all.Clients) {
 		return
 	}
 	now := clock.Now()
 	wall := time.Now().UnixMilli() - now/int64(time.Millisecond)
-	before := make(map[netip.AddrPort]affinity, len(all.Clients))
+	before := make(map[sender]affinity, len(all.Clients))
 	for i, client := range all.Clients {
+		from := sender{client: client}
+		if len(all.Ports) > 0 {
+			from.port = all.Ports[i]
+		}
 		if at := all.At[i]; at >= 0 && at < len(all.Servers) {
-			before[client] = affinity{all.Servers[at], min((all.Last[i]-wall)*int64(time.Millisecond), now)}
+			before[from] = affinity{all.Servers[at], min((all.Last[i]-wall)*int64(time.Millisecond), now)}
 		}
 	}
 	t.mu.Lock()
@@ -83,7 +98,7 @@ func (t *Tally) Import(data []byte) {
 
 // takeBefore returns the server that a client had in the process before this one, once, if
 // its session had not ended by now.
-func (t *Tally) takeBefore(client netip.AddrPort, idle time.Duration) (server string, ok bool) {
+func (t *Tally) takeBefore(from sender, idle time.Duration) (server string, ok bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.mu.before == nil {
@@ -94,10 +109,17 @@ func (t *Tally) takeBefore(client netip.AddrPort, idle time.Duration) (server st
 		t.mu.before = nil // all of them have ended
 		return "", false
 	}
-	a, ok := t.mu.before[client]
-	delete(t.mu.before, client)
+	a, ok := t.mu.before[from]
+	if !ok {
+		from.port = 0
+		a, ok = t.mu.before[from]
+	}
+	delete(t.mu.before, from)
 	return a.server, ok && now-a.last <= int64(idle)
 }
+
+// port returns the port that clients send to.
+func (t *Table) port() uint16 { return t.socket.conn.LocalAddr().(*net.UDPAddr).AddrPort().Port() }
 
 // join and leave say which tables count in the tally.
 func (t *Tally) join(table *Table) {
@@ -123,8 +145,8 @@ func (t *Table) eachSession(f func(*session)) {
 
 // before returns the place of the server that a client had in the process before this one;
 // -1 if there is none.
-func (p *Proxy) before(client netip.AddrPort) int {
-	if address, ok := p.Tally.takeBefore(client, p.IdleTimeout); ok {
+func (p *Proxy) before(from sender) int {
+	if address, ok := p.Tally.takeBefore(from, p.IdleTimeout); ok {
 		for i, s := range p.Servers {
 			if s.Address == address {
 				return i

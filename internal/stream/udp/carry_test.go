@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"slices"
 	"testing"
 	"time"
 )
@@ -52,6 +53,56 @@ func TestClientsKeepTheirServersInAnotherProcess(t *testing.T) {
 	}
 }
 
+// TestAClientOfSeveralPortsKeepsTheServerOfEach checks that a client which sends to several ports
+// of a range from one socket gets the server that it had on each of them.
+func TestAClientOfSeveralPortsKeepsTheServerOfEach(t *testing.T) {
+	servers := [2][]*net.UDPConn{{echo(t, "a0"), echo(t, "b0")}, {echo(t, "a1"), echo(t, "b1")}}
+	open := func(tally *Tally, at [2]string) (ports [2]*house) {
+		for i := range ports {
+			h := &house{tally: tally}
+			conn := socketAt(t, at[i])
+			h.address = conn.LocalAddr().(*net.UDPAddr)
+			h.Table = NewTable(conn, h.proxy(100, time.Minute, servers[i]...))
+			h.Serve()
+			t.Cleanup(h.Close)
+			ports[i] = h
+		}
+		return ports
+	}
+	old := open(NewTally(), [2]string{"127.0.0.1:0", "127.0.0.1:0"})
+	at := [2]string{old[0].address.String(), old[1].address.String()}
+	answer := func(c *net.UDPConn, to *net.UDPAddr) string {
+		c.SetReadDeadline(time.Now().Add(patience))
+		c.WriteTo(nil, to)
+		p := make([]byte, 64)
+		n, _ := c.Read(p)
+		return string(p[:n])
+	}
+	var clients []*net.UDPConn
+	var had [][2]string
+	for i := range 8 {
+		c := socketAt(t, "127.0.0.1:0")
+		clients = append(clients, c)
+		had = append(had, [2]string{})
+		for n := range 2 {
+			had[i][(i+n)%2] = answer(c, old[(i+n)%2].address)
+		}
+	}
+	tally := NewTally()
+	tally.Import(old[0].tally.Export())
+	for _, h := range old {
+		h.Close()
+	}
+	now := open(tally, at)
+	for i, c := range slices.Backward(clients) { // by chance they would get their servers in the same order
+		for port := range 2 {
+			if got := answer(c, now[port].address); got != had[i][port] || got == "" {
+				t.Errorf("client %d had %q on port %d and gets %q", i, had[i][port], port, got)
+			}
+		}
+	}
+}
+
 // TestImportedClientsAreForgotten checks that a client which comes after the idle timeout gets
 // a server like any other, and that damaged data is ignored.
 func TestImportedClientsAreForgotten(t *testing.T) {
@@ -65,16 +116,16 @@ func TestImportedClientsAreForgotten(t *testing.T) {
 	now := time.Now().UnixMilli()
 	tally.Import(fmt.Appendf(nil, `{"servers":["a"],"clients":["192.0.2.1:1","192.0.2.2:1","192.0.2.3:1"],"at":[0,0,0],"last":[%d,%d,%d]}`, now, now-120_000, now+3_600_000))
 	for client, want := range map[string]bool{"192.0.2.1:1": true, "192.0.2.2:1": false, "192.0.2.3:1": true, "192.0.2.4:1": false} {
-		if _, ok := tally.takeBefore(netip.MustParseAddrPort(client), time.Minute); ok != want {
+		if _, ok := tally.takeBefore(sender{53, netip.MustParseAddrPort(client)}, time.Minute); ok != want {
 			t.Errorf("%s is remembered: %v, want %v", client, ok, want)
 		}
 	}
-	if _, ok := tally.takeBefore(netip.MustParseAddrPort("192.0.2.1:1"), time.Minute); ok {
+	if _, ok := tally.takeBefore(sender{53, netip.MustParseAddrPort("192.0.2.1:1")}, time.Minute); ok {
 		t.Error("a client is remembered twice")
 	}
 	tally.Import(fmt.Appendf(nil, `{"servers":["a"],"clients":["192.0.2.1:1"],"at":[0],"last":[%d]}`, now))
 	tally.mu.imported -= int64(2 * time.Minute)
-	if _, ok := tally.takeBefore(netip.MustParseAddrPort("192.0.2.1:1"), time.Minute); ok || tally.mu.before != nil {
+	if _, ok := tally.takeBefore(sender{53, netip.MustParseAddrPort("192.0.2.1:1")}, time.Minute); ok || tally.mu.before != nil {
 		t.Error("what was imported before the idle timeout is kept")
 	}
 }

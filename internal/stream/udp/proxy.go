@@ -109,8 +109,8 @@ type Tally struct {
 		sync.Mutex
 		errors   map[exchange.Reason]uint64
 		tables   map[*Table]struct{}
-		before   map[netip.AddrPort]affinity // of the process before this one, by client; nil for none
-		imported int64                       // when, as clock.Now
+		before   map[sender]affinity // of the process before this one; nil for none
+		imported int64               // when, as clock.Now
 	}
 }
 

@@ -213,7 +213,7 @@ func (t *Table) newSession(proxy *Proxy, from netip.AddrPort, local []byte, avoi
 	}
 	first := -1
 	if avoid == nil {
-		first = proxy.before(from)
+		first = proxy.before(sender{t.port(), from})
 	}
 	for {
 		i, outcome := first, balance.Chosen
