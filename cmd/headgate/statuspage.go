@@ -160,10 +160,14 @@ func (s *statusPage) printProxies(w io.Writer) {
 	}
 }
 
-// origin is where an object is defined, without the directory of its file.
+// origin is where an object is defined: a file without its directory, a container, or the URL of
+// a document.
 func origin(text string) string {
-	if text == "" {
+	switch {
+	case text == "":
 		return "-"
+	case strings.Contains(text, "://"):
+		return printable(text)
 	}
 	return filepath.Base(text)
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -37,5 +38,18 @@ func TestAnUnansweredCheckHasNoStatus(t *testing.T) {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("no %q in\n%s", want, out.String())
 		}
+	}
+}
+
+func TestTheOriginOfADocumentIsItsURL(t *testing.T) {
+	url := "https://cmdb.example.com/headgate.yaml"
+	for text, want := range map[string]string{"": "-", url: url, "container app@web7": "container app@web7"} {
+		if got := origin(text); got != want {
+			t.Errorf("%q: got %q, want %q", text, got, want)
+		}
+	}
+	file := filepath.Join(t.TempDir(), "headgate.yaml")
+	if got := origin(file + ":4:9"); got != "headgate.yaml:4:9" {
+		t.Errorf("a file: got %q", got)
 	}
 }
