@@ -2,6 +2,7 @@ package demand
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -55,6 +56,9 @@ func (g *Gate) requestPermission(ctx context.Context, at, host string) error {
 	}
 	rq.Header.Set("User-Agent", g.Agent)
 	rs, err := g.client.Do(rq)
+	if u := (*url.Error)(nil); errors.As(err, &u) {
+		return u.Err // without the URL, which may have a secret in its query
+	}
 	if err != nil {
 		return err
 	}

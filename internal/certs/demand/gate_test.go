@@ -392,3 +392,18 @@ func TestWithoutTheMachineThatOrdersAHostIsRefused(t *testing.T) {
 		}
 	})
 }
+
+func TestTheLogHasNoSecretOfTheApplicationsURL(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g, _ := newGate(t, newIssuer(time.Second), always(0)) // does not respond
+		var log bytes.Buffer
+		g.Log = slog.New(slog.NewTextHandler(&log, nil))
+		if err := g.Await("web", hello("shop.example.com", "192.0.2.1")); !errors.Is(err, certs.ErrNoCertificate) {
+			t.Errorf("got %v", err)
+		}
+		synctest.Wait()
+		if text := log.String(); !strings.Contains(text, "shop.example.com") || strings.Contains(text, "key=1") {
+			t.Errorf("want the host and no query in %s", text)
+		}
+	})
+}
