@@ -42,7 +42,7 @@ it('shows why a record that headgate writes is not in the DNS', async () => {
   const { page, h } = w
   await visit(page, h, '/ports')
   const card = page.locator('section.card', { has: page.getByRole('heading', { name: 'Encrypted Client Hello written' }) })
-  await card.getByText('headgate writes these records with the ACME entry main.').waitFor()
+  await card.getByText('headgate writes these records through the DNS provider of the ACME entry main.').waitFor()
   await card.getByText('failed: 1', { exact: true }).waitFor()
   await card.getByText(`_${other}._https.shop.example.com: failed: look up shop.example.com`).waitFor()
   await card.getByText(/^the HTTPS record of .* is not written: look up shop\.example\.com/).waitFor()

@@ -116,7 +116,7 @@ it('shows charts and the overview of another machine, also with the keyboard and
   expect(await findings(page)).toEqual([])
 
   await visitOn(page, c, '/?node=d')
-  await page.getByText('The status of d.').waitFor()
+  await page.getByText('Status of d.').waitFor()
   await page.setViewportSize({ width: 375, height: 780 })
   await page.emulateMedia({ colorScheme: 'dark', reducedMotion: 'reduce' })
   await page.locator('html[data-mantine-color-scheme=dark]').waitFor()

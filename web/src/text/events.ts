@@ -43,7 +43,7 @@ export const events = {
     'config.refused': 'change rejected',
     'config.confirmed': 'change confirmed',
     'config.reverted': 'change reverted',
-    'config.set_aside': 'edit of a file set aside',
+    'config.set_aside': 'file edit set aside',
     'port.listening': 'port listening',
     'port.waiting': 'port cannot be opened',
     'port.closed': 'port closed',

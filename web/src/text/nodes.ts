@@ -9,7 +9,7 @@ export const nodes = {
   self: 'This machine',
   here: (name: string) => `${name} (this machine)`,
   inState: (name: string, state: string) => `${name} (${state})`,
-  shows: (name: string) => `The status of ${name}. The pages that this one links to show this machine.`,
+  shows: (name: string) => `Status of ${name}. Linked pages show the machine that you are signed in to.`,
   state: 'State',
   states: { ready: 'ready', not_ready: 'not ready', drained: 'drained', stopped: 'stopped', missing: 'missing' } as Record<string, string>,
   drainedBy: (who: string, why: string) => (why ? `by ${who}: ${why}` : `by ${who}`),

@@ -39,7 +39,7 @@ export const ports = {
     more: (n: number) => `${many(n, 'more host')} ${n === 1 ? 'has' : 'have'} a record with the same value.`,
     copy: 'Copy records',
     dns: 'DNS',
-    written: (entry: string) => `headgate writes these records with the ACME entry ${entry}.`,
+    written: (entry: string) => `headgate writes these records through the DNS provider of the ACME entry ${entry}.`,
     states: { published: 'published', waiting: 'waiting', failed: 'failed', skipped: 'skipped' },
   },
 }

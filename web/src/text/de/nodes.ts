@@ -10,7 +10,7 @@ export const nodes: Text['nodes'] = {
   self: 'Diese Maschine',
   here: (name) => `${name} (diese Maschine)`,
   inState: (name, state) => `${name} (${state})`,
-  shows: (name) => `Der Zustand von ${name}. Die verlinkten Seiten zeigen die Maschine, an der Sie angemeldet sind.`,
+  shows: (name) => `Zustand von ${name}. Verlinkte Seiten zeigen die Maschine, an der Sie angemeldet sind.`,
   state: 'Zustand',
   states: { ready: 'bereit', not_ready: 'nicht bereit', drained: 'geleert', stopped: 'angehalten', missing: 'fehlt' },
   drainedBy: (who, why) => (why ? `von ${who}: ${why}` : `von ${who}`),

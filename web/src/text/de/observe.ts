@@ -324,7 +324,7 @@ export const observe: Pick<Text, 'cache' | 'explain' | 'history' | 'log' | 'char
       'config.refused': 'Änderung abgelehnt',
       'config.confirmed': 'Änderung bestätigt',
       'config.reverted': 'Änderung zurückgesetzt',
-      'config.set_aside': 'Änderung einer Datei beiseite gelegt',
+      'config.set_aside': 'Dateiänderung beiseitegelegt',
       'port.listening': 'Port lauscht',
       'port.waiting': 'Port kann nicht geöffnet werden',
       'port.closed': 'Port geschlossen',

@@ -422,7 +422,7 @@ export const work: Pick<Text, 'proxies' | 'proxy' | 'newProxy' | 'edit' | 'confl
       more: (n) => (n === 1 ? 'Ein weiterer Host hat einen Eintrag mit demselben Wert.' : `${count(n)} weitere Hosts haben einen Eintrag mit demselben Wert.`),
       copy: 'Einträge kopieren',
       dns: 'DNS',
-      written: (entry) => `headgate schreibt diese Einträge mit dem ACME-Eintrag ${entry}.`,
+      written: (entry) => `headgate schreibt diese Einträge über den DNS-Anbieter des ACME-Eintrags ${entry}.`,
       states: { published: 'veröffentlicht', waiting: 'wartet', failed: 'fehlgeschlagen', skipped: 'ausgelassen' },
     },
   },

@@ -10,7 +10,7 @@ export const nodes: Text['nodes'] = {
   self: 'Esta máquina',
   here: (name) => `${name} (esta máquina)`,
   inState: (name, state) => `${name} (${state})`,
-  shows: (name) => `El estado de ${name}. Las páginas enlazadas muestran esta máquina.`,
+  shows: (name) => `Estado de ${name}. Las páginas enlazadas muestran la máquina en la que ha iniciado sesión.`,
   state: 'Estado',
   states: { ready: 'listo', not_ready: 'no listo', drained: 'drenado', stopped: 'detenido', missing: 'ausente' },
   drainedBy: (who, why) => (why ? `por ${who}: ${why}` : `por ${who}`),

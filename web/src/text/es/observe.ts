@@ -324,7 +324,7 @@ export const observe: Pick<Text, 'cache' | 'explain' | 'history' | 'log' | 'char
       'config.refused': 'cambio rechazado',
       'config.confirmed': 'cambio confirmado',
       'config.reverted': 'cambio revertido',
-      'config.set_aside': 'edición de un archivo apartada',
+      'config.set_aside': 'edición de un archivo guardada aparte',
       'port.listening': 'puerto escuchando',
       'port.waiting': 'el puerto no se puede abrir',
       'port.closed': 'puerto cerrado',

@@ -423,7 +423,7 @@ export const work: Pick<Text, 'proxies' | 'proxy' | 'newProxy' | 'edit' | 'confl
       more: (n) => (n === 1 ? 'Otro host tiene un registro con el mismo valor.' : `Otros ${count(n)} hosts tienen un registro con el mismo valor.`),
       copy: 'Copiar los registros',
       dns: 'DNS',
-      written: (entry) => `headgate escribe estos registros con la entrada ACME ${entry}.`,
+      written: (entry) => `headgate escribe estos registros mediante el proveedor DNS de la entrada ACME ${entry}.`,
       states: { published: 'publicado', waiting: 'en espera', failed: 'con error', skipped: 'omitido' },
     },
   },

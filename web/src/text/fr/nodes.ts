@@ -10,7 +10,7 @@ export const nodes: Text['nodes'] = {
   self: 'Cette machine',
   here: (name) => `${name} (cette machine)`,
   inState: (name, state) => `${name} (${state})`,
-  shows: (name) => `L’état de ${name}. Les pages liées montrent cette machine-ci.`,
+  shows: (name) => `État de ${name}. Les pages liées montrent la machine à laquelle vous êtes connecté.`,
   state: 'État',
   states: { ready: 'prêt', not_ready: 'pas prêt', drained: 'vidé', stopped: 'arrêté', missing: 'absent' },
   drainedBy: (who, why) => (why ? `par ${who} : ${why}` : `par ${who}`),

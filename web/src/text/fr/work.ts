@@ -425,7 +425,7 @@ export const work: Pick<Text, 'proxies' | 'proxy' | 'newProxy' | 'edit' | 'confl
       more: (n) => (n === 1 ? 'Un autre hôte a un enregistrement avec la même valeur.' : `${count(n)} autres hôtes ont un enregistrement avec la même valeur.`),
       copy: 'Copier les enregistrements',
       dns: 'DNS',
-      written: (entry) => `headgate écrit ces enregistrements avec l’entrée ACME ${entry}.`,
+      written: (entry) => `headgate écrit ces enregistrements via le fournisseur DNS de l’entrée ACME ${entry}.`,
       states: { published: 'publié', waiting: 'en attente', failed: 'échec', skipped: 'ignoré' },
     },
   },
