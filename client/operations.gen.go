@@ -956,9 +956,9 @@ func (c *Client) ListTokens(ctx context.Context, options ...Option) iter.Seq2[To
 	return ListAll[Token](ctx, c, "/tokens", options...)
 }
 
-// ListTraffic: GET /traffic. Lists the nodes with their HTTP traffic of the last minute. All
-// nodes are queried at once; one that does not answer within 3 s has a problem. Query
-// parameters: limit, cursor, q, sort.
+// ListTraffic: GET /traffic. Lists the nodes with their HTTP traffic in the last minute. If a
+// node does not respond within 3 s, `problem` is the reason. Query parameters: limit, cursor, q,
+// sort.
 func (c *Client) ListTraffic(ctx context.Context, options ...Option) iter.Seq2[NodeTraffic, error] {
 	return ListAll[NodeTraffic](ctx, c, "/traffic", options...)
 }

@@ -269,9 +269,9 @@ type AdminListener struct {
 	// Address is its address, such as 0.0.0.0:9080.
 	Address netip.AddrPort `json:"address"`
 	// PublicKey is the SHA-256 fingerprint of the public key of its certificate, as the flag
-	// --fingerprint of commands takes it; absent without TLS.
+	// --fingerprint of commands accepts it; absent without TLS.
 	PublicKey string `json:"public_key,omitempty"`
-	// SelfSigned is whether clients trust the certificate only because of that.
+	// SelfSigned is whether the certificate is self-signed: then clients need the fingerprint.
 	SelfSigned bool `json:"self_signed,omitempty"`
 }
 
@@ -1015,10 +1015,10 @@ type Change struct {
 	// WhatIf is the effect of the change on recent requests. It is set for dry runs and plans only,
 	// if recent requests are recorded.
 	WhatIf *WhatIf `json:"what_if,omitempty"`
-	// Notes are settings that work but are not recommended, and Unchecked.
+	// Notes are settings that work but are not recommended, and the machines of unchecked.
 	Notes []SchemaProblem `json:"notes,omitempty"`
-	// Unchecked are other machines that may not be able to serve the change: they have not answered
-	// in time, or reject the active configuration, too.
+	// Unchecked are other machines that may not be able to serve the change: they did not respond in
+	// time, or also reject the active configuration.
 	Unchecked []SchemaProblem `json:"unchecked,omitempty"`
 }
 
@@ -1778,9 +1778,10 @@ type ECH struct {
 	// the way can read. It resolves to this server, and a certificate has it. Ports with the same
 	// name have the same keys.
 	PublicName string `json:"public_name,omitzero"`
-	// DNS is the ACME entry whose DNS provider writes the HTTPS records of the hosts of the port:
-	// rfc2136 or cloudflare. Of a record that exists, headgate replaces only the parameter ech; it
-	// removes none. Absent means that you copy the records.
+	// DNS is the ACME entry through whose DNS provider headgate writes the HTTPS records for the
+	// hosts of the port. The provider must be rfc2136 or cloudflare. In an existing record, headgate
+	// replaces only the parameter ech; it removes no record. Absent means that you copy the records
+	// yourself.
 	DNS string `json:"dns,omitzero"`
 }
 
@@ -1814,7 +1815,7 @@ type ECHRecord struct {
 	State string `json:"state,omitempty"`
 	// Note is why the record is not in the DNS, and what to do.
 	Note string `json:"note,omitempty"`
-	// NextTry is when the record is looked at again.
+	// NextTry is when the record is checked again.
 	NextTry time.Time `json:"next_try,omitzero"`
 }
 
@@ -3317,10 +3318,10 @@ type NodeTraffic struct {
 	Errors4xxPerSecond float64 `json:"errors_4xx_per_second"`
 	// Errors5xxPerSecond is the number of responses per second with a status 5xx.
 	Errors5xxPerSecond float64 `json:"errors_5xx_per_second"`
-	// P99MS is the longest of the 99th percentiles of the duration, each of 10 seconds, in
+	// P99MS is the highest 99th percentile of the duration of requests in any 10 seconds, in
 	// milliseconds. It is absent without requests.
 	P99MS *float64 `json:"p99_ms,omitempty"`
-	// Problem is why the traffic of the machine is not known.
+	// Problem is why the traffic of the machine is unknown.
 	Problem string `json:"problem,omitempty"`
 }
 
@@ -5810,8 +5811,8 @@ type StoreCheck struct {
 	LatencyMS float64 `json:"latency_ms"`
 	// ClockOffset is how far the clock of the database is ahead of that of this node, such as -1.5s.
 	ClockOffset string `json:"clock_offset"`
-	// Warnings are settings with which acknowledged changes can be lost, or one node can hold up the
-	// changes of all, and whether the tables can be migrated.
+	// Warnings are settings with which acknowledged changes can be lost or one node can block
+	// changes on all nodes, and whether the tables can be migrated.
 	Warnings []string `json:"warnings"`
 }
 
@@ -6249,7 +6250,7 @@ type TLS struct {
 	DefaultCertificate string `json:"default_certificate,omitzero"`
 	// Ech hides the requested host in the TLS handshake of clients that support Encrypted Client
 	// Hello (RFC 9849) and have its key from the DNS. Absent turns it off. headgate makes and
-	// rotates the keys; `headgate ech` prints the DNS records, and dns has them written.
+	// rotates the keys. `headgate ech` prints the DNS records; with dns, headgate writes them.
 	Ech *ECH `json:"ech,omitzero"`
 }
 
@@ -6642,11 +6643,12 @@ type User struct {
 
 // Validation is what a check of documents has found.
 type Validation struct {
-	// Valid is whether the files can be served, by other machines that share them, too.
+	// Valid is whether this machine, and the others that share the files, can serve them.
 	Valid bool `json:"valid"`
 	// Problems are the mistakes in the files.
 	Problems []SchemaProblem `json:"problems,omitempty"`
-	// Notes are what works and is a bad idea, and other machines that have not checked the files.
+	// Notes are settings that work but are not recommended, and other machines that did not check
+	// the files.
 	Notes []SchemaProblem `json:"notes,omitempty"`
 }
 

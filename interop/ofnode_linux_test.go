@@ -56,7 +56,7 @@ func TestMachinesShowEachOther(t *testing.T) {
 	if out := a.machine("status", "--node", "d"); !strings.Contains(out, "there is no machine d: the machines are a, b, c") {
 		t.Errorf("the status of d: %s", out)
 	}
-	m.gone(a, b, "has not answered within 3s", b.kill)
+	m.gone(a, b, "did not respond within 3s", b.kill)
 	m.gone(a, c, "was stopped", c.stop)
 }
 

@@ -99,7 +99,7 @@ func TestMachinesVote(t *testing.T) {
 	m.eventually("an event names c", func() bool {
 		return strings.Contains(fmt.Sprint(a.manager().must(200, "GET", "/events/history", "", "").body), "unchecked:[node c: ")
 	})
-	if line := m.output(a, "apply", a.put("next.yaml", m.config()), "--dry-run"); !strings.Contains(line, "warning: node c: has not checked this change") {
+	if line := m.output(a, "apply", a.put("next.yaml", m.config()), "--dry-run"); !strings.Contains(line, "warning: node c: did not check this change") {
 		t.Errorf("the command line prints %q, want a warning about c", line)
 	}
 	b.manager().must(200, "POST", "/nodes/c/drain", "{}", "")

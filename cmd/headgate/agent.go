@@ -46,8 +46,8 @@ func newAgent() *cobra.Command {
 another machine, which publishes them like its own containers. It only reads from the engine.
 
 The headgate at --to needs an entry of discovery.agent and the token that agent invite makes
-for it. If its certificate is not trusted by the system, pass the --fingerprint that agent invite
-prints, or the authority in the variable SSL_CERT_FILE. When the agent ends, the proxies of its
+for it. If the system does not trust its certificate, pass the --fingerprint that agent invite
+prints, or set SSL_CERT_FILE to a file with its authority. When the agent ends, the proxies of its
 containers are removed after 60 seconds.`,
 		Example: `  headgate agent invite web7
   headgate agent --to https://proxy.example:9080 --token-file /etc/headgate/agent.token`,
@@ -56,7 +56,7 @@ containers are removed after 60 seconds.`,
 	a := &reporter{}
 	cmd.Flags().StringVar(&a.to, "to", "", "`URL` of the admin listener of headgate")
 	cmd.Flags().StringVar(&a.tokenFile, "token-file", "", "`FILE` with the token")
-	cmd.Flags().StringVar(&a.fingerprint, "fingerprint", "", "`SHA-256` fingerprint of the certificate of the admin listener, or of its public key, as headgate status prints it")
+	cmd.Flags().StringVar(&a.fingerprint, "fingerprint", "", "`SHA-256` fingerprint of the public key of the admin listener, as headgate status prints it, or of its certificate")
 	cmd.Flags().StringVar(&a.endpoint, "endpoint", "unix:///var/run/docker.sock", "`ENDPOINT` of the engine, Docker or Podman")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		a.log = slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), nil))
@@ -76,7 +76,7 @@ func newAgentInvite() *cobra.Command {
 		Use:   "invite NAME",
 		Short: "Create the token of an agent and print it",
 		Long: `invite creates the token with which the agent of another machine reports its containers for
-the entry NAME of discovery.agent, and the command for that machine. The token can be used for
+the entry NAME of discovery.agent, and prints the command for that machine. The token can be used for
 nothing else. headgate token revoke NAME ends it.`,
 		Example: "  headgate agent invite web7 --address 10.0.0.7",
 		Args:    oneName("agent"),
@@ -98,7 +98,7 @@ nothing else. headgate token revoke NAME ends it.`,
 			}
 			state, err := to.GetStatus(ctx, client.Query("proxies", "false"))
 			if err != nil {
-				return fmt.Errorf("the token is valid, but the admin listener is unknown: %w", err)
+				return fmt.Errorf("the token was created, but the address of the admin listener is unknown: %w", err)
 			}
 			fmt.Fprintln(cmd.ErrOrStderr(), agentCommand(to.options.URL, state.Admin, ownAddress()))
 			return nil
@@ -243,7 +243,7 @@ func (a *reporter) report(ctx context.Context, now *discovery.Snapshot) error {
 	}
 	err := a.remote.Do(ctx, http.MethodPut, "/discovery/agents/"+url.PathEscape(a.name), r, nil)
 	if errors.Is(err, context.DeadlineExceeded) {
-		err = fmt.Errorf("no answer within %v", reportTimeout)
+		err = fmt.Errorf("no response within %v", reportTimeout)
 	}
 	return err
 }

@@ -38,7 +38,7 @@ func barrier() error {
 	}
 	r.SetReadDeadline(time.Now().Add(barrierTime))
 	if _, err := r.Read(make([]byte, 1)); os.IsTimeout(err) {
-		return fmt.Errorf("no answer within %v", barrierTime)
+		return fmt.Errorf("no response within %v", barrierTime)
 	}
 	return nil
 }

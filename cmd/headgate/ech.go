@@ -19,7 +19,7 @@ func newECH() *cobra.Command {
 for each port with tls.ech: as lines of a zone file, with the keys as comments. Add the
 records to your DNS, and replace them when a new key is published. Clients with a record
 of an older key connect once more to get the published one. With tls.ech.dns, headgate
-writes the records itself, and a comment behind each is its state.` + reachHelp,
+writes the records itself, and a comment after each record shows its state.` + reachHelp,
 		Args:    noArguments,
 		Example: "  headgate ech >> example.com.zone",
 	}

@@ -32,7 +32,7 @@ func verifier(fingerprint, base string, loopback bool) (*tls.Config, error) {
 			if subtle.ConstantTimeCompare(cert[:], want)|subtle.ConstantTimeCompare(key[:], want) == 1 {
 				return nil
 			}
-			return fmt.Errorf("another server may answer: neither the certificate (SHA-256 fingerprint %s) nor its public key (%s) matches --fingerprint; if \"headgate status\" on the machine of headgate prints one of the two, pass the second, which stays when the certificate is renewed",
+			return fmt.Errorf("neither the certificate (SHA-256 fingerprint %s) nor its public key (%s) matches --fingerprint, so this may be another server; if \"headgate status\" on the machine that runs headgate prints the second fingerprint, pass it: it stays the same when the certificate is renewed",
 				certs.Fingerprint(leaf.Raw), certs.KeyFingerprint(leaf))
 		}
 	case !loopback:
@@ -56,7 +56,7 @@ func verify(host string, chain []*x509.Certificate) error {
 	var unknown x509.UnknownAuthorityError
 	var name x509.HostnameError
 	if errors.As(err, &unknown) || errors.As(err, &name) {
-		return fmt.Errorf("%w; the SHA-256 fingerprint of its public key is %s: if \"headgate status\" on the machine of headgate prints the same, pass it with --fingerprint", err, certs.KeyFingerprint(chain[0]))
+		return fmt.Errorf("%w; the SHA-256 fingerprint of its public key is %s: if \"headgate status\" on the machine that runs headgate prints the same, pass it with --fingerprint", err, certs.KeyFingerprint(chain[0]))
 	}
 	return err
 }

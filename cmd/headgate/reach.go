@@ -51,7 +51,7 @@ func addReach(cmd *cobra.Command) *reach {
 // addAddress adds the flags of a headgate elsewhere.
 func (r *reach) addAddress() {
 	r.admin = r.cmd.Flags().String("admin", "", "`ADDRESS` or URL of the admin listener; by default the admin socket in the state directory")
-	r.fingerprint = r.cmd.Flags().String("fingerprint", "", "`SHA-256` fingerprint of the certificate of the admin listener, or of its public key, as headgate status prints it")
+	r.fingerprint = r.cmd.Flags().String("fingerprint", "", "`SHA-256` fingerprint of the public key of the admin listener, as headgate status prints it, or of its certificate")
 }
 
 // addState adds the flag --state to a command.

@@ -74,7 +74,7 @@ health checks. --node shows the state of another machine of the group.` + reachH
 // addNode adds the flag with which a command shows the state of another machine. It has no
 // environment variable: HEADGATE_NODE is the name of this machine.
 func addNode(cmd *cobra.Command) *string {
-	node := cmd.Flags().String("node", "", "`NAME` of the machine to show; by default the one that answers")
+	node := cmd.Flags().String("node", "", "`NAME` of the machine to show; by default the one that the command reaches")
 	cmd.Flags().Lookup("node").Annotations = map[string][]string{noVariable: nil}
 	return node
 }

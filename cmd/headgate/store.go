@@ -77,7 +77,7 @@ all private keys.`,
 			if err != nil {
 				return err
 			}
-			fmt.Fprintf(cmd.OutOrStdout(), "moved %d entries and records of revision %d. Start headgate with --store on this machine; on others, with a copy of %s.\n",
+			fmt.Fprintf(cmd.OutOrStdout(), "moved %d entries and records of revision %d. Start headgate with --store on this machine. On the other machines, use a copy of %s.\n",
 				n, at.Revision, filepath.Join(files.Dir(), storeKeyFile))
 			return nil
 		})
@@ -247,7 +247,7 @@ func (s *sharing) warn() {
 	}
 	for _, note := range check.Warnings {
 		if _, known := s.warned.LoadOrStore(note, true); !known {
-			s.log.Warn("check of the database of the shared store: "+note, "store", s.database)
+			s.log.Warn("the database of the shared store: "+note, "store", s.database)
 		}
 	}
 }

@@ -83,11 +83,11 @@ func withCopy(cmd *cobra.Command, named string, do func(context.Context, *local.
 	return withState(cmd, named, func(ctx context.Context, files *local.Store, log *slog.Logger) error {
 		switch _, err := pair.LoadIdentity(files.Dir()); {
 		case err == nil:
-			return errors.New("this machine is one of a pair: remove node and node.yaml from the state directory first, to leave the pair")
+			return errors.New("this machine is part of a pair: to leave the pair, first remove node and node.yaml from the state directory")
 		case !errors.Is(err, fs.ErrNotExist):
 			return err
 		case !files.Mirrors():
-			return errors.New("the state directory is not a copy of what several machines share")
+			return errors.New("the state directory is not a copy of a shared store")
 		}
 		return do(ctx, files, log)
 	})

@@ -84,8 +84,8 @@ type TLS struct {
 	DefaultCertificate string `json:"default_certificate,omitempty" max:"128" example:"main"`
 	// ECH hides the requested host in the TLS handshake of clients that support Encrypted
 	// Client Hello (RFC 9849) and have its key from the DNS. Absent turns it off. headgate
-	// makes and rotates the keys; `headgate ech` prints the DNS records, and dns has them
-	// written.
+	// makes and rotates the keys. `headgate ech` prints the DNS records; with dns, headgate
+	// writes them.
 	ECH *ECH `json:"ech,omitempty"`
 }
 
@@ -95,9 +95,10 @@ type ECH struct {
 	// everyone on the way can read. It resolves to this server, and a certificate has it.
 	// Ports with the same name have the same keys.
 	PublicName string `json:"public_name" required:"true" max:"253" example:"example.com"`
-	// DNS is the ACME entry whose DNS provider writes the HTTPS records of the hosts of the
-	// port: rfc2136 or cloudflare. Of a record that exists, headgate replaces only the
-	// parameter ech; it removes none. Absent means that you copy the records.
+	// DNS is the ACME entry through whose DNS provider headgate writes the HTTPS records for
+	// the hosts of the port. The provider must be rfc2136 or cloudflare. In an existing record,
+	// headgate replaces only the parameter ech; it removes no record. Absent means that you copy
+	// the records yourself.
 	DNS string `json:"dns,omitempty" max:"256" example:"main"`
 }
 

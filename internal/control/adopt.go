@@ -73,7 +73,7 @@ func (c *Control) noteAppliedLocked() {
 		return // it could not be saved as a revision
 	}
 	if err := c.writeApplied(appliedState{Revision: number, Documents: byBase(c.mu.digests)}); err != nil {
-		c.log.Error("what was written last is not noted", "error", err)
+		c.log.Error("cannot record which revision was written last", "error", err)
 	}
 }
 
@@ -424,7 +424,7 @@ func (c *Control) fits(docs config.Documents) error {
 	}
 	for _, d := range docs.List {
 		if !single && !disk.IsDocumentName(filepath.Base(d.Name)) {
-			return fmt.Errorf("the shared store has a document named %s, and this machine serves the folder %s, which reads names that end with .yaml: rename it on the machine that has it", filepath.Base(d.Name), path)
+			return fmt.Errorf("the shared store has a configuration file named %s, but this machine uses the folder %s, in which only files that end with .yaml are read: rename the file on the machine that has it", filepath.Base(d.Name), path)
 		}
 	}
 	return nil

@@ -326,7 +326,7 @@ func (ch *change) save() error {
 		ch.revision = ch.adopted.revision.Name()
 		if !ch.adopted.same {
 			if err := ch.control.noteNextLocked(ch.adopted); err != nil {
-				return fmt.Errorf("note what is written next: %w", err)
+				return fmt.Errorf("record which revision is written next: %w", err)
 			}
 		}
 		return ch.adopted.place()

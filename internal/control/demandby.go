@@ -67,7 +67,7 @@ func (i *demandIssuer) OrderOnDemand(ctx context.Context, host string, d *acme.D
 		return i.Manager.OrderOnDemand(ctx, host, d)
 	}
 	if st.Role != pair.Follower || !st.Connected || i.c.peers == nil {
-		return fmt.Errorf("%w: the leader, which orders certificates, is away", store.ErrUnavailable)
+		return fmt.Errorf("%w: the leader, which orders certificates, is not connected", store.ErrUnavailable)
 	}
 	end := i.ExpectOnDemand(host)
 	err := i.orderBy(ctx, st.Leader, host)
@@ -118,7 +118,7 @@ func (i *demandIssuer) orderBy(ctx context.Context, node, host string) error {
 	case i.open <- struct{}{}:
 		defer func() { <-i.open }()
 	case <-ctx.Done():
-		return fmt.Errorf("%w: earlier questions are not answered yet", store.ErrUnavailable)
+		return fmt.Errorf("%w: earlier queries are still pending", store.ErrUnavailable)
 	}
 	data, err := json.Marshal(demanded{host})
 	if err != nil {
@@ -126,17 +126,17 @@ func (i *demandIssuer) orderBy(ctx context.Context, node, host string) error {
 	}
 	answer := i.c.peers.QueryNodes(ctx, []string{node}, demandQuestion, data)[node]
 	if answer.Err != nil {
-		return fmt.Errorf("%w: the machine %s, which orders certificates: %w", store.ErrUnavailable, node, answer.Err)
+		return fmt.Errorf("%w: machine %s, which orders certificates: %w", store.ErrUnavailable, node, answer.Err)
 	}
 	var out demandAnswer
 	if err := json.Unmarshal(answer.Data, &out); err != nil {
-		return fmt.Errorf("the answer of the machine %s: %w", node, err)
+		return fmt.Errorf("read the response from machine %s: %w", node, err)
 	}
 	switch {
 	case out.Limited != nil:
 		return out.Limited
 	case out.Refused != "":
-		return fmt.Errorf("%w by the machine %s: %s", acme.ErrNotAllowed, node, out.Refused)
+		return fmt.Errorf("%w by machine %s: %s", acme.ErrNotAllowed, node, out.Refused)
 	}
 	return nil
 }
@@ -150,13 +150,13 @@ func (i *demandIssuer) answerDemand(ctx context.Context, from string, data []byt
 	}
 	p, pairs := i.c.state.(paired)
 	if pairs && p.State().Role != pair.Leader {
-		return nil, errors.New("this machine does not lead")
+		return nil, errors.New("this machine is not the leader")
 	}
 	var out demandAnswer
 	err := i.orderFor(ctx, q.Host, !pairs)
 	switch {
 	case errors.As(err, &out.Limited):
-		i.c.log.Info("no certificate on demand for the other machine, a limit is reached", "host", q.Host, "node", from, "error", err)
+		i.c.log.Info("no certificate on demand for another machine: a limit is reached", "host", q.Host, "node", from, "error", err)
 	case errors.Is(err, acme.ErrNotAllowed):
 		out.Refused = err.Error()
 	case err != nil:
@@ -177,7 +177,7 @@ func (i *demandIssuer) orderFor(ctx context.Context, host string, others bool) e
 	}
 	d := plan.OnDemand("", host)
 	if d == nil {
-		return fmt.Errorf("%w: no proxy of it has on_demand for the host", acme.ErrNotAllowed)
+		return fmt.Errorf("%w: it has no proxy with on_demand for the host", acme.ErrNotAllowed)
 	}
 	if others && !i.CanOrderOnDemand(host, d) {
 		return fmt.Errorf("%w: it has no open port for the challenge", acme.ErrNotAllowed)
@@ -186,7 +186,7 @@ func (i *demandIssuer) orderFor(ctx context.Context, host string, others bool) e
 	case p.Valid, p.Ordering:
 		return nil
 	case time.Now().Before(p.NotBefore):
-		return fmt.Errorf("%w before %s: the last order has failed", acme.ErrNotAllowed, p.NotBefore.UTC().Format(time.RFC3339))
+		return fmt.Errorf("%w before %s: the last order failed", acme.ErrNotAllowed, p.NotBefore.UTC().Format(time.RFC3339))
 	}
 	return i.Manager.OrderOnDemand(ctx, host, d)
 }

@@ -226,7 +226,7 @@ func (r *echRecords) logLeftLocked(next map[string]*publishedRecord) {
 		return
 	}
 	slices.Sort(left)
-	r.log.Warn("HTTPS records are no longer kept up to date, and may have a key of Encrypted Client Hello; remove the parameter ech from those whose host is not at this server any more",
+	r.log.Warn("HTTPS records are no longer updated and may contain a key of Encrypted Client Hello; remove the parameter ech from those whose host is no longer served here",
 		"records", strings.Join(left[:min(len(left), maxNamedRecords)], ", "), "count", len(left))
 }
 
@@ -333,7 +333,7 @@ func (r *echRecords) describe(port string, to *ECHRecord) {
 	case p == nil:
 		to.State = acme.Waiting
 	case p.port != port:
-		to.State, to.Note = acme.Skipped, "port "+p.port+" has the record"
+		to.State, to.Note = acme.Skipped, "the record is written for port "+p.port
 	default:
 		to.State, to.Note, to.NextTry = p.State, p.Why, p.next
 		if p.Hint != "" {

@@ -152,7 +152,7 @@ func TestRecordsAreTriedAgainLessAndLessOften(t *testing.T) {
 			t.Errorf("%d records are kept for one host", n)
 		}
 		// Records that stay in the DNS are named.
-		if got := d.logged.String(); !strings.Contains(got, `no longer kept up to date`) || !strings.Contains(got, `records="alias.example.com, good.example.com, h1.example.com`) || !strings.Contains(got, "count=12") {
+		if got := d.logged.String(); !strings.Contains(got, `no longer updated`) || !strings.Contains(got, `records="alias.example.com, good.example.com, h1.example.com`) || !strings.Contains(got, "count=12") {
 			t.Errorf("got the log %s", got)
 		}
 	})

@@ -65,7 +65,7 @@ type ECHRecord struct {
 	State acme.PublishState `json:"state,omitempty" enum:"published,waiting,failed,skipped"`
 	// Note is why the record is not in the DNS, and what to do.
 	Note string `json:"note,omitempty"`
-	// NextTry is when the record is looked at again.
+	// NextTry is when the record is checked again.
 	NextTry time.Time `json:"next_try,omitzero"`
 }
 

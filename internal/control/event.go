@@ -91,10 +91,10 @@ type Event struct {
 	// WhatIf is the effect on recent requests; nil unless it was a dry run and recent
 	// requests are kept.
 	WhatIf *whatif.Result
-	// Notes are settings that work but are not recommended, and Unchecked.
+	// Notes are settings that work but are not recommended, and the machines of unchecked.
 	Notes []schema.Problem
-	// Unchecked are notes about other machines that may not be able to serve the change: they have
-	// not answered, or reject the active configuration already.
+	// Unchecked are notes about other machines that may not be able to serve the change: they did
+	// not respond in time, or also reject the active configuration.
 	Unchecked []schema.Problem
 }
 

@@ -60,11 +60,11 @@ func (c *Control) startHostFieldsLocked() {
 	h, name := &c.mu.host, filepath.Join(c.options.StateDir, hostFieldsName)
 	if !c.shared {
 		if err := os.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			c.log.Warn("values of an earlier group of machines are not removed", "error", err)
+			c.log.Warn("cannot remove the list of host fields of a former group", "error", err)
 		}
 		return
 	}
-	data, err := file.Read(name, 64<<20, "a list of values has less")
+	data, err := file.Read(name, 64<<20, "a list of host fields is smaller")
 	switch {
 	case err == nil:
 		err = json.Unmarshal(data, &h.own)
@@ -79,7 +79,7 @@ func (c *Control) startHostFieldsLocked() {
 		c.saveHostFieldsLocked()
 	}
 	if err != nil {
-		c.log.Error("which host fields were set on this machine is not known: none of them has an effect", "error", err)
+		c.log.Error("cannot read which host fields were set on this machine: none of them has an effect", "error", err)
 	}
 }
 
@@ -105,7 +105,7 @@ func (c *Control) saveHostFieldsLocked() {
 		err = file.Replace(filepath.Join(c.options.StateDir, hostFieldsName), append(data, '\n'))
 	}
 	if err != nil {
-		c.log.Error("the host fields that were set on this machine are not saved: they have no effect after the next start", "error", err)
+		c.log.Error("cannot save which host fields were set on this machine: they have no effect after the next start", "error", err)
 		return
 	}
 	h.unsaved = false
@@ -238,7 +238,7 @@ func (ch *change) withholdAll(cfg *config.Config, values []diff.HostValue, refus
 	for i := range values {
 		v := &values[i]
 		if refused[v.Key()] {
-			report.Add(schema.Problem{Field: v.Path, What: fmt.Sprintf("the %s cannot be set by a client of the API where several machines share the configuration", useNoun(v)), Remedy: remedy + ", or edit the configuration file on it"})
+			report.Add(schema.Problem{Field: v.Path, What: fmt.Sprintf("the %s cannot be set through the API where several machines share the configuration", useNoun(v)), Remedy: remedy + ", or edit the configuration file on it"})
 			continue
 		}
 		effect := withholdOne(w, v)
@@ -295,10 +295,10 @@ func withholdOne(w *config.Withhold, v *diff.HostValue) (effect string) {
 		if v.Kind == "access_log" {
 			return "the access log is written to stdout"
 		}
-		return "the common access log has its lines"
+		return "its lines are in the common access log"
 	case v.Local() == diff.Page && paged && isErrorPage(v.Path):
 		w.Pages[object] = true
-		return "responses have the built-in error pages"
+		return "the built-in error pages are used"
 	case v.Local() == diff.Logo && v.Kind == "proxies":
 		w.Logos[v.Name] = true
 		return "the sign-in page has no logo"

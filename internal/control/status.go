@@ -70,9 +70,9 @@ type AdminListener struct {
 	// Address is its address, such as 0.0.0.0:9080.
 	Address netip.AddrPort `json:"address" required:"true"`
 	// PublicKey is the SHA-256 fingerprint of the public key of its certificate, as the flag
-	// --fingerprint of commands takes it; absent without TLS.
+	// --fingerprint of commands accepts it; absent without TLS.
 	PublicKey string `json:"public_key,omitempty"`
-	// SelfSigned is whether clients trust the certificate only because of that.
+	// SelfSigned is whether the certificate is self-signed: then clients need the fingerprint.
 	SelfSigned bool `json:"self_signed,omitempty"`
 }
 

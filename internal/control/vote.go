@@ -122,7 +122,7 @@ func (ch *change) startVote() error {
 func (c *Control) voters(ctx context.Context) (names []string, err error) {
 	nodes, err := store.Nodes(ctx, c.state)
 	if err != nil {
-		return nil, fmt.Errorf("which machines run is not known: %w", err)
+		return nil, fmt.Errorf("list the machines: %w", err)
 	}
 	now := c.Time()
 	for i := range nodes {
@@ -154,7 +154,7 @@ func (c *Control) packBallot(ctx context.Context, docs config.Documents) ([]byte
 		return nil, err
 	}
 	if packed.Len() > query.MaxData {
-		return nil, fmt.Errorf("the configuration has %d bytes when compressed, and other machines can be sent %d", packed.Len(), query.MaxData)
+		return nil, fmt.Errorf("the compressed configuration has %d bytes, and at most %d can be sent to other machines", packed.Len(), query.MaxData)
 	}
 	return packed.Bytes(), nil
 }
@@ -194,7 +194,7 @@ func verdictOf(a query.Answer) (v verdict) {
 	}
 	switch {
 	case errors.Is(err, query.ErrNoAnswer):
-		return verdict{Unchecked: fmt.Sprintf("no answer within %v", voteWait)}
+		return verdict{Unchecked: fmt.Sprintf("no response within %v", voteWait)}
 	case errors.Is(err, query.ErrUnknown):
 		return verdict{Unchecked: "it runs a version of headgate that does not check changes of other machines"}
 	}
@@ -225,7 +225,7 @@ func (ch *change) awaitVote() error {
 				ch.unchecked = append(ch.unchecked, p)
 				continue
 			}
-			p.Remedy = strings.TrimPrefix(fmt.Sprintf("%s; \"headgate node drain %s\" has changes saved without it", p.Remedy, node), "; ")
+			p.Remedy = strings.TrimPrefix(fmt.Sprintf("%s; or drain the machine with \"headgate node drain %s\": changes are then saved without its check", p.Remedy, node), "; ")
 			problems = append(problems, p)
 		}
 	}
@@ -253,7 +253,7 @@ func (ch *change) noteUnchecked(node, why string) {
 		object = "node " + node
 	}
 	ch.unchecked = append(ch.unchecked, schema.Problem{
-		Object: object, What: fmt.Sprintf("has not checked this change and may not be able to serve it: %s", why), Remedy: "see its state with \"headgate node list\" afterwards",
+		Object: object, What: fmt.Sprintf("did not check this change and may not be able to serve it: %s", why), Remedy: "check its state with \"headgate node list\" afterwards",
 	})
 }
 
@@ -299,7 +299,7 @@ func (c *Control) awaitRevision(ctx context.Context, after store.Revision) error
 			return err
 		}
 		if !clock.Sleep(ctx, voteRetry) {
-			return fmt.Errorf("it has revision %d of the shared store, and not %d", at.Revision, after)
+			return fmt.Errorf("it has revision %d of the shared store instead of %d", at.Revision, after)
 		}
 	}
 }
@@ -318,7 +318,7 @@ func (c *Control) lockForVote(ctx context.Context) (why string) {
 		case c.mu.TryLock():
 			return ""
 		case !clock.Sleep(ctx, voteRetry):
-			return fmt.Sprintf("no answer within %v", voteWait)
+			return fmt.Sprintf("no response within %v", voteWait)
 		}
 	}
 }

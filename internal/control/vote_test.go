@@ -159,7 +159,7 @@ func TestAMachineThatDoesNotAnswerIsANote(t *testing.T) {
 	if took := time.Since(began); err != nil || took < voteWait || took > 2*voteWait {
 		t.Fatalf("got %v after %v, want a change after %v", err, took, voteWait)
 	}
-	if len(ev.Notes) != 1 || len(ev.Unchecked) != 1 || ev.Notes[0].Object != "node frozen" || !strings.Contains(ev.Notes[0].What, "no answer within 3s") {
+	if len(ev.Notes) != 1 || len(ev.Unchecked) != 1 || ev.Notes[0].Object != "node frozen" || !strings.Contains(ev.Notes[0].What, "no response within 3s") {
 		t.Errorf("notes %v, unchecked %v, want one of the frozen node", ev.Notes, ev.Unchecked)
 	}
 	for _, n := range []store.Node{{Name: "frozen", Stopped: true}, {Name: "frozen", Drained: &store.NodeDrain{}}} {

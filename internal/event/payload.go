@@ -28,8 +28,8 @@ type ConfigApplied struct {
 	Config
 	// ConfirmBy is when it is reverted unless it is confirmed.
 	ConfirmBy time.Time `json:"confirm_by,omitzero"`
-	// Unchecked are other machines that may not be able to serve it, a line each: they have not
-	// answered in time, or reject the configuration before, too.
+	// Unchecked are other machines that may not be able to serve it, one per line: they did not
+	// respond in time, or also reject the previous configuration.
 	Unchecked []string `json:"unchecked,omitempty"`
 }
 

@@ -231,7 +231,7 @@ func (o *outgoing) records(ctx context.Context) error {
 }
 
 // serveWatch streams commits to a follower until it leaves, its credential is revoked or
-// this machine does not lead any more.
+// this machine is not the leader any more.
 func (s *Store) serveWatch(w http.ResponseWriter, rq *http.Request, name string) error {
 	out, after, err := s.newOutgoing(w, rq.URL.Query())
 	if err != nil {

@@ -118,7 +118,7 @@ func (e *NotFollowed) Unwrap() error { return store.ErrUnavailable }
 // The errors of calls between machines. Their texts are sent, so the other machine can tell
 // them apart.
 var (
-	errNotLeader = errors.New("this machine does not lead: there is no follower of a follower")
+	errNotLeader = errors.New("this machine is not the leader: there is no follower of a follower")
 	// ErrRemoved says that the credential of a machine was revoked.
 	ErrRemoved = errors.New("the credential of this machine was revoked")
 	// ErrToken says that a token to join is not valid.

@@ -133,13 +133,13 @@ func (p *Peers) answer(ctx context.Context, do Handler, from, name string, data 
 	}
 	defer func() {
 		if v := recover(); v != nil {
-			p.o.Log.Error("broken invariant in the answer to another machine", "question", name, "panic", fmt.Sprint(v), "stack", string(debug.Stack()))
+			p.o.Log.Error("broken invariant in a query from another machine", "query", name, "panic", fmt.Sprint(v), "stack", string(debug.Stack()))
 			fail(errors.New("broken invariant; please report this"))
 		}
 	}()
 	out, err := do(ctx, from, data)
 	if err == nil && len(out) > MaxData {
-		err = fmt.Errorf("the answer to %s has %d bytes, at most %d are allowed", name, len(out), MaxData)
+		err = fmt.Errorf("the response to %s has %d bytes, at most %d are allowed", name, len(out), MaxData)
 	}
 	if err != nil {
 		fail(err)

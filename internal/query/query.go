@@ -45,9 +45,9 @@ var (
 	// ErrNoAnswer says that a machine has not answered in time.
 	ErrNoAnswer = errors.New("no answer in time")
 	// ErrBusy says that too many questions are open, here or on the other machine.
-	ErrBusy = errors.New("too many questions are open: try again in a moment")
+	ErrBusy = errors.New("too many queries are pending: try again in a moment")
 	// ErrUnknown says that the other machine does not know the question: it runs another release.
-	ErrUnknown = errors.New("the machine does not know this question: it runs another version of headgate")
+	ErrUnknown = errors.New("the machine does not support this query: it runs a different version of headgate")
 )
 
 // Failure is the error of a handler on another machine.
@@ -162,7 +162,7 @@ func (p *Peers) QueryNodes(ctx context.Context, nodes []string, name string, dat
 	if err != nil || len(data) > MaxData {
 		if err == nil {
 			p.finish(id, q)
-			err = fmt.Errorf("question %s: %d bytes, at most %d are allowed: %w", name, len(data), MaxData, store.ErrTooLarge)
+			err = fmt.Errorf("query %s: %d bytes, at most %d are allowed: %w", name, len(data), MaxData, store.ErrTooLarge)
 		}
 		return allWith(nodes, err)
 	}
@@ -202,7 +202,7 @@ func (p *Peers) openQuestion(nodes []string) (store.ID, *question, error) {
 	case p.mu.closed:
 		return "", nil, store.ErrClosed
 	case len(nodes) > MaxNodes:
-		return "", nil, fmt.Errorf("a question to %d machines, at most %d are allowed: %w", len(nodes), MaxNodes, store.ErrTooLarge)
+		return "", nil, fmt.Errorf("a query to %d machines, at most %d are allowed: %w", len(nodes), MaxNodes, store.ErrTooLarge)
 	case len(p.mu.open) >= MaxOpen:
 		return "", nil, ErrBusy
 	}

@@ -44,7 +44,7 @@ func referenceObject(b *bytes.Buffer, o *Object, comments *Comments) error {
 			fmt.Fprintf(b, " Example: `%s`.", f.Example)
 		}
 		if f.Local {
-			b.WriteString(" What another machine sets is used only with `allow-host-fields`.")
+			b.WriteString(" A value that another machine sets is used only with `allow-host-fields`.")
 		}
 		b.WriteByte('\n')
 	}

@@ -53,7 +53,7 @@ type Messenger interface {
 
 // ErrNoMessages says that a store sends no messages between machines. The text around it says what
 // to do.
-var ErrNoMessages = errors.New("this store sends no messages between machines")
+var ErrNoMessages = errors.New("this store cannot send messages between machines")
 
 // Check returns what is wrong with a message: names are those of nodes.
 func (m *Message) Check() error {

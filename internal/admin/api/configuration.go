@@ -107,10 +107,10 @@ type changeBody struct {
 	// WhatIf is the effect of the change on recent requests. It is set for dry runs and
 	// plans only, if recent requests are recorded.
 	WhatIf *whatif.Result `json:"what_if,omitempty"`
-	// Notes are settings that work but are not recommended, and Unchecked.
+	// Notes are settings that work but are not recommended, and the machines of unchecked.
 	Notes []schema.Problem `json:"notes,omitempty"`
-	// Unchecked are other machines that may not be able to serve the change: they have not
-	// answered in time, or reject the active configuration, too.
+	// Unchecked are other machines that may not be able to serve the change: they did not
+	// respond in time, or also reject the active configuration.
 	Unchecked []schema.Problem `json:"unchecked,omitempty"`
 }
 
@@ -314,11 +314,11 @@ func (a *API) planEdits(c *call, in *planInput) (any, error) {
 
 // validation is what a check of documents has found.
 type validation struct {
-	// Valid is whether the files can be served, by other machines that share them, too.
+	// Valid is whether this machine, and the others that share the files, can serve them.
 	Valid bool `json:"valid"`
 	// Problems are the mistakes in the files.
 	Problems []schema.Problem `json:"problems,omitempty"`
-	// Notes are what works and is a bad idea, and other machines that have not checked the files.
+	// Notes are settings that work but are not recommended, and other machines that did not check the files.
 	Notes []schema.Problem `json:"notes,omitempty"`
 }
 

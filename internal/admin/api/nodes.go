@@ -221,8 +221,8 @@ type StoreCheck struct {
 	LatencyMS float64 `json:"latency_ms" required:"true"`
 	// ClockOffset is how far the clock of the database is ahead of that of this node, such as -1.5s.
 	ClockOffset string `json:"clock_offset" required:"true"`
-	// Warnings are settings with which acknowledged changes can be lost, or one node can hold up the
-	// changes of all, and whether the tables can be migrated.
+	// Warnings are settings with which acknowledged changes can be lost or one node can block
+	// changes on all nodes, and whether the tables can be migrated.
 	Warnings []string `json:"warnings" required:"true"`
 }
 

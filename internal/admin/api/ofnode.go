@@ -46,7 +46,7 @@ type Peers interface {
 }
 
 // nodeParameter is the parameter of rows with ofNode.
-var nodeParameter = parameter{name: "node", about: "The name of the machine whose state is returned; the default is the machine that answers. A machine that does not answer within 3 s results in 504."}
+var nodeParameter = parameter{name: "node", about: "The name of the machine whose state is returned; the default is the machine that receives the request. If the machine does not respond within 3 s, the status is 504."}
 
 // nodeQuestion asks another machine for a row.
 type nodeQuestion struct {
@@ -125,9 +125,9 @@ func (a *API) replyOf(n *store.Node, answer query.Answer) (*nodeReply, error) {
 	reply, err := readReply(answer.Data)
 	switch {
 	case err != nil:
-		return nil, refuse("unavailable", "", fmt.Sprintf("the answer of machine %s cannot be read: %v", n.Name, err), "run the same version of headgate on all machines; \"headgate node list\" shows the versions")
+		return nil, refuse("unavailable", "", fmt.Sprintf("the response from machine %s cannot be read: %v", n.Name, err), "run the same version of headgate on all machines; \"headgate node list\" shows the versions")
 	case reply.Node != n.Name:
-		return nil, refuse("unavailable", "", fmt.Sprintf("machine %s answered instead of machine %s", clean(reply.Node), n.Name), "give each machine a name of its own with --node")
+		return nil, refuse("unavailable", "", fmt.Sprintf("machine %s responded instead of machine %s", clean(reply.Node), n.Name), "give each machine a different name with --node")
 	case reply.Status >= http.StatusBadRequest:
 		return nil, problemOfNode(reply)
 	}
@@ -138,7 +138,7 @@ func (a *API) replyOf(n *store.Node, answer query.Answer) (*nodeReply, error) {
 func problemOfNode(reply *nodeReply) error {
 	var p problem
 	if err := json.Unmarshal(reply.body, &p); err != nil {
-		return refuse("unavailable", "", fmt.Sprintf("machine %s answered with status %d", reply.Node, reply.Status), "look at its log")
+		return refuse("unavailable", "", fmt.Sprintf("machine %s responded with status %d", reply.Node, reply.Status), "check its log")
 	}
 	known := refuse(p.Code, p.Pointer, p.Detail, p.Remedy)
 	known.Parameter = p.Parameter
@@ -168,26 +168,26 @@ func (a *API) otherMachine(ctx context.Context, name string) (*store.Node, error
 		}
 	}
 	slices.Sort(names)
-	return nil, refuseParameter(operator.CodeNotFound, nodeParameter.name, fmt.Sprintf("there is no machine %s: the machines are %s", clean(name), strings.Join(slices.Compact(names), ", ")), "name one of them")
+	return nil, refuseParameter(operator.CodeNotFound, nodeParameter.name, fmt.Sprintf("there is no machine %s; the machines are %s", clean(name), strings.Join(slices.Compact(names), ", ")), "use one of these names")
 }
 
 // noAnswer returns the problem for a machine that has not answered.
 func (a *API) noAnswer(n *store.Node, err error) error {
 	switch {
 	case errors.Is(err, query.ErrNoAnswer):
-		return nodeAway(n, fmt.Sprintf("it has not answered within %v", nodeTimeout))
+		return nodeAway(n, fmt.Sprintf("it did not respond within %v", nodeTimeout))
 	case errors.Is(err, query.ErrBusy):
-		return refuse(operator.CodeOverloaded, "", fmt.Sprintf("machine %s was not queried: %v", n.Name, err), "close some pages that show other machines")
+		return refuse(operator.CodeOverloaded, "", fmt.Sprintf("machine %s was not queried: %v", n.Name, err), "close some of the pages that show other machines")
 	case errors.Is(err, query.ErrUnknown):
 		return refuse("unavailable", "", fmt.Sprintf("machine %s cannot show its state here: it runs headgate %s", n.Name, n.Version), "upgrade headgate there, or open the console of that machine")
 	}
-	return refuse("unavailable", "", fmt.Sprintf("machine %s was not queried: %v", n.Name, err), "open the console of that machine; \"headgate store status\" shows whether this one reaches the store")
+	return refuse("unavailable", "", fmt.Sprintf("machine %s was not queried: %v", n.Name, err), "open the console of that machine; \"headgate store status\" shows whether this machine reaches the store")
 }
 
 // nodeAway is the refusal for a machine that does not answer.
 func nodeAway(n *store.Node, why string) error {
-	return refuse("node_away", "", fmt.Sprintf("machine %s does not answer: %s; it last published its state at %s", n.Name, why, n.Seen.UTC().Format(time.RFC3339)),
-		"check that headgate runs there and that it reaches the store; \"headgate node list\" shows the state of all machines")
+	return refuse("node_away", "", fmt.Sprintf("machine %s does not respond: %s; it last published its state at %s", n.Name, why, n.Seen.UTC().Format(time.RFC3339)),
+		"check that headgate is running there and reaches the store; \"headgate node list\" shows the state of all machines")
 }
 
 // nodeStopped is the refusal for a machine on which headgate was stopped. It is not queried.
@@ -198,7 +198,7 @@ func nodeStopped(n *store.Node) error { return nodeAway(n, "headgate was stopped
 func (a *API) AnswerNode(ctx context.Context, from string, data []byte) ([]byte, error) {
 	var q nodeQuestion
 	if err := json.Unmarshal(data, &q); err != nil {
-		return nil, fmt.Errorf("the question cannot be read: %v", err)
+		return nil, fmt.Errorf("the query cannot be read: %v", err)
 	}
 	out, err := a.answerRow(ctx, &q)
 	if err == nil {
@@ -206,7 +206,7 @@ func (a *API) AnswerNode(ctx context.Context, from string, data []byte) ([]byte,
 	}
 	p, internal := problemOf(err)
 	if internal {
-		a.Log.Error("a request of another machine to the API failed", "node", from, "path", clean(q.Path), "error", err)
+		a.Log.Error("a request from another machine to the API failed", "node", from, "path", clean(q.Path), "error", err)
 	}
 	body, err := json.Marshal(p)
 	if err != nil {
@@ -219,13 +219,13 @@ func (a *API) AnswerNode(ctx context.Context, from string, data []byte) ([]byte,
 func (a *API) answerRow(ctx context.Context, q *nodeQuestion) (out []byte, err error) {
 	defer func() {
 		if v := recover(); v != nil {
-			a.Log.Error("panic in a request of another machine to the API", "path", clean(q.Path), "panic", fmt.Sprint(v), "stack", string(debug.Stack()))
+			a.Log.Error("panic in a request from another machine to the API", "path", clean(q.Path), "panic", fmt.Sprint(v), "stack", string(debug.Stack()))
 			out, err = nil, refuse("internal", "", "internal error; see the log of the machine", "")
 		}
 	}()
 	i := slices.IndexFunc(a.rows, func(r *row) bool { return r.ofNode && r.method == http.MethodGet && r.path == q.Path })
 	if i < 0 {
-		return nil, refuse(operator.CodeNotFound, "", "other machines cannot ask for "+clean(q.Path), "")
+		return nil, refuse(operator.CodeNotFound, "", "other machines cannot request "+clean(q.Path), "")
 	}
 	rq := (&http.Request{Method: http.MethodGet, URL: &url.URL{Path: Prefix + q.Path, RawQuery: q.Query}, Header: http.Header{}}).WithContext(ctx)
 	c := &call{api: a, row: a.rows[i], rq: rq, who: operator.Identity{Name: q.Who, Role: q.Role, Scopes: q.Scopes, Via: "node"}}
@@ -236,7 +236,7 @@ func (a *API) answerRow(ctx context.Context, q *nodeQuestion) (out []byte, err e
 		return nil, err
 	}
 	if c.text(nodeParameter.name) != "" {
-		return nil, refuseParameter("invalid", nodeParameter.name, "a machine answers other machines only about itself", "")
+		return nil, refuseParameter("invalid", nodeParameter.name, "a machine shows only its own state to other machines", "")
 	}
 	if c.row.stream != nil {
 		return a.answerTail(c, q.From)
@@ -251,7 +251,7 @@ func (a *API) answerRow(ctx context.Context, q *nodeQuestion) (out []byte, err e
 			return out, err
 		}
 		if !c.fewer() {
-			return nil, refuse("unavailable", "", "the answer is too large to be sent to another machine", "ask for less: name a proxy, or leave out the proxies with proxies=false")
+			return nil, refuse("unavailable", "", "the response is too large to be sent to another machine", "request less: name a proxy, or leave out the proxies with proxies=false")
 		}
 	}
 }

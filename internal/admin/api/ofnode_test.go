@@ -181,7 +181,7 @@ func TestTheReasonWhyAMachineCannotBeQueriedIsShown(t *testing.T) {
 		text   string
 	}{
 		{query.ErrUnknown, 503, "unavailable", "runs headgate"},
-		{query.ErrBusy, 503, operator.CodeOverloaded, "too many questions"},
+		{query.ErrBusy, 503, operator.CodeOverloaded, "too many queries"},
 		{fmt.Errorf("%w: connection refused", store.ErrUnavailable), 503, "unavailable", "connection refused"},
 		{&query.Failure{Text: "broken"}, 503, "unavailable", "broken"},
 	} {
@@ -454,7 +454,7 @@ func TestTheTrafficOfAllMachinesIsListedWithOneQuestion(t *testing.T) {
 	}
 	g.api.trafficNow.at = time.Time{}
 	g.silent.Store(true)
-	if b := list()["b"]; !strings.Contains(fmt.Sprint(b["problem"]), "has not answered within 3s") {
+	if b := list()["b"]; !strings.Contains(fmt.Sprint(b["problem"]), "did not respond within 3s") {
 		t.Errorf("b: %v", b)
 	}
 	g.does("GET", "/traffic", "", 403, "forbidden", "as: narrow")

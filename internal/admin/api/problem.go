@@ -116,7 +116,7 @@ var codes = [...]struct {
 	{"upgrading", 503, "Headgate is being upgraded"},
 	{"not_followed", 503, "The follower is away"},
 	{operator.CodeStore, 503, "The store is unavailable"},
-	{"node_away", 504, "Another machine does not answer"},
+	{"node_away", 504, "Another machine does not respond"},
 	{"unavailable", 503, "It is not possible at the moment"},
 }
 

@@ -24,7 +24,7 @@ const trafficPeriod = "1m"
 func (a *API) trafficRows() []row {
 	return []row{
 		{method: http.MethodGet, path: "/traffic", access: viewer, area: areaStatus, out: of[nodeTraffic](), list: true, query: paging("node"), handle: a.traffic,
-			about: "Lists the nodes with their HTTP traffic of the last minute. All nodes are queried at once; one that does not answer within 3 s has a problem."},
+			about: "Lists the nodes with their HTTP traffic in the last minute. If a node does not respond within 3 s, `problem` is the reason."},
 	}
 }
 
@@ -38,10 +38,10 @@ type nodeTraffic struct {
 	ClientErrors float64 `json:"errors_4xx_per_second"`
 	// ServerErrors is the number of responses per second with a status 5xx.
 	ServerErrors float64 `json:"errors_5xx_per_second"`
-	// P99 is the longest of the 99th percentiles of the duration, each of 10 seconds, in
+	// P99 is the highest 99th percentile of the duration of requests in any 10 seconds, in
 	// milliseconds. It is absent without requests.
 	P99 *float64 `json:"p99_ms,omitempty"`
-	// Problem is why the traffic of the machine is not known.
+	// Problem is why the traffic of the machine is unknown.
 	Problem string `json:"problem,omitempty"`
 }
 

@@ -102,7 +102,7 @@ const (
 	// A record below a wildcard ends what the wildcard does for its name (RFC 4592, section
 	// 2.2.1), so the host would have no address any more.
 	noOwnRecord unfit = "the host has no record of its own; an HTTPS record would hide the addresses that it has from a wildcard"
-	aliasMode   unfit = "it has an HTTPS record in AliasMode, which leads to another name"
+	aliasMode   unfit = "it has an HTTPS record in AliasMode, which points to another name"
 	otherServer unfit = "its HTTPS records name other servers"
 )
 
@@ -112,8 +112,8 @@ func hasAlias(name, target string) unfit {
 	return unfit(fmt.Sprintf("%s is a CNAME for %s; the record belongs to that name", name, target))
 }
 
-// errChanged means that another program has changed the records meanwhile.
-var errChanged = errors.New("another program has changed the records meanwhile")
+// errChanged means that another program changed the records at the same time.
+var errChanged = errors.New("another program changed the records at the same time")
 
 // PublishHTTPS writes the HTTPS records of a host with the DNS provider of an entry, unless
 // the DNS has them. Of records that exist it replaces only the parameter ech, and it removes
@@ -154,7 +154,7 @@ func (p *httpsPublisher) publish(ctx context.Context) Publication {
 		return publicationOf(err)
 	}
 	if err := p.visible(ctx); err != nil {
-		return Publication{Waiting, cut(fmt.Sprintf("written, and not visible yet: %v", err)), ""}
+		return Publication{Waiting, cut(fmt.Sprintf("written, but not visible yet: %v", err)), ""}
 	}
 	return Publication{State: Published}
 }
@@ -167,7 +167,7 @@ func publicationOf(err error) Publication {
 	case errors.As(err, &u):
 		return Publication{Skipped, cut(string(u)), ""}
 	case errors.As(err, &held):
-		return Publication{Waiting, cut("another machine writes it: " + held.By), ""}
+		return Publication{Waiting, cut("another machine is writing it: " + held.By), ""}
 	}
 	t := troubleOf(err)
 	return Publication{PublishFailed, t.Message, t.Hint}
@@ -218,7 +218,7 @@ func (p *httpsPublisher) served(ctx context.Context) error {
 	}
 	for _, a := range found {
 		if !slices.Contains(known, a) {
-			return unfit(fmt.Sprintf("the host has the address %s, and the public name %s does not: clients of another server could not connect", a, p.want.PublicName))
+			return unfit(fmt.Sprintf("the host has the address %s, which the public name %s does not have: if it belongs to another server, clients with the key could not connect there", a, p.want.PublicName))
 		}
 	}
 	return nil
@@ -286,7 +286,7 @@ func (p *httpsPublisher) write(ctx context.Context) error {
 	}
 	for i, e := range have {
 		if list := echOf(e.rr); next[i].rr != e.rr && len(list) > 0 && !holds(p.want.Older, list) {
-			p.m.log.Warn("HTTPS record had a key that is not of this server, which was replaced; if another server has the host, remove the host here, and if machines share the host, let them share their state",
+			p.m.log.Warn("replaced a key in an HTTPS record that is not from this server; if another server serves the host, remove the host here; if several machines serve it, let them share their state",
 				"record", p.at.name, "replaced_ech", base64.StdEncoding.EncodeToString(list))
 		}
 	}

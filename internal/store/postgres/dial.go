@@ -45,7 +45,7 @@ func (s *Store) open(ctx context.Context, config *pgconn.Config) (*pgconn.PgConn
 		return c, err
 	}
 	if !s.noUserTimeout.Swap(true) {
-		s.log.Info("the server of the store does not accept the parameter "+userTimeout+": it may keep connections of a machine that has vanished", "error", refused.Message)
+		s.log.Info("the server of the store does not accept the parameter "+userTimeout+": it may keep connections of a machine that vanished open for minutes", "error", refused.Message)
 	}
 	c, err = pgconn.ConnectConfig(ctx, withoutUserTimeout(config))
 	if err != nil {

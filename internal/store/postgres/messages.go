@@ -151,7 +151,7 @@ func (s *Store) callMessages(ctx context.Context, by *sealer, sql string, params
 		}
 	}
 	if refused := (*pgconn.PgError)(nil); errors.As(err, &refused) && refused.Code == "42501" {
-		return nil, fmt.Errorf("%w: the role may not create or use the table headgate.message; let the owner of the schema headgate create it, by one start of headgate with that role, and grant SELECT, INSERT, UPDATE and DELETE on it (%s)", store.ErrNoMessages, refused.Message)
+		return nil, fmt.Errorf("%w: the role cannot create or use the table headgate.message; start headgate once with the role that owns the schema headgate, which creates the table, and grant this role SELECT, INSERT, UPDATE and DELETE on it (%s)", store.ErrNoMessages, refused.Message)
 	}
 	return rows, err
 }
@@ -167,7 +167,7 @@ func (s *Store) createMessages(ctx context.Context) error {
 	}
 	if err := c.Exec(ctx, schemaLock+messageTable).Close(); err != nil {
 		s.failed(c, err)
-		return s.explain(ctx, fmt.Errorf("make the table of messages: %w", err))
+		return s.explain(ctx, fmt.Errorf("create the table headgate.message: %w", err))
 	}
 	s.release(c)
 	return nil

@@ -178,7 +178,7 @@ func (s *Store) Inspect(ctx context.Context) (Check, error) {
 		c.Notes = append(c.Notes, "synchronous_commit is "+at+" for connections of headgate: a failover can lose changes that were acknowledged; set it to on in the connection pool")
 	}
 	if len(r[8]) > 0 {
-		c.Notes = append(c.Notes, "connections of headgate are without the limits of "+string(r[8])+": a machine that stops can hold up the changes of all; remove them from the address of the database, and let a connection pool pass them on")
+		c.Notes = append(c.Notes, "connections of headgate do not have its limits for "+string(r[8])+": a machine that hangs can block the changes of all machines; remove these parameters from the address of the database, and configure a connection pool to pass them on")
 	}
 	if number(r[6]) > 0 && string(r[3]) == "" {
 		c.Notes = append(c.Notes, "the server has replicas and none is synchronous: a failover can lose changes that were acknowledged; set synchronous_standby_names")
