@@ -12,14 +12,14 @@ import (
 	"headgate/internal/store"
 )
 
-// demandQuestion is the name of the question by which a machine has another one order a certificate on
-// demand: the follower of a pair its leader, and a machine without the ports for challenges one that has them.
+// demandQuestion is the name of the query that makes another machine order a certificate on demand. The
+// follower of a pair sends it to its leader, and a machine without a port for challenges to one that has it.
 const demandQuestion = "certificate-on-demand"
 
-// The bounds of these questions: the time for one host, and how many are open.
+// The limits of these queries: the time for one host, and the number of pending queries.
 const (
 	demandTime = 5 * time.Second
-	maxDemands = 4 // as many as a machine answers at a time
+	maxDemands = 4 // as many as a machine handles at the same time
 )
 
 // demanded is a host that has no certificate yet, and was allowed.
@@ -27,23 +27,23 @@ type demanded struct {
 	Host string `json:"host"`
 }
 
-// demandAnswer is what became of the order: it was placed, if nothing is set.
+// demandAnswer is the result: the order was placed if no field is set.
 type demandAnswer struct {
-	// Limited is the limit of the rule that is reached.
+	// Limited is the limit of the rule that was reached.
 	Limited *acme.Limited `json:"limited,omitempty"`
 	// Refused is why the machine orders no certificate for the host.
 	Refused string `json:"refused,omitempty"`
 }
 
-// demandIssuer orders certificates on demand: with the manager of this machine or by another machine,
-// which counts the orders of all.
+// demandIssuer orders certificates on demand, with the manager of this machine or through another
+// machine, which counts the orders of all.
 type demandIssuer struct {
 	*acme.Manager
 	c    *Control
-	open chan struct{} // holds one for each question
+	open chan struct{} // holds one value for each pending query
 }
 
-// newDemandIssuer sets what orders on demand on this machine, and answers the questions of others.
+// newDemandIssuer sets the issuer of this machine, and the handler for the queries of other machines.
 func (c *Control) newDemandIssuer() {
 	i := &demandIssuer{c.issuer.manager, c, make(chan struct{}, maxDemands)}
 	c.issuer.gate.Use(i)
@@ -53,7 +53,7 @@ func (c *Control) newDemandIssuer() {
 }
 
 // OrderOnDemand orders a certificate: see acme.Manager.OrderOnDemand. The error wraps
-// store.ErrUnavailable if the leader does not answer, and acme.ErrNotAllowed if it refuses the host.
+// store.ErrUnavailable if the leader does not respond, and acme.ErrNotAllowed if it refuses the host.
 func (i *demandIssuer) OrderOnDemand(ctx context.Context, host string, d *acme.Demand) error {
 	p, ok := i.c.state.(paired)
 	if !ok {
@@ -80,8 +80,8 @@ func (i *demandIssuer) OrderOnDemand(ctx context.Context, host string, d *acme.D
 // maxOthers limits the machines that are queried, one after the other, for one host.
 const maxOthers = 3
 
-// orderByOther has another machine with the same database order a certificate, because this one has
-// none of the ports for it. It reports whether one does.
+// orderByOther makes another machine with the same database order a certificate, because this machine has
+// no port for the challenge. It reports whether a machine ordered it.
 func (i *demandIssuer) orderByOther(ctx context.Context, host string) bool {
 	ctx, cancel := context.WithTimeout(ctx, demandTime)
 	defer cancel()
@@ -110,7 +110,7 @@ func (i *demandIssuer) orderByOther(ctx context.Context, host string) bool {
 	return false
 }
 
-// orderBy has another machine order a certificate, and returns when that has counted the order.
+// orderBy makes another machine order a certificate, and returns when that machine has counted the order.
 func (i *demandIssuer) orderBy(ctx context.Context, node, host string) error {
 	ctx, cancel := context.WithTimeout(ctx, demandTime)
 	defer cancel()
@@ -141,8 +141,8 @@ func (i *demandIssuer) orderBy(ctx context.Context, node, host string) error {
 	return nil
 }
 
-// answerDemand orders a certificate for another machine, which has asked for permission: by the rule of
-// this machine, and within its limits.
+// answerDemand orders a certificate for another machine, which has requested the permission (ask). The
+// rule and the limits of this machine apply.
 func (i *demandIssuer) answerDemand(ctx context.Context, from string, data []byte) ([]byte, error) {
 	var q demanded
 	if err := json.Unmarshal(data, &q); err != nil {
@@ -165,8 +165,8 @@ func (i *demandIssuer) answerDemand(ctx context.Context, from string, data []byt
 	return json.Marshal(out)
 }
 
-// orderFor orders a certificate for a host for which there is none yet, and no order. Another machine is
-// to order if this one has no port for that and others are queried.
+// orderFor orders a certificate for a host, unless there is one or an order for it. If others is set and
+// this machine has no port for the challenge, it refuses, so that the next machine is queried.
 func (i *demandIssuer) orderFor(ctx context.Context, host string, others bool) error {
 	if what, _ := acme.CheckName(host); what != "" {
 		return fmt.Errorf("%w: %s", acme.ErrNotAllowed, what)

@@ -19,35 +19,35 @@ import (
 	"headgate/internal/store/history"
 )
 
-// Where several machines share a store, each of them could make the others run a program, send
+// Where several machines share a store, each machine could make the others run a program, send
 // their files to clients, or write to a path. Such values have an effect on a machine only if
-// they were set on the machine itself, in its files or by a command on it, or if it has a file
-// allow-host-fields. Otherwise the objects that have them are withheld, and the rest applies.
+// they were set on it, in its files or by a command on it, or if it has the file
+// allow-host-fields. Otherwise the objects that contain them are withheld, and the rest applies.
 
-// AllowHostFields is the file in the state directory that allows what other machines set. Its
-// content has no meaning.
+// AllowHostFields is the name of the file in the state directory that allows the values that other
+// machines set. Its content has no meaning.
 const AllowHostFields = "allow-host-fields"
 
 // hostFieldsName is the file in the state directory with the values that were set on this
 // machine.
 const hostFieldsName = "host-fields.json"
 
-// maxHostFields limits the values that are remembered, maxWithheldTexts those that are
-// described, and maxWithheldText one description in bytes.
+// maxHostFields limits the number of saved values, maxWithheldTexts the number of descriptions, and
+// maxWithheldText the bytes of a description.
 const maxHostFields, maxWithheldTexts, maxWithheldText = 10_000, 100, 1000
 
 // hostFields are the values that this machine allows. They are guarded by the lock of changes.
 type hostFields struct {
-	// own are the keys of those that were set here, the oldest first; unsaved is whether the
+	// own are the keys of the values that were set here, the oldest first; unsaved is whether the
 	// file lacks some of them.
 	own     []string
 	unsaved bool
-	// allowed is whether the file that allows all of them existed at the last change, and
-	// again the time until which that is not looked at again after a failure.
+	// allowed is whether the file that allows all values existed at the last change, and again the
+	// time before which this is not checked again after a failure.
 	allowed bool
 	again   time.Time
 	index   *diff.HostIndex
-	// withheld are the values of the active configuration without effect.
+	// withheld are the values of the active configuration that have no effect.
 	withheld []withheldValue
 }
 
@@ -83,7 +83,7 @@ func (c *Control) startHostFieldsLocked() {
 	}
 }
 
-// learn remembers the values that are not among others.
+// learn adds the values that are not among others to own.
 func (h *hostFields) learn(values []diff.HostValue, others map[string]bool) {
 	for i := range values {
 		v := &values[i]
@@ -94,7 +94,7 @@ func (h *hostFields) learn(values []diff.HostValue, others map[string]bool) {
 	h.own = h.own[max(len(h.own)-maxHostFields, 0):]
 }
 
-// saveHostFieldsLocked writes which values were set on this machine.
+// saveHostFieldsLocked saves which values were set on this machine.
 func (c *Control) saveHostFieldsLocked() {
 	h := &c.mu.host
 	if !h.unsaved || c.mu.frozen || c.options.Inherited != nil && !c.ready.Load() {
@@ -111,15 +111,15 @@ func (c *Control) saveHostFieldsLocked() {
 	h.unsaved = false
 }
 
-// hostFieldsAllowed reports whether this machine allows what others set.
+// hostFieldsAllowed reports whether this machine allows the values that other machines set.
 func (c *Control) hostFieldsAllowed() bool {
 	info, err := os.Lstat(filepath.Join(c.options.StateDir, AllowHostFields))
 	return err == nil && info.Mode().IsRegular()
 }
 
-// withhold finds out which values of the configuration have no effect on this machine. The
-// error is a *Refused if they are in an object that everything else depends on, or are new and
-// come from a client of the API, who may not set them.
+// withhold determines which values of the configuration have no effect on this machine. The error
+// is a *Refused if such a value is in an object that cannot be withheld, or is new and was set
+// through the API.
 func (ch *change) withhold(cfg *config.Config) error {
 	c := ch.control
 	if !c.shared {
@@ -155,12 +155,12 @@ func (ch *change) withhold(cfg *config.Config) error {
 	return ch.withholdAll(cfg, own.unknown(values), refused)
 }
 
-// byThisMachine reports whether a change comes from the files of this machine or from a user of
-// it: what that sets is set here. A session or token is no proof: a machine that has the key
-// of the shared store can make one.
+// byThisMachine reports whether a change comes from the files of this machine or from a local user:
+// its values are set here. A session or token is no proof, because every machine with the key of the
+// shared store can create one.
 func (ch *change) byThisMachine() bool { return ch.cause.Via == ViaFile || ch.cause.Via == ViaCLI }
 
-// unknown returns the values that were not set on this machine and need that.
+// unknown returns the values that need a permission and were not set on this machine.
 func (h *hostFields) unknown(values []diff.HostValue) (out []diff.HostValue) {
 	var own map[string]bool
 	for i := range values {
@@ -261,7 +261,7 @@ func (ch *change) withholdAll(cfg *config.Config, values []diff.HostValue, refus
 	return nil
 }
 
-// useNoun names a value by its use.
+// useNoun returns the name of a value for messages.
 func useNoun(v *diff.HostValue) string {
 	switch v.Local() {
 	case diff.Runs:
@@ -278,8 +278,8 @@ func useNoun(v *diff.HostValue) string {
 	return "value " + v.Text
 }
 
-// withholdOne withholds the object of a value, and returns the effect; "" if that is not
-// possible.
+// withholdOne withholds the object of a value and returns the effect, or "" if the object cannot be
+// withheld.
 func withholdOne(w *config.Withhold, v *diff.HostValue) (effect string) {
 	object := [2]string{v.Kind, v.Name}
 	if v.Kind == "discovery" {
@@ -313,7 +313,7 @@ func withholdOne(w *config.Withhold, v *diff.HostValue) (effect string) {
 	}[v.Kind]
 }
 
-// isErrorPage reports whether a path is that of a field of an error page.
+// isErrorPage reports whether a path belongs to a field of an error page.
 func isErrorPage(path string) bool {
 	for path != "" {
 		step, rest := steps.CutStep(path)
@@ -325,21 +325,21 @@ func isErrorPage(path string) bool {
 	return false
 }
 
-// noteHostFieldsLocked keeps what a change that was made has withheld.
+// noteHostFieldsLocked records the values that an applied change has withheld.
 func (c *Control) noteHostFieldsLocked(ch *change) {
 	if !ch.discovered() {
 		c.mu.host.allowed, c.mu.host.again, c.mu.host.withheld = ch.hostAllowed, time.Time{}, ch.withheldValues
 	}
 }
 
-// hostFieldsRetry is the time between two tries to apply what this machine has allowed.
+// hostFieldsRetry is the time between two attempts to apply the values that this machine allows.
 const hostFieldsRetry = 30 * time.Second
 
-// followHostFields applies the configuration again when the file that allows what other
-// machines set was created or removed.
+// followHostFields applies the configuration again when the file that allows the values of other
+// machines was created or removed.
 func (c *Control) followHostFields() {
 	if !c.mu.TryLock() {
-		return // until the change is made
+		return // a change is being made; the next call checks again
 	}
 	h := &c.mu.host
 	c.saveHostFieldsLocked()
@@ -348,7 +348,7 @@ func (c *Control) followHostFields() {
 		return
 	}
 	h.again = time.Now().Add(hostFieldsRetry)
-	c.mu.tried = "" // the shared store may have what was refused until now
+	c.mu.tried = "" // values that were refused so far may be allowed now
 	c.mu.Unlock()
 	c.changed()
 	c.mu.Lock()

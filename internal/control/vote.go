@@ -27,29 +27,30 @@ import (
 // has its own variables, files and addresses. A problem rejects the change, and a machine that
 // does not answer in time is a note.
 //
-// Changes of operators and edits of the files are checked, and their dry runs. A start, the
-// revert of a change that was not confirmed and what another machine has saved are not: they
-// wait for no other machine. Neither are changes of discovery, which are not saved.
+// Changes by operators, edits of the files, and their dry runs are checked. A start, the revert of
+// an unconfirmed change and a change that another machine has saved are not checked, because they
+// must not wait for other machines. Changes of discovery are not checked either: they are not saved.
 
-// The bounds of a vote.
+// The limits of a vote.
 const (
-	// voteWait is how long other machines may take.
+	// voteWait is the maximum time to wait for other machines.
 	voteWait = 3 * time.Second
 	// voteRetry is the time between two tries to check while this machine makes a change.
 	voteRetry = 5 * time.Millisecond
-	// maxBallot is how large the files are that another machine sends, in bytes.
+	// maxBallot is the maximum size of the files that another machine sends, in bytes.
 	maxBallot = 64 << 20
-	// maxVerdict is how many problems and notes a machine returns each.
+	// maxVerdict is the maximum number of problems, and of notes, that a machine returns.
 	maxVerdict = 50
 )
 
-// questionVote is the question whether a machine could serve files.
+// questionVote is the name of the query whether a machine could serve files.
 const questionVote = "vote"
 
-// ballot is what the other machines are asked about.
+// ballot is the data of the query.
 type ballot struct {
 	Documents []ballotDocument `json:"documents"`
-	// After is what the machine has of the shared store: the files may need a certificate in it.
+	// After is the revision of the shared store on the querying machine: the files may need a
+	// certificate that was stored with it.
 	After store.Revision `json:"after"`
 }
 
@@ -59,13 +60,13 @@ type ballotDocument struct {
 	Data []byte `json:"data"`
 }
 
-// verdict is the answer of a machine.
+// verdict is the response of a machine.
 type verdict struct {
 	// Problems are why it could not serve the files. Their file names have no folder.
 	Problems []schema.Problem `json:"problems,omitempty"`
-	// Notes are what works with an effect that is not recommended.
+	// Notes are settings that work but are not recommended.
 	Notes []schema.Problem `json:"notes,omitempty"`
-	// Behind says that it rejects the active configuration, too.
+	// Behind is whether it also rejects the active configuration.
 	Behind bool `json:"behind,omitempty"`
 	// Unchecked is why it has not checked the files, "" if it has.
 	Unchecked string `json:"unchecked,omitempty"`
@@ -78,7 +79,7 @@ type vote struct {
 	verdicts map[string]verdict
 }
 
-// isVotedOn reports whether other machines have to check the change.
+// isVotedOn reports whether other machines must check the change.
 func (ch *change) isVotedOn() bool {
 	c := ch.control
 	if c.peers == nil || ch.discovered() || ch.adopted != nil || ch.next.Starting() || ch.verb != Applied {
@@ -87,7 +88,7 @@ func (ch *change) isVotedOn() bool {
 	return etagOf(ch.digestsOf()) != etagOf(c.mu.digests)
 }
 
-// startVote sends the files to the machines that run. They check them while this one goes on.
+// startVote sends the files to the running machines, which check them while this one continues.
 func (ch *change) startVote() error {
 	c := ch.control
 	if !ch.isVotedOn() {
@@ -118,7 +119,7 @@ func (ch *change) startVote() error {
 	return nil
 }
 
-// voters returns the machines that run and are not drained, without this one.
+// voters returns the names of the other machines that run and are not drained.
 func (c *Control) voters(ctx context.Context) (names []string, err error) {
 	nodes, err := store.Nodes(ctx, c.state)
 	if err != nil {
@@ -184,7 +185,7 @@ func (c *Control) unpackBallot(data []byte) (docs config.Documents, after store.
 	return docs, b.After, c.fits(docs)
 }
 
-// verdictOf reads the answer of a machine.
+// verdictOf reads the response of a machine.
 func verdictOf(a query.Answer) (v verdict) {
 	err := a.Err
 	if err == nil {
@@ -235,7 +236,7 @@ func (ch *change) awaitVote() error {
 	return nil
 }
 
-// endVote ends a vote that the change does not wait for any more.
+// endVote ends the vote of the change, if there is one.
 func (ch *change) endVote() {
 	if ch.vote == nil {
 		return
@@ -246,7 +247,8 @@ func (ch *change) endVote() {
 	ch.control.voting.Store(false)
 }
 
-// noteUnchecked adds a note about a machine that may not be able to serve the change; "" are all others.
+// noteUnchecked adds a note about a machine that may not be able to serve the change; "" stands for
+// all other machines.
 func (ch *change) noteUnchecked(node, why string) {
 	object := "other nodes"
 	if node != "" {
@@ -257,7 +259,7 @@ func (ch *change) noteUnchecked(node, why string) {
 	})
 }
 
-// hasNote reports whether this machine has found what another one has.
+// hasNote reports whether this machine has the same note.
 func (ch *change) hasNote(n schema.Problem) bool {
 	return slices.ContainsFunc(ch.notes, func(o schema.Problem) bool { return o.Field == n.Field && o.What == n.What })
 }
@@ -273,7 +275,7 @@ func (ch *change) ofNode(node string, p schema.Problem) schema.Problem {
 	return p
 }
 
-// answerVote checks whether this machine could serve the files of another one, and leaves everything as it is.
+// answerVote checks whether this machine could serve the files of another one. It changes nothing.
 func (c *Control) answerVote(ctx context.Context, from string, data []byte) ([]byte, error) {
 	docs, after, err := c.unpackBallot(data)
 	if err != nil {

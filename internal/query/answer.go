@@ -15,15 +15,16 @@ import (
 
 // head is the first line of a message, in JSON; the data follows.
 type head struct {
-	// Question identifies the question. The answer to it has the same.
+	// Question identifies the query. The response has the same identifier.
 	Question store.ID `json:"q"`
-	// Name is that of a question, and Left how many milliseconds the asker waits.
+	// Name is the name of a query, and Left the time in milliseconds until the querying machine
+	// stops waiting.
 	Name string `json:"name,omitempty"`
 	Left int64  `json:"left_ms,omitempty"`
-	// Answer says that this is an answer, and Failed why there is none.
+	// Answer is whether the message is a response, and Failed why there is none.
 	Answer bool   `json:"answer,omitempty"`
 	Failed string `json:"failed,omitempty"`
-	// Detail is the text of an error of the handler.
+	// Detail is the text of the handler's error.
 	Detail string `json:"detail,omitempty"`
 }
 
@@ -34,7 +35,7 @@ const (
 	failedError   = "error"
 )
 
-// err returns why there is no answer, nil if there is one.
+// err returns why there is no response, nil if there is one.
 func (h *head) err() error {
 	switch h.Failed {
 	case "":
@@ -57,7 +58,7 @@ func (p *Peers) send(ctx context.Context, to string, h *head, data []byte) error
 	return p.o.Messenger.Send(ctx, m)
 }
 
-// acceptMessage handles a message that was received. What is no question and no answer is dropped.
+// acceptMessage handles a received message. It drops messages that are neither a query nor a response.
 func (p *Peers) acceptMessage(ctx context.Context, m *store.Message) {
 	line, data, _ := bytes.Cut(m.Data, []byte{'\n'})
 	h := &head{}
@@ -70,7 +71,7 @@ func (p *Peers) acceptMessage(ctx context.Context, m *store.Message) {
 	}
 	left := time.Duration(min(h.Left, MaxWait.Milliseconds()))*time.Millisecond - m.Age
 	if left <= 0 {
-		return // the asker waits no longer
+		return // the querying machine no longer waits
 	}
 	do, failed := p.enter(m.From, h.Name)
 	if do == nil && failed == "" {
@@ -87,12 +88,12 @@ func (p *Peers) acceptMessage(ctx context.Context, m *store.Message) {
 		if do != nil {
 			out = p.answer(ctx, do, m.From, h.Name, data, &reply)
 		}
-		_ = p.send(ctx, m.From, &reply, out) // an asker without an answer goes on
+		_ = p.send(ctx, m.From, &reply, out) // without a response, the querying machine continues
 	}()
 }
 
-// enter returns the handler of a question, or why there is none; neither if the question is to be dropped.
-// It has a place until leave.
+// enter returns the handler for a query, or why there is none; it returns neither if the query must be
+// dropped. The handler counts as running until leave.
 func (p *Peers) enter(from, name string) (do Handler, failed string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -126,7 +127,7 @@ func (p *Peers) leave(from string, handled bool) {
 	}
 }
 
-// answer runs a handler. A panic in it is an error, and costs nothing else.
+// answer runs a handler. A panic in the handler results in an error.
 func (p *Peers) answer(ctx context.Context, do Handler, from, name string, data []byte, reply *head) (out []byte) {
 	fail := func(err error) {
 		out, reply.Failed, reply.Detail = nil, failedError, shorten(err.Error())

@@ -1,10 +1,10 @@
-// Package query lets the machines of a group query each other: whether a machine could serve a
-// configuration, or what its log contains. A question has a name, which a handler on the other
-// machine answers. Both are sent as messages of the store (store.Messenger), so only members of
-// the group can query and answer.
+// Package query lets the machines of a group query each other: for example whether a machine
+// could serve a configuration, or what its log contains. A query has a name, and the handler of
+// this name on the other machine returns the response. Queries and responses are messages of the
+// store (store.Messenger), so only members of the group can send them.
 //
-// Nothing is guaranteed: a machine that does not answer in time has not answered, and the caller
-// goes on without it. What must not be lost is committed to the store instead.
+// Delivery is not guaranteed: if a machine does not respond in time, the caller continues without
+// its response. Data that must not be lost belongs in the store.
 package query
 
 import (
@@ -20,33 +20,34 @@ import (
 	"headgate/internal/store"
 )
 
-// The bounds of questions.
+// The limits of queries.
 const (
-	// MaxData is how many bytes the data of a question or of an answer has.
+	// MaxData is the maximum size of the data of a query or response in bytes.
 	MaxData = store.MaxMessage - maxHead
-	// MaxWait is how long the answers of a question are waited for.
+	// MaxWait is the maximum time to wait for the responses to a query.
 	MaxWait = 20 * time.Second
-	// MaxOpen is how many questions of this machine are open at a time, and MaxNodes how many
-	// machines one goes to.
+	// MaxOpen is the maximum number of pending queries of this machine, and MaxNodes the maximum
+	// number of machines that a query is sent to.
 	MaxOpen  = 16
 	MaxNodes = 64
 
-	maxHandlers = 8                // that run at a time
-	maxOfOne    = 4                // of them for one machine
-	maxRefusals = 16               // that are being sent; more questions are dropped
+	maxHandlers = 8                // that run at the same time
+	maxOfOne    = 4                // of these, for one machine
+	maxRefusals = 16               // that are being sent; further queries are dropped
 	maxHead     = 4 << 10          // bytes before the data
 	maxText     = 2 << 10          // bytes of an error
 	pause       = time.Second      // before messages are received again
 	longPause   = 30 * time.Second // if the store sends none
 )
 
-// The reasons why there is no answer.
+// The reasons why there is no response.
 var (
-	// ErrNoAnswer says that a machine has not answered in time.
+	// ErrNoAnswer means that a machine did not respond in time.
 	ErrNoAnswer = errors.New("no answer in time")
-	// ErrBusy says that too many questions are open, here or on the other machine.
+	// ErrBusy means that too many queries are pending, here or on the other machine.
 	ErrBusy = errors.New("too many queries are pending: try again in a moment")
-	// ErrUnknown says that the other machine does not know the question: it runs another release.
+	// ErrUnknown means that the other machine has no handler for the query: it runs a different
+	// release.
 	ErrUnknown = errors.New("the machine does not support this query: it runs a different version of headgate")
 )
 
@@ -56,31 +57,31 @@ type Failure struct{ Text string }
 // Error returns the text of the other machine.
 func (f *Failure) Error() string { return f.Text }
 
-// Answer is what came back from a machine.
+// Answer is the response of a machine, or the reason why there is none.
 type Answer struct {
-	// Data is the answer if Err is nil.
+	// Data is the response if Err is nil.
 	Data []byte
 	// Err wraps ErrNoAnswer, ErrBusy, ErrUnknown or an error of store.Messenger, or is a *Failure.
 	Err error
 }
 
-// Handler answers a question of the machine from, which the transport has verified as far as it can.
-// Its context ends when the asker waits no longer. The data is the handler's. An error is sent
-// to the asker as a text of at most 2 kB.
+// Handler returns the response to a query of the machine from, which the transport has verified as
+// far as it can. The context ends when the querying machine stops waiting. The handler owns data.
+// An error is sent to the querying machine as a string of at most 2 kB.
 type Handler func(ctx context.Context, from string, data []byte) ([]byte, error)
 
-// Options is what a Peers is made of.
+// Options are the parameters of New.
 type Options struct {
-	// Messenger carries questions and answers.
+	// Messenger sends and receives queries and responses.
 	Messenger store.Messenger
 	// Node is the name of this machine.
 	Node string
-	// Log reports why no messages are received. Nil discards it.
+	// Log gets the reason why no messages are received. Nil discards it.
 	Log *slog.Logger
 }
 
-// Peers queries other machines and answers them. Its methods may be called by several goroutines at
-// once.
+// Peers queries other machines and responds to their queries. Its methods may be called by several
+// goroutines at once.
 type Peers struct {
 	// constant
 	o    Options
@@ -91,18 +92,18 @@ type Peers struct {
 		sync.Mutex
 		handlers map[string]Handler
 		open     map[store.ID]*question
-		running  map[string]int // handlers, by asking machine
+		running  map[string]int // handlers, by querying machine
 		all      int            // handlers
 		refusals int            // that are being sent
 		closed   bool
 	}
 }
 
-// question is one that is open.
+// question is a pending query.
 type question struct {
-	waits   map[string]bool // machines that have not answered
+	waits   map[string]bool // machines that have not responded
 	answers map[string]Answer
-	all     chan struct{} // closed when all have answered
+	all     chan struct{} // closed when all have responded
 }
 
 // New returns a Peers that sends and receives nothing yet: see Start.
@@ -115,14 +116,14 @@ func New(o Options) *Peers {
 	return p
 }
 
-// Handle has a question answered, from now on.
+// Handle sets the handler for the queries with a name.
 func (p *Peers) Handle(name string, h Handler) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.mu.handlers[name] = h
 }
 
-// Start begins to receive. Close ends it.
+// Start starts receiving messages. Close stops it.
 func (p *Peers) Start() {
 	ctx, stop := context.WithCancel(context.Background())
 	p.stop = stop
@@ -130,7 +131,7 @@ func (p *Peers) Start() {
 	go p.receive(ctx)
 }
 
-// Close ends receiving and all handlers, and waits for them. Questions that are open have no answer.
+// Close stops receiving and all handlers, and waits for them. Pending queries get no response.
 func (p *Peers) Close() {
 	p.mu.Lock()
 	p.mu.closed = true
@@ -142,7 +143,7 @@ func (p *Peers) Close() {
 	p.done.Wait()
 }
 
-// end has the one who waits go on. It may be called again.
+// end releases the caller that waits. It may be called again.
 func (q *question) end() {
 	if q.waits != nil {
 		q.waits = nil
@@ -150,9 +151,9 @@ func (q *question) end() {
 	}
 }
 
-// QueryNodes sends a question to machines and returns what each has answered until all have, ctx ends or
-// MaxWait has passed: an Answer for each name, of which there are at most MaxNodes. This machine is left out.
-// The deadline of ctx is how long the others may take.
+// QueryNodes sends a query to machines and waits until all have responded, ctx ends or MaxWait has
+// passed. It returns an Answer for each name except that of this machine. There are at most MaxNodes
+// names. The deadline of ctx is also the deadline of the handlers.
 func (p *Peers) QueryNodes(ctx context.Context, nodes []string, name string, data []byte) map[string]Answer {
 	ctx, stop := context.WithTimeout(ctx, MaxWait)
 	defer stop()
@@ -182,7 +183,7 @@ func (p *Peers) QueryNodes(ctx context.Context, nodes []string, name string, dat
 		}
 	}
 	answers := q.answers
-	q.answers = nil // what comes late is not added
+	q.answers = nil // late responses are not added
 	return answers
 }
 
@@ -194,7 +195,7 @@ func allWith(nodes []string, err error) map[string]Answer {
 	return answers
 }
 
-// openQuestion opens a question to machines.
+// openQuestion registers a query to machines.
 func (p *Peers) openQuestion(nodes []string) (store.ID, *question, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -224,11 +225,11 @@ func (p *Peers) finish(id store.ID, q *question) {
 	q.end()
 }
 
-// sendAll sends a question to all machines at once, and notes those that it cannot be sent to. The
-// result waits for it.
+// sendAll sends a query to all machines at once, and records the machines to which it could not be
+// sent. The caller waits for the returned group.
 func (p *Peers) sendAll(ctx context.Context, nodes []string, id store.ID, name string, data []byte) *sync.WaitGroup {
 	var sent sync.WaitGroup
-	end, _ := ctx.Deadline() // Ask has set one
+	end, _ := ctx.Deadline() // QueryNodes has set one
 	for _, n := range nodes {
 		sent.Go(func() {
 			h := head{Question: id, Name: name, Left: time.Until(end).Milliseconds()}
@@ -240,7 +241,8 @@ func (p *Peers) sendAll(ctx context.Context, nodes []string, id store.ID, name s
 	return &sent
 }
 
-// note takes the answer of a machine. One that was not asked, or comes late or again, is ignored.
+// note records the response of a machine. It ignores responses of machines that were not queried,
+// and those that are late or duplicate.
 func (p *Peers) note(id store.ID, from string, answer Answer) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -255,7 +257,7 @@ func (p *Peers) note(id store.ID, from string, answer Answer) {
 	}
 }
 
-// receive takes messages until ctx ends.
+// receive handles messages until ctx ends.
 func (p *Peers) receive(ctx context.Context) {
 	defer p.done.Done()
 	reported := ""

@@ -9,14 +9,14 @@ import (
 	"time"
 )
 
-// The bounds of messages between machines.
+// The limits of messages between machines.
 const (
-	// MaxMessage is how many bytes the data of a message has.
+	// MaxMessage is the maximum size of the data of a message in bytes.
 	MaxMessage = 1 << 20
-	// MessageLife is for how long a message that is not received is kept.
+	// MessageLife is how long a message is kept if it is not received.
 	MessageLife = 30 * time.Second
-	// MaxMessages is how many messages wait for one machine, and MaxMessageBytes how many
-	// bytes they have in all.
+	// MaxMessages is the maximum number of messages that wait for one machine, and
+	// MaxMessageBytes their maximum total size.
 	MaxMessages     = 256
 	MaxMessageBytes = 16 << 20
 )
@@ -26,36 +26,36 @@ const (
 type Message struct {
 	// ID identifies the message: see NewID.
 	ID ID
-	// From and To are the names of the machines. An engine that knows who sends a message
-	// returns that name, and not the one that the sender gives.
+	// From and To are the names of the machines. If the engine can verify the sender, From is
+	// the verified name, whatever the sender sets.
 	From, To string
 	// Data is the content, up to MaxMessage bytes.
 	Data []byte
-	// Age is how long the message was under way when it was received, as far as the engine knows;
-	// else 0. Send ignores it.
+	// Age is the time between sending and receiving the message, 0 if the engine does not know
+	// it. Send ignores it.
 	Age time.Duration
 }
 
-// Messenger is a store by which machines send messages to each other. Its methods may be called
+// Messenger is a store through which machines send messages to each other. Its methods may be called
 // by several goroutines at once.
 type Messenger interface {
-	// Send sends a message. No error does not mean that it is received. The error wraps
-	// ErrTooLarge if a bound is passed, ErrUnavailable if the message cannot be sent now, and
-	// ErrNoMessages if this store sends none.
+	// Send sends a message. A nil error does not mean that it is received. The error wraps
+	// ErrTooLarge if a limit is exceeded, ErrUnavailable if the message cannot be sent now, and
+	// ErrNoMessages if this store cannot send messages.
 	Send(ctx context.Context, m Message) error
 
 	// Receive yields the messages for a machine, the oldest first, and waits for more until its
-	// context ends or the loop is left, by which messages may be lost. With two loops for one
-	// machine, each gets a part. An error is the last thing it yields: receive again after a
-	// pause. It may be one of those of Send.
+	// context ends or the caller leaves the loop; messages may be lost then. If two loops receive
+	// for one machine, each message goes to one of them. An error ends the sequence: call Receive
+	// again after a pause. The errors are those of Send.
 	Receive(ctx context.Context, to string) iter.Seq2[Message, error]
 }
 
-// ErrNoMessages says that a store sends no messages between machines. The text around it says what
-// to do.
+// ErrNoMessages means that a store cannot send messages between machines. The error that wraps it
+// says what to do.
 var ErrNoMessages = errors.New("this store cannot send messages between machines")
 
-// Check returns what is wrong with a message: names are those of nodes.
+// Check returns an error if the names, the identifier or the size of a message are not valid.
 func (m *Message) Check() error {
 	if id, err := m.ID.Bytes(); err != nil || len(id) == 0 {
 		return fmt.Errorf("message to %q: invalid identifier %q", m.To, m.ID)
@@ -71,10 +71,10 @@ func (m *Message) Check() error {
 	return nil
 }
 
-// Mailbox holds the messages for one machine in memory, within the bounds of this package. The
+// Mailbox keeps the messages for one machine in memory, within the limits of this package. The
 // zero value is empty and ready. It may be used by several goroutines at once, and must not be copied.
 type Mailbox struct {
-	// Clock is what the age of messages is measured with. Nil is time.Now.
+	// Clock is the clock that measures the age of messages. Nil means time.Now.
 	Clock func() time.Time
 
 	mu struct {

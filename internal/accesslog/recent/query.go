@@ -80,7 +80,7 @@ func (r *Ring) Find(q Query, after Cursor, n int) Page {
 // recorded is the time within which a request that has ended is recorded.
 const recorded = 100 * time.Millisecond
 
-// Until returns the place where a Tail begins that returns what ends from now on.
+// Until returns the position from which Tail returns the requests that end from now on.
 func Until() int64 { return exchange.Now() - int64(recorded) }
 
 // Tail returns the newest n requests of a query, newest first, that ended after a place that

@@ -217,7 +217,7 @@ func (a *API) followLogs(c *call) error {
 	}
 }
 
-// logTail returns the requests that ended since a place, and the next place. Place 0 is now.
+// logTail returns the requests that ended since a position, and the next position. Position 0 is now.
 func (a *API) logTail(c *call, from int64) (*tailBody, int64, error) {
 	ring, err := a.ring()
 	if err != nil {
@@ -239,9 +239,9 @@ func (a *API) logTail(c *call, from int64) (*tailBody, int64, error) {
 }
 
 // followNode streams the requests of another machine, whose log is read every tailEvery. It
-// ends if the machine does not answer: the client then comes again and gets the reason.
+// ends if the machine does not respond: the client then reconnects and gets the reason.
 func (a *API) followNode(c *call, node string) error {
-	reply, err := a.queryNode(c, node, 0) // before the head, which a refusal has, too
+	reply, err := a.queryNode(c, node, 0) // before the response header is sent, so that an error has its own status
 	if err != nil {
 		return err
 	}

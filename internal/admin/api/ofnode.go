@@ -22,21 +22,21 @@ import (
 )
 
 // A row with ofNode shows the state of one machine. With the parameter node, this machine queries
-// the one that is named, which runs the same row for the same operator. Both check that the
-// operator may use it. Only such rows can be queried, and only with GET.
+// the named machine, which runs the same row for the same operator. Both machines check that the
+// operator may use it. Other machines can query only such rows, and only with GET.
 
-// NodeQuestion is the name of the question to other machines that AnswerNode answers.
+// NodeQuestion is the name of the query to other machines that AnswerNode handles.
 const NodeQuestion = "api.show"
 
-// The bounds of questions to other machines.
+// The limits of queries to other machines.
 const (
-	// nodeTimeout is how long another machine has to answer.
+	// nodeTimeout is the time that another machine has to respond.
 	nodeTimeout = 3 * time.Second
-	// maxNodeBody is the size of an answer in bytes, before compression.
+	// maxNodeBody is the maximum size of a response in bytes, before compression.
 	maxNodeBody = 8 << 20
-	// maxTail is how many requests of another machine's log are sent at a time.
+	// maxTail is the maximum number of requests of another machine's log in one response.
 	maxTail = 1000
-	// tailEvery is how often the log of another machine is read while it is followed.
+	// tailEvery is the interval at which the log of another machine is read while it is followed.
 	tailEvery = time.Second
 )
 
@@ -48,36 +48,36 @@ type Peers interface {
 // nodeParameter is the parameter of rows with ofNode.
 var nodeParameter = parameter{name: "node", about: "The name of the machine whose state is returned; the default is the machine that receives the request. If the machine does not respond within 3 s, the status is 504."}
 
-// nodeQuestion asks another machine for a row.
+// nodeQuestion is a query for a row of another machine.
 type nodeQuestion struct {
-	// Path is that of the row, and Query its parameters.
+	// Path is the path of the row, and Query its parameters.
 	Path  string `json:"path"`
 	Query string `json:"query,omitempty"`
-	// Who, Role and Scopes are those of the operator.
+	// Who, Role and Scopes are the name, role and scopes of the operator.
 	Who    string        `json:"who"`
 	Role   operator.Role `json:"role"`
 	Scopes []string      `json:"scopes,omitempty"`
-	// From is the place where a log that is followed continues; 0 is now.
+	// From is the position at which a log that is followed continues; 0 is now.
 	From int64 `json:"from,omitempty"`
 }
 
-// nodeReply is the answer. The body follows its first line.
+// nodeReply is the response. Its first line is JSON, and the body follows.
 type nodeReply struct {
-	// Node is the machine that answers.
+	// Node is the name of the machine that responds.
 	Node string `json:"node"`
 	// Status is the status of the response; from 400 on, the body is a problem.
 	Status int `json:"status"`
-	// Until is From of the next question about a log that is followed.
+	// Until is the value of From for the next query of a log that is followed.
 	Until int64 `json:"until,omitempty"`
 
 	body []byte // JSON
 }
 
-// tailBody is what was added to a log since a place.
+// tailBody is the part of a log that was added since a position.
 type tailBody struct {
 	// Items are the newest requests, newest first.
 	Items []requestBody `json:"items"`
-	// Missed is how many more there were at least.
+	// Missed is the minimum number of requests that are left out.
 	Missed uint64 `json:"missed,omitempty"`
 }
 
@@ -99,8 +99,8 @@ func (a *API) showNode(c *call, node string) (any, error) {
 	return json.RawMessage(reply.body), nil
 }
 
-// queryNode queries another machine for what a request is about. The error is a problem, which may
-// be that of the other machine.
+// queryNode queries another machine for the row of a request. The error is a problem, of this or of
+// the other machine.
 func (a *API) queryNode(c *call, node string, from int64) (*nodeReply, error) {
 	ctx, stop := context.WithTimeout(c.rq.Context(), nodeTimeout)
 	defer stop()
@@ -117,7 +117,7 @@ func (a *API) queryNode(c *call, node string, from int64) (*nodeReply, error) {
 	return a.replyOf(about, a.Peers.QueryNodes(ctx, []string{node}, NodeQuestion, data)[node])
 }
 
-// replyOf reads what a machine has answered. The error is a problem.
+// replyOf reads the response of a machine. The error is a problem.
 func (a *API) replyOf(n *store.Node, answer query.Answer) (*nodeReply, error) {
 	if answer.Err != nil {
 		return nil, a.noAnswer(n, answer.Err)
@@ -134,7 +134,7 @@ func (a *API) replyOf(n *store.Node, answer query.Answer) (*nodeReply, error) {
 	return reply, nil
 }
 
-// problemOfNode returns the problem that another machine has answered with.
+// problemOfNode returns the problem in the response of another machine.
 func problemOfNode(reply *nodeReply) error {
 	var p problem
 	if err := json.Unmarshal(reply.body, &p); err != nil {
@@ -145,7 +145,7 @@ func problemOfNode(reply *nodeReply) error {
 	return known
 }
 
-// otherMachine returns what a machine has published that can be asked.
+// otherMachine returns the published state of a machine that can be queried.
 func (a *API) otherMachine(ctx context.Context, name string) (*store.Node, error) {
 	var all []store.Node
 	own := ""
@@ -171,7 +171,7 @@ func (a *API) otherMachine(ctx context.Context, name string) (*store.Node, error
 	return nil, refuseParameter(operator.CodeNotFound, nodeParameter.name, fmt.Sprintf("there is no machine %s; the machines are %s", clean(name), strings.Join(slices.Compact(names), ", ")), "use one of these names")
 }
 
-// noAnswer returns the problem for a machine that has not answered.
+// noAnswer returns the problem for a machine that has not responded.
 func (a *API) noAnswer(n *store.Node, err error) error {
 	switch {
 	case errors.Is(err, query.ErrNoAnswer):
@@ -184,16 +184,16 @@ func (a *API) noAnswer(n *store.Node, err error) error {
 	return refuse("unavailable", "", fmt.Sprintf("machine %s was not queried: %v", n.Name, err), "open the console of that machine; \"headgate store status\" shows whether this machine reaches the store")
 }
 
-// nodeAway is the refusal for a machine that does not answer.
+// nodeAway returns the problem for a machine that does not respond.
 func nodeAway(n *store.Node, why string) error {
 	return refuse("node_away", "", fmt.Sprintf("machine %s does not respond: %s; it last published its state at %s", n.Name, why, n.Seen.UTC().Format(time.RFC3339)),
 		"check that headgate is running there and reaches the store; \"headgate node list\" shows the state of all machines")
 }
 
-// nodeStopped is the refusal for a machine on which headgate was stopped. It is not queried.
+// nodeStopped returns the problem for a machine on which headgate was stopped. It is not queried.
 func nodeStopped(n *store.Node) error { return nodeAway(n, "headgate was stopped there") }
 
-// AnswerNode answers a question of another machine: it runs a row for an operator whom that
+// AnswerNode handles a query of another machine: it runs a row for an operator whom that
 // machine has authenticated. The result is at most query.MaxData bytes.
 func (a *API) AnswerNode(ctx context.Context, from string, data []byte) ([]byte, error) {
 	var q nodeQuestion
@@ -215,7 +215,7 @@ func (a *API) AnswerNode(ctx context.Context, from string, data []byte) ([]byte,
 	return a.pack(&nodeReply{Status: p.Status, body: body})
 }
 
-// answerRow runs the row that another machine asks for.
+// answerRow runs the row that another machine requests.
 func (a *API) answerRow(ctx context.Context, q *nodeQuestion) (out []byte, err error) {
 	defer func() {
 		if v := recover(); v != nil {
@@ -256,8 +256,8 @@ func (a *API) answerRow(ctx context.Context, q *nodeQuestion) (out []byte, err e
 	}
 }
 
-// fewer halves the number of entries that are asked for. The cursor of the answer is then that
-// of the entries that are left out. It returns false if there is nothing to halve.
+// fewer halves the number of requested entries. The cursor of the response then continues with the
+// entries that are left out. It returns false if there is nothing to halve.
 func (c *call) fewer() bool {
 	limit := c.number("limit", defaultPage, maxPage) / 2
 	if !c.row.list || limit < 1 {
@@ -269,7 +269,7 @@ func (c *call) fewer() bool {
 	return true
 }
 
-// answerTail returns the requests that ended since a place. The oldest are left out if there
+// answerTail returns the requests that ended since a position. The oldest are left out if there
 // are too many.
 func (a *API) answerTail(c *call, from int64) ([]byte, error) {
 	b, until, err := a.logTail(c, from)
@@ -294,7 +294,7 @@ func (a *API) packJSON(r *nodeReply, v any) (out []byte, err error) {
 	return a.pack(r)
 }
 
-// pack returns the message of a reply: a line of JSON, and the compressed body. The error wraps
+// pack encodes a response as a line of JSON and the compressed body. The error wraps
 // store.ErrTooLarge.
 func (a *API) pack(r *nodeReply) ([]byte, error) {
 	if a.Control != nil {
@@ -315,7 +315,7 @@ func (a *API) pack(r *nodeReply) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// readReply reads a message of pack.
+// readReply decodes a response of pack.
 func readReply(data []byte) (*nodeReply, error) {
 	line, packed, _ := bytes.Cut(data, []byte{'\n'})
 	r := &nodeReply{}

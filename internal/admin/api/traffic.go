@@ -13,8 +13,8 @@ import (
 	"headgate/internal/store"
 )
 
-// trafficKept is how long the traffic of the machines is kept: all who look at it meanwhile
-// share one question.
+// trafficKept is how long the traffic of the machines is cached: requests within this time share
+// one query.
 const trafficKept = 5 * time.Second
 
 // trafficPeriod is the period of the rates.
@@ -45,15 +45,15 @@ type nodeTraffic struct {
 	Problem string `json:"problem,omitempty"`
 }
 
-// trafficCache is the traffic of all machines as it was last queried.
+// trafficCache is the result of the last query for the traffic of all machines.
 type trafficCache struct {
 	mu   sync.Mutex
 	at   time.Time
 	last []nodeTraffic
 }
 
-// traffic returns the traffic of all machines. Those who have passed the checks of the row see
-// the same.
+// traffic returns the traffic of all machines. It is the same for all operators that may use the
+// row.
 func (a *API) traffic(c *call) (any, error) {
 	if _, err := a.running(); err != nil {
 		return nil, err
@@ -62,7 +62,7 @@ func (a *API) traffic(c *call) (any, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if time.Since(t.at) > trafficKept {
-		// A client that leaves does not take the answer from the others that wait.
+		// A client that disconnects does not cancel the query for the others that wait.
 		ctx, stop := context.WithTimeout(context.WithoutCancel(c.rq.Context()), nodeTimeout)
 		defer stop()
 		all, err := a.queryTraffic(ctx, &c.who)
@@ -78,7 +78,7 @@ func (a *API) traffic(c *call) (any, error) {
 	return c.list(all)
 }
 
-// queryTraffic queries all machines, this one among them.
+// queryTraffic returns the traffic of all machines, including this one.
 func (a *API) queryTraffic(ctx context.Context, who *operator.Identity) ([]nodeTraffic, error) {
 	nodes, err := store.Nodes(ctx, a.Control.Store())
 	if err != nil {
@@ -115,7 +115,7 @@ func (a *API) queryTraffic(ctx context.Context, who *operator.Identity) ([]nodeT
 	return all, nil
 }
 
-// trafficOf reads the charts with which a machine has answered.
+// trafficOf reads the charts in the response of a machine.
 func (a *API) trafficOf(n *store.Node, answer query.Answer) nodeTraffic {
 	t := nodeTraffic{Node: n.Name}
 	if n.Stopped {
