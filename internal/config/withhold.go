@@ -5,9 +5,9 @@ import (
 	"slices"
 )
 
-// Withhold are the objects of a configuration that have no effect on this machine: another
-// machine has set values in them that reach for programs or files of this one, which it does
-// not allow. It is not changed once a configuration has it.
+// Withhold lists the objects of a configuration that have no effect on this machine: another
+// machine has set values in them that use programs or files of this machine, and this machine does
+// not allow that. It must not be changed after it was passed to a configuration.
 type Withhold struct {
 	// Objects are withheld as a whole, by kind and name. A proxy responds with 503, and so do
 	// the proxies that use a policy or have features of the defaults; an ACME entry orders no
@@ -23,8 +23,8 @@ type Withhold struct {
 	Logs map[string]bool
 }
 
-// CanWithhold reports whether objects of a kind can be withheld. The others are part of
-// everything else.
+// CanWithhold reports whether objects of a kind can be withheld. All other objects depend on those
+// of other kinds.
 func CanWithhold(kind string) bool {
 	return slices.Contains([]string{"proxies", "policies", "defaults", "acme", "webhooks", "notices", "discovery"}, kind)
 }
@@ -34,7 +34,7 @@ func (w *Withhold) Empty() bool {
 	return w == nil || len(w.Objects)+len(w.Pages)+len(w.Logos)+len(w.Logs) == 0
 }
 
-// Equal reports whether two configurations withhold the same. Both may be nil.
+// Equal reports whether two configurations withhold the same objects. Both may be nil.
 func (w *Withhold) Equal(other *Withhold) bool {
 	if w.Empty() || other.Empty() {
 		return w.Empty() == other.Empty()
@@ -73,8 +73,8 @@ func (c *Config) Withheld(kind, name string) bool {
 // IsWithheld reports whether the proxy has no effect on this machine.
 func (p *Proxy) IsWithheld() bool { return len(p.Routes) == 1 && p.Routes[0].Withheld }
 
-// LogHere returns the path at which the access log with a path is on this machine; "" is the
-// common one.
+// LogHere returns the path that this machine uses for the access log with a path; "" is the common
+// access log.
 func (c *Config) LogHere(path string) string {
 	if c.withheld != nil && c.withheld.Logs[path] {
 		return ""
@@ -82,7 +82,7 @@ func (c *Config) LogHere(path string) string {
 	return path
 }
 
-// withholding returns a proxy as it is on this machine.
+// withholding returns a proxy as it is used on this machine.
 func (c *Config) withholding(p *Proxy) *Proxy {
 	switch {
 	case c.concerns(c.withheld.Objects, p):

@@ -19,22 +19,22 @@ import (
 )
 
 const (
-	// recordTime bounds one attempt to publish a record.
+	// recordTime is the maximum duration of one attempt to publish a record.
 	recordTime = time.Minute
-	// recordCheck is how often a record that is in the DNS is looked at, plus up to a tenth.
+	// recordCheck is the interval between checks of a record that is in the DNS, plus up to a tenth.
 	recordCheck = time.Hour
 	// The pause after a failed attempt doubles from recordFirst to recordCheck.
 	recordFirst = time.Minute
-	// recordLook is the first pause until a record that was written is looked for; the pause
-	// doubles up to echLook.
+	// recordLook is the first pause before headgate looks for a record that it has written; the
+	// pause doubles up to echLook.
 	recordLook = 15 * time.Second
-	// recordParallel is how many records are published at once.
+	// recordParallel is the maximum number of records that are published at the same time.
 	recordParallel = 4
-	// maxNamedRecords is how many records one line of the log names.
+	// maxNamedRecords is the maximum number of records that one line of the log names.
 	maxNamedRecords = 20
-	// recordReport is how long failures are gathered at most, to be reported together.
+	// recordReport is the maximum time for which failures are collected before they are reported.
 	recordReport = 5 * time.Minute
-	// usualPropagation is how long a record takes to be visible at most, if the entry says 0.
+	// usualPropagation is the maximum time until a record is visible if the entry sets 0.
 	usualPropagation = 10 * time.Minute
 )
 
@@ -60,16 +60,16 @@ type echRecords struct {
 	publish func(context.Context, *acme.Config, *acme.HTTPSRecord) acme.Publication
 	report  func(ECHFailure)
 	log     *slog.Logger
-	wake    chan struct{} // what is wanted may have changed
+	wake    chan struct{} // the required records may have changed
 
 	mu struct {
 		sync.Mutex
 		all    map[string]*publishedRecord // by the name of the record
-		failed map[string]*ECHFailure      // what has failed in this round, by entry
+		failed map[string]*ECHFailure      // the failures of this round, by entry
 	}
 }
 
-// wantedRecord is a record that a port wants in the DNS. It is immutable.
+// wantedRecord is a record that a port requires in the DNS. It is immutable.
 type wantedRecord struct {
 	port, entry string
 	settings    *acme.Config
@@ -82,7 +82,7 @@ type publishedRecord struct {
 	acme.Publication
 
 	tries   int       // since the state changed
-	waiting time.Time // since when it is not visible, zero if that is not so
+	waiting time.Time // since when it is not visible; zero if it is visible
 	next    time.Time // the next attempt
 }
 
@@ -95,7 +95,7 @@ func newECHRecords(c *Control) *echRecords {
 	return r
 }
 
-// wantedRecords returns the records of the hosts of the ports that have them written.
+// wantedRecords returns the records for the hosts of the ports with tls.ech.dns.
 func (c *Control) wantedRecords() (out []wantedRecord) {
 	p := c.current.Load()
 	if p == nil {
@@ -139,7 +139,7 @@ func keysBeside(r *ech.Ring, list []byte) (newer, older [][]byte) {
 	return newer, older
 }
 
-// notify has what is wanted looked at.
+// notify makes run check the required records.
 func (r *echRecords) notify() {
 	select {
 	case r.wake <- struct{}{}:
@@ -192,8 +192,8 @@ func (r *echRecords) update(ctx context.Context) (pause time.Duration, more bool
 	return pause, more
 }
 
-// refresh takes what is wanted now. Two ports do not write one record: the first has it. A
-// record that is no longer wanted stays in the DNS, which is logged.
+// refresh updates the list of required records. If two ports require the same record, only the first
+// one writes it. A record that is no longer required stays in the DNS, and this is logged.
 func (r *echRecords) refresh() {
 	next := map[string]*publishedRecord{}
 	all := r.wanted()
@@ -214,7 +214,7 @@ func (r *echRecords) refresh() {
 	r.mu.all = next
 }
 
-// logLeftLocked names records that stay in the DNS, and are not among the next.
+// logLeftLocked logs the records that stay in the DNS and are not among the next.
 func (r *echRecords) logLeftLocked(next map[string]*publishedRecord) {
 	var left []string
 	for name, p := range r.mu.all {
@@ -230,8 +230,8 @@ func (r *echRecords) logLeftLocked(next map[string]*publishedRecord) {
 		"records", strings.Join(left[:min(len(left), maxNamedRecords)], ", "), "count", len(left))
 }
 
-// due returns records that are due, at most as many as are published at once, and first those
-// that wait longest: with a slow provider, all get their turn.
+// due returns the records that are due, at most recordParallel. Those that wait longest are first, so
+// that with a slow provider, each record gets its turn.
 func (r *echRecords) due(now time.Time) (due []wantedRecord) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -246,7 +246,7 @@ func (r *echRecords) due(now time.Time) (due []wantedRecord) {
 	return due
 }
 
-// publishOne publishes a record, and notes the result.
+// publishOne publishes a record, and records the result.
 func (r *echRecords) publishOne(ctx context.Context, w *wantedRecord) {
 	limited, stop := context.WithTimeout(ctx, recordTime)
 	defer stop()
@@ -271,7 +271,7 @@ func (r *echRecords) publishOne(ctx context.Context, w *wantedRecord) {
 	}
 }
 
-// note takes the result of an attempt, and decides about the next.
+// note records the result of an attempt, and schedules the next one.
 func (p *publishedRecord) note(result acme.Publication, now time.Time) {
 	limit := cmp.Or(time.Duration(p.settings.DNS.Propagation), usualPropagation)
 	switch {
@@ -297,7 +297,7 @@ func (p *publishedRecord) note(result acme.Publication, now time.Time) {
 	p.next = now.Add(pause)
 }
 
-// addFailedLocked notes a record that has failed now and did not before.
+// addFailedLocked adds a record that failed now and did not fail before.
 func (r *echRecords) addFailedLocked(p *publishedRecord) {
 	r.log.Warn("HTTPS record is not written", "record", p.record.Name, "port", p.port, "error", p.Why, "remedy", p.Hint, "retry_at", p.next)
 	f := r.mu.failed[p.entry]
@@ -308,8 +308,7 @@ func (r *echRecords) addFailedLocked(p *publishedRecord) {
 	f.Names = append(f.Names, p.record.Name)
 }
 
-// reportFailed reports the records that have failed, together, if they have been gathered for
-// a time.
+// reportFailed reports the failed records together, if they were collected long enough.
 func (r *echRecords) reportFailed(after time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -324,7 +323,7 @@ func (r *echRecords) reportFailed(after time.Duration) {
 	}
 }
 
-// describe adds to a record of a port whether it is in the DNS.
+// describe adds the state in the DNS to a record of a port.
 func (r *echRecords) describe(port string, to *ECHRecord) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

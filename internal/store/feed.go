@@ -7,15 +7,15 @@ import (
 	"sync"
 )
 
-// The bounds of a feed, besides LogAge.
+// The limits of a feed, in addition to LogAge.
 const (
 	maxFeed      = 4096    // commits
-	maxFeedBytes = 8 << 20 // of their keys and values, and what they take besides
+	maxFeedBytes = 8 << 20 // of keys and values, with their overhead
 )
 
-// Feed is the newest commits of an engine in memory, for its watches: at most 4096, with 8 MiB,
-// none older than LogAge. Its methods may be called by several goroutines at once; Init is called
-// before.
+// Feed keeps the newest commits of an engine in memory, for its watches: at most 4096 with 8 MiB,
+// none older than LogAge. Init must be called first; then its methods may be called by several
+// goroutines at once.
 type Feed struct {
 	mu struct {
 		sync.Mutex
@@ -38,7 +38,7 @@ func (f *Feed) wakeLocked() {
 	f.mu.wake = make(chan struct{})
 }
 
-// Restart forgets all commits: the next one follows a position.
+// Restart removes all commits; the next commit follows the given position.
 func (f *Feed) Restart(at Position) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -47,14 +47,14 @@ func (f *Feed) Restart(at Position) {
 	f.wakeLocked()
 }
 
-// Position returns that of the newest commit.
+// Position returns the position of the newest commit.
 func (f *Feed) Position() Position {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.mu.at
 }
 
-// Add adds the commit that follows the newest. The feed keeps what it is given.
+// Add adds the commit that follows the newest one. The feed keeps its argument.
 func (f *Feed) Add(b Batch) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -69,7 +69,7 @@ func (f *Feed) Add(b Batch) {
 	f.wakeLocked()
 }
 
-// tooLargeLocked reports whether the oldest commit has to go.
+// tooLargeLocked reports whether the oldest commit must be removed.
 func (f *Feed) tooLargeLocked(newest *Batch) bool {
 	return len(f.mu.batches) > maxFeed || f.mu.bytes > maxFeedBytes || newest.Time.Sub(f.mu.batches[0].Time) > LogAge
 }
@@ -85,7 +85,8 @@ func sizeOf(b *Batch) int {
 	return n
 }
 
-// SetAway ends the watches with an error while the engine cannot be read; nil is the end of that.
+// SetAway makes watches end with an error while the engine cannot be read; nil means that it can be
+// read again.
 func (f *Feed) SetAway(err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -103,17 +104,16 @@ func (f *Feed) Close() {
 	f.wakeLocked()
 }
 
-// Since is what a feed has after a revision.
+// Since is the content of a feed after a revision.
 type Since struct {
 	// Batches are the commits, for reading only.
 	Batches []Batch
 	// Whole is false if the feed lacks some of them: the revision is older than the feed, or is not
 	// reached yet.
 	Whole bool
-	// Chain is another number after each Restart: then a watch has to compare its position with
-	// the log again.
+	// Chain changes with each Restart: a watch must then compare its position with the log again.
 	Chain int
-	// Wake is closed when there is more, or something else has changed.
+	// Wake is closed when there are more commits, or the state of the feed has changed.
 	Wake <-chan struct{}
 }
 
@@ -136,8 +136,8 @@ func (f *Feed) After(at Revision) (Since, error) {
 	return Since{slices.Clone(f.mu.batches[i:]), at >= f.mu.base && at <= f.mu.at.Revision, f.mu.chain, f.mu.wake}, nil
 }
 
-// Under returns what a commit has done to keys with a prefix, as a copy. It reports false if that
-// is nothing; without a prefix it never is.
+// Under returns a copy of the part of a commit that concerns keys with a prefix. It reports false if
+// there is none; without a prefix, it always reports true.
 func (b *Batch) Under(prefix string) (part Batch, ok bool) {
 	part = Batch{Position: b.Position, Before: b.Before, Time: b.Time, Who: b.Who, Why: b.Why}
 	for _, e := range b.Put {

@@ -6,19 +6,19 @@ import (
 	"iter"
 )
 
-// Source is what an engine reads for an export.
+// Source reads the state of an engine for an export.
 type Source interface {
-	// Snapshot is that of Store.
+	// Snapshot is Store.Snapshot.
 	Snapshot(ctx context.Context, prefix string) ([]Entry, Position, error)
-	// Mark fills what an export has besides entries and records, but for the position.
+	// Mark sets the fields of an export's mark, except the position.
 	Mark(ctx context.Context, m *Mark) error
 	// Records returns at most MaxPage records of a stream after a sequence and up to another, the
 	// oldest first.
 	Records(ctx context.Context, stream string, after, last Sequence) ([]Record, error)
 }
 
-// ExportFrom yields everything that a source has: see Store.Export. Entries are those of one
-// moment; records that are added meanwhile are left out.
+// ExportFrom yields the whole content of a source: see Store.Export. The entries are a snapshot;
+// records that are added during the export are left out.
 func ExportFrom(ctx context.Context, s Source) iter.Seq2[Item, error] {
 	return func(yield func(Item, error) bool) {
 		entries, at, err := s.Snapshot(ctx, "")
@@ -46,8 +46,8 @@ func ExportFrom(ctx context.Context, s Source) iter.Seq2[Item, error] {
 	}
 }
 
-// exportStream yields the records of a stream, the oldest first. It reports whether more is
-// wanted.
+// exportStream yields the records of a stream, the oldest first. It reports whether the caller
+// continues.
 func exportStream(ctx context.Context, s Source, name string, last Sequence, yield func(Item, error) bool) bool {
 	for after := Sequence(0); after < last; {
 		page, err := s.Records(ctx, name, after, last)
@@ -94,9 +94,8 @@ func (p *Portion) full() bool {
 	return len(p.Entries)+len(p.Records) >= MaxPage || p.size >= MaxChange
 }
 
-// ImportPortions reads an export, and has it written in portions: of MaxPage entries and records,
-// or of MaxChange bytes and the last that is added. The mark that it returns is to be written
-// when they all are.
+// ImportPortions reads an export and writes it in portions. A portion ends at MaxPage entries and
+// records, or when it exceeds MaxChange bytes. The caller writes the returned mark after all portions.
 func ImportPortions(ctx context.Context, items iter.Seq2[Item, error], write func(*Portion) error) (*Mark, error) {
 	var mark *Mark
 	part := &Portion{}

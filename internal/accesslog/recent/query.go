@@ -77,16 +77,16 @@ func (r *Ring) Find(q Query, after Cursor, n int) Page {
 	return r.find(newMatcher(q, wall), after, min(max(n, 1), MaxPage), wall)
 }
 
-// recorded is the time within which a request that has ended is recorded.
+// recorded is the maximum time from the end of a request until it is recorded.
 const recorded = 100 * time.Millisecond
 
 // Until returns the position from which Tail returns the requests that end from now on.
 func Until() int64 { return exchange.Now() - int64(recorded) }
 
-// Tail returns the newest n requests of a query, newest first, that ended after a place that
-// Until or an earlier Tail returned, and the place where the next Tail continues: each request
-// is in one of them. It returns at most MaxPage; Next of the page is set if there were more. If
-// the place is in the future, because another process returned it, there are no requests.
+// Tail returns the newest n requests of a query, newest first, that ended after a position that
+// Until or an earlier Tail returned, and the position for the next Tail: each request is returned
+// once. It returns at most MaxPage requests; Next of the page is set if there were more. If the
+// position is in the future, because another process returned it, there are no requests.
 func (r *Ring) Tail(q Query, from int64, n int) (p Page, until int64) {
 	wall := wallClock()
 	m := newMatcher(q, wall)

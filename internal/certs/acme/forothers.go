@@ -9,9 +9,9 @@ import (
 	"headgate/internal/store"
 )
 
-// Missing returns the certificates that the configuration of this machine wants and that are
-// not among the names of others, in order, at most store.MaxNodeOrders: as the follower of a
-// pair, this machine cannot order them.
+// Missing returns the certificates that the configuration of this machine needs and that are not
+// among the names of others, in order, at most store.MaxNodeOrders. As the follower of a pair,
+// this machine cannot order them.
 func (m *Manager) Missing(others []string) []store.NodeOrder {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -24,8 +24,8 @@ func (m *Manager) Missing(others []string) []store.NodeOrder {
 	return out
 }
 
-// SetOthers replaces the certificates that are managed for machines which cannot order. They
-// are ordered with the entries of this machine; unknown entries, and names that no authority
+// SetOthers replaces the list of certificates that are managed for machines that cannot order them.
+// They are ordered with the entries of this machine; unknown entries, and names that no authority
 // accepts, are ignored. The caller must not change the argument afterwards.
 func (m *Manager) SetOthers(orders []store.NodeOrder) {
 	m.mu.Lock()
@@ -37,8 +37,8 @@ func (m *Manager) SetOthers(orders []store.NodeOrder) {
 	m.configureAllLocked()
 }
 
-// orderForOthersLocked makes a certificate managed that another machine wants, unless this one
-// does.
+// orderForOthersLocked starts to manage a certificate that another machine needs, unless this
+// machine needs it, too.
 func (m *Manager) orderForOthersLocked(o store.NodeOrder) {
 	settings := m.mu.entries[o.Entry]
 	if settings == nil || len(o.Names) == 0 || checkNames(o.Names) != nil {
@@ -55,11 +55,12 @@ func (m *Manager) orderForOthersLocked(o store.NodeOrder) {
 	j.listed, j.others = true, true
 }
 
-// maxExpected is how long the order of another machine is waited for.
+// maxExpected is the maximum time to wait for the order of another machine.
 const maxExpected = 30 * time.Second
 
-// ExpectOnDemand has handshakes wait for the certificate of a host, which another machine is to
-// order: until it comes, its order fails, half a minute has passed, or the caller ends that.
+// ExpectOnDemand makes handshakes wait for the certificate of a host, which another machine
+// orders. They wait until it arrives, its order fails, half a minute has passed, or the caller calls
+// the returned function.
 func (m *Manager) ExpectOnDemand(host string) (end func()) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -81,8 +82,8 @@ func (m *Manager) ExpectOnDemand(host string) (end func()) {
 	return stop
 }
 
-// endExpectedLocked wakes those who wait for the order of another machine. A job that was made for
-// that is removed.
+// endExpectedLocked wakes the handshakes that wait for the order of another machine, and removes the
+// job if it was created for them.
 func (m *Manager) endExpectedLocked(name string, j *job) {
 	j.expected = time.Time{}
 	if r := j.shown.Load(); m.mu.jobs[name] == j && !j.wanted && !j.running && r.Names == nil && r.NotAfter.IsZero() {
@@ -91,8 +92,8 @@ func (m *Manager) endExpectedLocked(name string, j *job) {
 	j.announceLocked()
 }
 
-// acceptFailure takes the record of an order that another machine has failed with, if handshakes
-// wait for it here.
+// acceptFailure applies the record of a failed order of another machine, if handshakes wait for it
+// here.
 func (m *Manager) acceptFailure(name string, text []byte) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -17,22 +17,22 @@ import (
 	"headgate/internal/store"
 )
 
-// HTTPSRecord is what the HTTPS records (RFC 9460) of a host must have, so that clients find
-// its key of Encrypted Client Hello.
+// HTTPSRecord is the required content of the HTTPS records (RFC 9460) of a host, from which clients
+// read its key of Encrypted Client Hello.
 type HTTPSRecord struct {
 	// Host is the host, or a wildcard. Name is the name of its HTTPS records.
 	Host, Name string
 	// PublicName is the name that clients show. It has all addresses of the host.
 	PublicName string
-	// Protocols are those of a record that is added, as ALPN has them. A record that exists
-	// keeps its own.
+	// Protocols are the ALPN names for a new record. An existing record keeps its own.
 	Protocols []string
 	// ECH is the ECHConfigList (RFC 9848).
 	ECH []byte
 	// Newer are later keys, which another machine may have published already: a record with
-	// one of them stays. Older are former keys: to replace another one is logged.
+	// one of them is not changed. Older are previous keys: if a record has any other key, its
+	// replacement is logged.
 	Newer, Older [][]byte
-	// TTL is the time to live of a record that is added, in seconds.
+	// TTL is the time to live of a new record, in seconds.
 	TTL uint32
 }
 
@@ -43,7 +43,7 @@ type PublishState string
 const (
 	// Published records are in the DNS with the current key.
 	Published PublishState = "published"
-	// Waiting records are not in the DNS yet: they were written, or another machine writes
+	// Waiting records are not in the DNS yet: they were written, or another machine is writing
 	// them.
 	Waiting PublishState = "waiting"
 	// PublishFailed records could not be written.
@@ -56,12 +56,12 @@ const (
 type Publication struct {
 	// State is whether they are in the DNS.
 	State PublishState
-	// Why is why they are not, in one line. Hint is what to do, or "".
+	// Why is the reason if they are not, in one line. Hint is what to do, or "".
 	Why, Hint string
 }
 
-// writeTime bounds the reading and writing of records, and the wait for another machine that
-// does so.
+// writeTime limits the time to read and write records, and the wait for another machine that
+// writes them.
 const writeTime = 30 * time.Second
 
 // httpsPlace is where HTTPS records are written.
@@ -78,8 +78,8 @@ type httpsEntry struct {
 type httpsWriter interface {
 	// readHTTPS returns the HTTPS records of a name.
 	readHTTPS(ctx context.Context, at httpsPlace) ([]httpsEntry, error)
-	// writeHTTPS replaces the records that were read. Those that stay are the same in have
-	// and next; others have their index. Next has one record if have has none.
+	// writeHTTPS replaces the records that were read. An unchanged record is the same in have and
+	// next; a changed one has the same index. If have is empty, next has one record.
 	writeHTTPS(ctx context.Context, at httpsPlace, have, next []httpsEntry) error
 }
 
@@ -99,8 +99,8 @@ func (u unfit) Error() string { return string(u) }
 
 // The reasons that providers share.
 const (
-	// A record below a wildcard ends what the wildcard does for its name (RFC 4592, section
-	// 2.2.1), so the host would have no address any more.
+	// A record of a name below a wildcard turns the wildcard off for this name (RFC 4592, section
+	// 2.2.1), so the host would no longer have an address.
 	noOwnRecord unfit = "the host has no record of its own; an HTTPS record would hide the addresses that it has from a wildcard"
 	aliasMode   unfit = "it has an HTTPS record in AliasMode, which points to another name"
 	otherServer unfit = "its HTTPS records name other servers"
@@ -115,9 +115,9 @@ func hasAlias(name, target string) unfit {
 // errChanged means that another program changed the records at the same time.
 var errChanged = errors.New("another program changed the records at the same time")
 
-// PublishHTTPS writes the HTTPS records of a host with the DNS provider of an entry, unless
-// the DNS has them. Of records that exist it replaces only the parameter ech, and it removes
-// none. It may be called by several goroutines at once, for different names.
+// PublishHTTPS writes the HTTPS records of a host through the DNS provider of an entry, unless the
+// DNS has them already. In existing records, it replaces only the parameter ech. It removes no
+// records. It may be called by several goroutines at once, for different names.
 func (m *Manager) PublishHTTPS(ctx context.Context, e *Config, want *HTTPSRecord) Publication {
 	s, err := newDNSSolver(m, e, newLookup(e.Resolvers))
 	if err != nil {

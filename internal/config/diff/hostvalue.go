@@ -16,12 +16,12 @@ import (
 type HostValue struct {
 	// Path is the path of the field: "proxies.shop.routes[0].servers[0].url".
 	Path string
-	// Text is the value in the document, and Value that with its variables replaced, which may
-	// be a secret.
+	// Text is the value in the document, and Value the value after its variables are replaced,
+	// which may be a secret.
 	Text, Value string
 	// Disk is whether it can only be set by editing the file.
 	Disk bool
-	// Kind and Name are those of the object.
+	// Kind and Name are the kind and name of the object.
 	Kind, Name string
 
 	field  string
@@ -32,8 +32,8 @@ type HostValue struct {
 // Use is what a value makes headgate do on the machine.
 type Use string
 
-// The uses of values that have an effect on a machine only if they are its own: what another
-// machine sets could run programs, or send what a file has to clients.
+// The uses of values that have an effect only on the machine on which they were set: values of
+// another machine could run programs, or send the contents of a file to clients.
 const (
 	Runs    Use = "command"            // a program is run
 	Serves  Use = "files"              // the files of a folder are sent to clients
@@ -46,8 +46,8 @@ const (
 	Proves  Use = "client certificate" // headgate authenticates to servers with a key
 )
 
-// Local returns the use of a value that has an effect only on machines that allow it, unless
-// a person has written it there; "" for all others.
+// Local returns the use of a value that has an effect only where it was set and on machines that
+// allow it; "" for all other values.
 func (v *HostValue) Local() Use {
 	switch {
 	case strings.Contains(v.Text, "${file:"):
@@ -75,8 +75,8 @@ func (v *HostValue) Local() Use {
 	return Serves
 }
 
-// Key identifies the use of a value: a value with the same key reaches nothing else. What a
-// file has may be sent to where its field sends it, so the key then has the field.
+// Key identifies the use of a value: values with the same key access the same thing in the same way.
+// The contents of a file go where its field sends them, so the key then includes the field.
 func (v *HostValue) Key() string {
 	use := v.Local()
 	if use == Reads || use == Reveals {
@@ -85,11 +85,11 @@ func (v *HostValue) Key() string {
 	return string(use) + " " + v.Text
 }
 
-// HostIndex remembers the host values of objects. It is immutable, and nil remembers none.
+// HostIndex contains the host values of objects. It is immutable; nil is empty.
 type HostIndex struct{ of map[config.Named][]HostValue }
 
 // Values returns all host values of a configuration, in the order of its kinds and names,
-// and an index of them. Objects that the index before has are not searched again.
+// and an index of them. Objects that are in the previous index are not searched again.
 func (x *HostIndex) Values(c *config.Config) (all []HostValue, next *HostIndex) {
 	next = &HostIndex{map[config.Named][]HostValue{}}
 	for _, k := range config.Kinds() {
