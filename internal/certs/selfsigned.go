@@ -28,9 +28,9 @@ const (
 // selfSignedName is the name in self-signed certificates. It is no host.
 const selfSignedName = "headgate.invalid"
 
-// SelfSigned is the certificate that answers where no other fits. It is kept, so that
-// who trusted it once finds it again; later ones have its key. It is safe for use by many
-// goroutines at once.
+// SelfSigned is the certificate that is presented if no other certificate matches. It is saved, so
+// that clients have to trust it only once; renewed certificates have the same key. It is safe for
+// concurrent use.
 type SelfSigned struct {
 	kept store.Values // nil for nowhere
 	mu   struct {
@@ -94,8 +94,8 @@ func (c *SelfSigned) load() error {
 	return err
 }
 
-// make makes a certificate, with the key of the former one if there is one, and keeps it if it
-// is to be kept.
+// make creates a certificate, with the key of the previous one if there is one, and saves it
+// after Keep was called.
 func (c *SelfSigned) make() (*tls.Certificate, error) {
 	var key *ecdsa.PrivateKey
 	if c.mu.cert != nil {
@@ -126,7 +126,7 @@ func (c *SelfSigned) write(pemBytes []byte) error {
 	return nil
 }
 
-// generate returns a certificate for a key, or for a new one if it is nil, with the key.
+// generate returns a certificate for a key, and the key. If the key is nil, it creates one.
 func generate(key *ecdsa.PrivateKey, now time.Time) (_ []byte, err error) {
 	if key == nil {
 		if key, err = ecdsa.GenerateKey(elliptic.P256(), rand.Reader); err != nil {

@@ -85,7 +85,8 @@ func (g *gate) openLocked(ended bool) {
 	}
 }
 
-// await waits until changes may be made, and returns what is closed when that ends.
+// await waits until changes may be made. The returned channel is closed when they may no longer be
+// made.
 func (g *gate) await(ctx context.Context) (shuts <-chan struct{}, err error) {
 	leave, err := g.pass(ctx)
 	if err != nil {
@@ -103,7 +104,7 @@ func (g *gate) await(ctx context.Context) (shuts <-chan struct{}, err error) {
 	return shuts, nil
 }
 
-// endOpenLocked ends the wait of those that wait for the gate to close.
+// endOpenLocked wakes those that wait for the gate to close.
 func (g *gate) endOpenLocked() {
 	if g.shuts != nil {
 		close(g.shuts)

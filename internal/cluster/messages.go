@@ -10,8 +10,8 @@ import (
 
 var _ store.Messenger = (*Store)(nil)
 
-// Send sends a message by the engine, if that can: see store.Messenger. While another process takes
-// over, it waits.
+// Send sends a message through the engine, if the engine supports messages: see store.Messenger. It
+// waits while another process takes over.
 func (s *Store) Send(ctx context.Context, m store.Message) error {
 	by, ok := s.o.Engine.(store.Messenger)
 	if !ok {
@@ -21,12 +21,12 @@ func (s *Store) Send(ctx context.Context, m store.Message) error {
 	if err != nil {
 		return err
 	}
-	leave() // no takeover waits for a message
+	leave() // a takeover does not wait for a message
 	return by.Send(ctx, m)
 }
 
-// Receive yields the messages of the engine: see store.Messenger. Of two processes of a machine, one
-// receives: the one whose changes do not wait.
+// Receive yields the messages of the engine: see store.Messenger. If a machine has two processes, only
+// the one that can make changes receives.
 func (s *Store) Receive(ctx context.Context, to string) iter.Seq2[store.Message, error] {
 	return func(yield func(store.Message, error) bool) {
 		by, ok := s.o.Engine.(store.Messenger)
@@ -47,7 +47,7 @@ func (s *Store) Receive(ctx context.Context, to string) iter.Seq2[store.Message,
 	}
 }
 
-// The ends of receiveOpen that are no errors of the engine.
+// The reasons for which receiveOpen ends without an error of the engine.
 var (
 	errShut = errors.New("another process takes over")
 	errLeft = errors.New("the loop was left")

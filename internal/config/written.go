@@ -24,8 +24,8 @@ func (c *Config) Masker() *strings.Replacer {
 	return strings.NewReplacer(pairs...)
 }
 
-// conceal returns problems without what files have and without the values of variables of
-// headgate itself: another machine may have named them, and reads the problems.
+// conceal removes the contents of files and the values of variables of headgate itself from problems:
+// another machine may have referred to them, and reads the problems.
 func (c *Config) conceal(problems []Problem) []Problem {
 	if len(c.secrets) == 0 {
 		return problems

@@ -7,9 +7,9 @@ import (
 	"headgate/internal/store"
 )
 
-// ordersForLeader returns the certificates that the leader of a pair has to order for this
-// machine: those that labels or documents which only this machine has define, or objects of this
-// machine. It is nil on all machines that do not follow.
+// ordersForLeader returns the certificates that the leader of a pair must order for this machine:
+// those for labels, documents or objects that only this machine has. It is nil on a machine that is
+// not a follower.
 func (c *Control) ordersForLeader(ctx context.Context) []store.NodeOrder {
 	p, ok := c.state.(paired)
 	if !ok {
@@ -21,13 +21,13 @@ func (c *Control) ordersForLeader(ctx context.Context) []store.NodeOrder {
 	}
 	leader, _, err := c.nodeAt(ctx, st.Leader)
 	if err != nil {
-		return nil // it has not published what it wants
+		return nil // it has not published the certificates that it needs
 	}
 	return c.issuer.manager.Missing(leader.Wants)
 }
 
-// orderForFollower orders what the follower of this machine wants. A follower that is away keeps
-// its certificates until it is removed.
+// orderForFollower orders the certificates that the follower of this machine needs. They are kept
+// while the follower is not connected, until it is removed.
 func (c *Control) orderForFollower(ctx context.Context) {
 	p, ok := c.state.(paired)
 	if !ok {
@@ -39,7 +39,7 @@ func (c *Control) orderForFollower(ctx context.Context) {
 	}
 	nodes, err := store.Nodes(ctx, c.state)
 	if err != nil {
-		return // what was known is kept
+		return // the last known orders are kept
 	}
 	var orders []store.NodeOrder
 	for i := range nodes {

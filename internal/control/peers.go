@@ -7,7 +7,7 @@ import (
 	"headgate/internal/store"
 )
 
-// newPeers makes what queries the other machines, where there can be some.
+// newPeers creates the Peers with which this machine queries others, if there can be others.
 func (c *Control) newPeers() {
 	if by, ok := c.state.(store.Messenger); ok && c.shared {
 		c.peers = query.New(query.Options{Messenger: by, Node: c.options.Node, Log: c.log})
@@ -15,7 +15,7 @@ func (c *Control) newPeers() {
 	}
 }
 
-// answerPeers answers the questions of other machines until ctx ends.
+// answerPeers handles the queries of other machines until ctx ends.
 func (c *Control) answerPeers(ctx context.Context) {
 	if c.peers == nil {
 		return
@@ -25,6 +25,6 @@ func (c *Control) answerPeers(ctx context.Context) {
 	c.peers.Close()
 }
 
-// Peers returns what queries the other machines that share the store, and is given handlers for
-// their questions; nil if this machine shares nothing. It is constant.
+// Peers returns the Peers with which this machine queries the other machines that share the store,
+// and which accepts handlers for their queries; nil if this machine shares nothing. It is constant.
 func (c *Control) Peers() *query.Peers { return c.peers }

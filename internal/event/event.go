@@ -121,9 +121,9 @@ func Open(ctx context.Context, st store.Store, app *slog.Logger) (*Log, error) {
 	return l, nil
 }
 
-// Spread has what is sent within a time kept together, where the store is shared and each write
-// costs other machines something. Subscribers get it at once nevertheless. A crash loses what was
-// not kept yet. The default is 0.
+// Spread sets the interval at which events are saved together. Use it for a shared store, in which
+// each write causes work on other machines. Subscribers still get events at once. A crash loses the
+// events that were not saved yet. The default is 0.
 func (l *Log) Spread(every time.Duration) { l.every.Store(int64(every)) }
 
 // Send adds an event. It does not wait. A nil log ignores it.

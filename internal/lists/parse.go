@@ -13,8 +13,8 @@ import (
 // parsed is what a text of entries has.
 type parsed struct {
 	networks []netip.Prefix
-	// wrong is how many lines are no entries, firstWrong the number of the first of them. Its
-	// text is not shown: the file may not be a list at all, but have a secret.
+	// wrong is the number of lines that are not entries, and firstWrong the number of the first such
+	// line. Its text is not shown: the file may not be a list, but contain a secret.
 	wrong, firstWrong int
 }
 

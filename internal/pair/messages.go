@@ -11,8 +11,8 @@ import (
 var _ store.Messenger = (*Store)(nil)
 
 // Send sends a message to the other machine: see store.Messenger. The leader sends it on the stream
-// that the follower has opened, the follower calls the leader. From is the name in the
-// credential, whatever the message says.
+// that the follower has opened, and the follower sends a request to the leader. From is the name in
+// the credential, whatever the message contains.
 func (s *Store) Send(ctx context.Context, m store.Message) error {
 	m.From = s.id.Name
 	if err := m.Check(); err != nil {
@@ -39,7 +39,7 @@ func (s *Store) Send(ctx context.Context, m store.Message) error {
 	return s.refusal(nil)
 }
 
-// unreachable makes an error of a call one of a message that cannot be sent now.
+// unreachable turns the error of a call into that of a message that cannot be sent now.
 func (s *Store) unreachable(err error) error {
 	if err == nil {
 		return nil
@@ -69,7 +69,7 @@ func (s *Store) Receive(ctx context.Context, to string) iter.Seq2[store.Message,
 }
 
 // acceptMessage puts a message into the mailbox of this machine. From is the machine whose credential
-// the connection has.
+// the connection uses.
 func (s *Store) acceptMessage(from string, m *store.Message) error {
 	m.From, m.Age = from, max(m.Age, 0)
 	if err := m.Check(); err != nil {

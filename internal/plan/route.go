@@ -292,7 +292,7 @@ var (
 // noContainer says why a discovered route has no server.
 const noContainer = "no container takes requests"
 
-// withheld says why a proxy is not used that another machine has defined.
+// withheld is the reason why a proxy that another machine has defined is not used.
 const withheld = "another machine has set a path or socket that this machine does not allow"
 
 func (u unserved) Respond(*exchange.Exchange) *exchange.Answer {

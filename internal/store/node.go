@@ -29,8 +29,8 @@ type Node struct {
 	// Wants are the names of the certificates that it wants. A certificate that a node
 	// wants is not removed.
 	Wants []string `json:"wants,omitempty"`
-	// Orders are the certificates that it wants and cannot order, as the follower of a pair,
-	// and that its leader does not want itself: see MaxNodeOrders.
+	// Orders are the certificates that it needs and cannot order, as the follower of a pair, and
+	// that its leader does not need: see MaxNodeOrders.
 	Orders []NodeOrder `json:"orders,omitempty"`
 	// Holds are the keys, without their prefix, of the servers that it has of those which
 	// operators drain or have disabled.

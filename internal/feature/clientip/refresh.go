@@ -164,8 +164,8 @@ func (f *fresh) first() time.Duration {
 	return max(due, 0) + soon + rand.N(spread)
 }
 
-// adopt uses the list that another machine has kept in a shared store since, so that not each of
-// them fetches it. It reports whether there is one.
+// adopt uses the list that another machine has saved in a shared store in the meantime, so that not
+// every machine fetches it. It reports whether there is one.
 func (f *fresh) adopt() bool {
 	text, err := ReadKept(f.lists.Values, f.cdn.name)
 	if err != nil || len(text) == 0 {
@@ -180,7 +180,7 @@ func (f *fresh) adopt() bool {
 	return true
 }
 
-// use uses a list that was checked.
+// use activates a list that was checked.
 func (f *fresh) use(l *list) {
 	set := l.set()
 	if before := f.cdn.networks.Swap(set); before.Len() != set.Len() {

@@ -12,13 +12,13 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// userTimeout is the parameter of connections after which the server gives up a client that does
-// not acknowledge what it sends: PostgreSQL 12, in milliseconds.
+// userTimeout is the connection parameter for the time after which the server closes a connection
+// whose client does not acknowledge data, in milliseconds. PostgreSQL has it since version 12.
 const userTimeout = "tcp_user_timeout"
 
-// dialer returns what connects to a server. A connection whose other end has vanished without a word
-// ends when data was not acknowledged for the time of a call, and one that is idle, as that for
-// notifications, after twice that. Unix sockets need neither.
+// dialer returns the function that connects to a server. If the other end of a connection vanishes
+// without a reset, the connection ends when data was not acknowledged for the time of a call; an idle
+// connection, such as that for notifications, ends after twice this time. Unix sockets need neither.
 func dialer(timeout time.Duration) pgconn.DialFunc {
 	d := &net.Dialer{
 		KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: timeout, Interval: time.Second, Count: max(int(timeout/time.Second), 1)},
@@ -33,8 +33,8 @@ func overTCP(config *pgconn.Config) bool {
 	return remote(config.Host) || slices.ContainsFunc(config.Fallbacks, func(f *pgconn.FallbackConfig) bool { return remote(f.Host) })
 }
 
-// open opens a connection. A pool of connections may refuse the parameter userTimeout, which it
-// does not know: it is left out from then on.
+// open opens a connection. If a connection pool refuses the parameter userTimeout because it does not
+// know it, open leaves it out from then on.
 func (s *Store) open(ctx context.Context, config *pgconn.Config) (*pgconn.PgConn, error) {
 	if s.noUserTimeout.Load() {
 		config = withoutUserTimeout(config)

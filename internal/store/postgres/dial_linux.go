@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// limitUnacknowledged limits how long data is sent again that the other end does not acknowledge
-// (RFC 5482). An error is ignored: calls are bounded besides.
+// limitUnacknowledged limits how long the system resends data that the other end does not acknowledge
+// (RFC 5482). An error is ignored, because calls have a timeout, too.
 func limitUnacknowledged(limit time.Duration) func(network, address string, c syscall.RawConn) error {
 	return func(network, _ string, c syscall.RawConn) error {
 		if !strings.HasPrefix(network, "tcp") {

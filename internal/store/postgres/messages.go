@@ -15,15 +15,16 @@ import (
 	"headgate/internal/store"
 )
 
-// The bounds of receiving.
+// The limits of receiving.
 const (
 	// quickPoll is how often messages are read where notifications do not arrive, for quickFor
 	// after the last message: it is sent or received while nodes query each other.
 	quickPoll = 250 * time.Millisecond
 	quickFor  = 10 * time.Second
-	// pageOfMessages is how many are read at once.
+	// pageOfMessages is the maximum number of messages that are read at once.
 	pageOfMessages = 16
-	// maxSeen is how many messages are remembered, so that none is received twice. More are dropped.
+	// maxSeen is the maximum number of messages that are remembered, so that none is received twice.
+	// Further messages are dropped.
 	maxSeen = 4096
 )
 
@@ -38,7 +39,7 @@ var _ store.Messenger = (*Store)(nil)
 type mail struct {
 	mu struct {
 		sync.Mutex
-		wake map[string]chan struct{} // of those who receive, by name
+		wake map[string]chan struct{} // of receivers, by name
 		last time.Time                // when a message was sent or received
 		seen map[store.ID]time.Time   // when each was received
 	}
@@ -48,7 +49,7 @@ func (m *mail) init() {
 	m.mu.wake, m.mu.seen = map[string]chan struct{}{}, map[store.ID]time.Time{}
 }
 
-// register returns the channel on which a receiver is woken.
+// register returns the channel that wakes a receiver.
 func (m *mail) register(to string) <-chan struct{} {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -58,7 +59,7 @@ func (m *mail) register(to string) <-chan struct{} {
 	return m.mu.wake[to]
 }
 
-// wakeUp wakes a receiver, "" all of them.
+// wakeUp wakes the receiver with a name, or all of them if the name is "".
 func (m *mail) wakeUp(to string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -72,15 +73,15 @@ func (m *mail) wakeUp(to string) {
 	}
 }
 
-// noteTraffic notes that nodes query each other.
+// noteTraffic records that nodes query each other now.
 func (m *mail) noteTraffic() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.mu.last = time.Now()
 }
 
-// isNew reports whether a message was not received before, and remembers it: a row that is put back
-// is not received again.
+// isNew reports whether a message was not received before, and remembers it, so that a row that is
+// inserted again is not received again.
 func (m *mail) isNew(id store.ID) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -102,13 +103,13 @@ func (m *mail) isNew(id store.ID) bool {
 	return true
 }
 
-// messageName returns what the seal of a message is bound to besides its time.
+// messageName returns the name to which the seal of a message is bound, in addition to its time.
 func messageName(id store.ID, from, to string) string {
 	return strings.Join([]string{string(id), from, to}, "\x00")
 }
 
-// Send writes a message: see store.Messenger. The database sees who sends to whom, when, and
-// the size. Who sends is what the sender says: every node has the key of the group.
+// Send writes a message: see store.Messenger. The database sees the sender, the receiver, the time and
+// the size. The sender is not verified, since every node has the key of the group.
 func (s *Store) Send(ctx context.Context, m store.Message) error {
 	if err := m.Check(); err != nil {
 		return err
@@ -142,7 +143,7 @@ func (s *Store) Send(ctx context.Context, m store.Message) error {
 	return nil
 }
 
-// callMessages is callSealed for statements about messages. It makes the table if the database has none.
+// callMessages is callSealed for statements about messages. It creates the table if the database has none.
 func (s *Store) callMessages(ctx context.Context, by *sealer, sql string, params ...param) ([]row, error) {
 	rows, _, err := s.callSealed(ctx, by, sql, params...)
 	if absent(err) {
@@ -156,8 +157,8 @@ func (s *Store) callMessages(ctx context.Context, by *sealer, sql string, params
 	return rows, err
 }
 
-// createMessages makes the table in a database of a release that had none. Another node may do it
-// at the same time.
+// createMessages creates the table in a database of a release without it. Another node may do this at
+// the same time.
 func (s *Store) createMessages(ctx context.Context) error {
 	ctx, stop := context.WithTimeout(ctx, s.timeout)
 	defer stop()
@@ -204,7 +205,7 @@ func (s *Store) Receive(ctx context.Context, to string) iter.Seq2[store.Message,
 	}
 }
 
-// pollMessages returns when messages are read again without a notification.
+// pollMessages returns the time until messages are read again without a notification.
 func (s *Store) pollMessages() time.Duration {
 	state, _ := s.State()
 	s.mail.mu.Lock()
@@ -215,8 +216,8 @@ func (s *Store) pollMessages() time.Duration {
 	return pollEvery
 }
 
-// fetchMessages removes the oldest messages for a node and returns their number, and those that are
-// whole, new and not too old.
+// fetchMessages removes the oldest messages for a node. It returns their number, and the messages that
+// are intact, new and not too old.
 func (s *Store) fetchMessages(ctx context.Context, to string) (n int, list []store.Message, err error) {
 	rows, err := s.callMessages(ctx, nil, `WITH gone AS (
 			DELETE FROM headgate.message WHERE id IN (SELECT id FROM headgate.message WHERE receiver = $1 ORDER BY made LIMIT $2 FOR UPDATE SKIP LOCKED)

@@ -151,10 +151,10 @@ type Check struct {
 	Notes   []string // what is a bad idea
 }
 
-// maxLimit is the longest time that a statement, a lock or a transaction may hold up other nodes.
+// maxLimit is the maximum time for which a statement, a lock or a transaction may block other nodes.
 const maxLimit = 10 * time.Second
 
-// Inspect looks at the settings of the server, and those of a connection to it.
+// Inspect reads the settings of the server, and those of a connection to it.
 func (s *Store) Inspect(ctx context.Context) (Check, error) {
 	rows, _, err := s.call(ctx, `SELECT current_setting('server_version'), pg_is_in_recovery()::text, current_setting('synchronous_commit'),
 		current_setting('synchronous_standby_names'), current_setting('fsync'), current_setting('server_version_num'), (SELECT count(*) FROM pg_stat_replication),
