@@ -145,7 +145,7 @@ it('says that a machine is away, and shows none of its numbers or of another', a
   await visitOn(page, c, '/log?node=d')
   await row('/first-d').waitFor()
   await d.end()
-  const away = page.getByRole('alert').filter({ hasText: 'machine d does not answer' })
+  const away = page.getByRole('alert').filter({ hasText: 'machine d does not respond' })
   await away.waitFor()
   await away.getByText('headgate node list').waitFor()
   expect(await row('/first-').count()).toBe(0)
