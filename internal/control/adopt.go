@@ -290,7 +290,7 @@ func (c *Control) reconcileLocked() bool {
 		}
 		c.mu.degraded = true
 		c.publishLocked()
-		return true // what the files have is not saved in its place
+		return true // the files are not saved in its place
 	}
 	if a == nil {
 		return false
@@ -317,8 +317,8 @@ func (c *Control) reconcileLocked() bool {
 	return true
 }
 
-// overtakenLocked reports whether the files are not what the shared store has, and no edit of it:
-// they must not be saved.
+// overtakenLocked reports whether the files differ from the configuration in the shared store and are
+// not an edit of it. Such files must not be saved.
 func (c *Control) overtakenLocked() bool {
 	if err := c.history.Refresh(context.Background()); err != nil {
 		return false // nothing can be saved
@@ -331,9 +331,9 @@ func (c *Control) overtakenLocked() bool {
 	return err != nil || a != nil && !a.same
 }
 
-// serveWroteLocked serves at the start what this machine wrote last, as it cannot use the revision of
-// the shared store: the files are not saved as an edit, which would undo on all machines what others
-// have saved. It reports whether that is served.
+// serveWroteLocked serves the configuration that this machine wrote last. The start calls it if the
+// machine cannot use the revision of the shared store. The files are not saved as an edit, which would
+// undo the change of another machine on all machines. It reports whether a configuration is served.
 func (c *Control) serveWroteLocked(head history.Revision) bool {
 	wrote := c.readApplied().Revision
 	refused := c.mu.refused
@@ -341,7 +341,7 @@ func (c *Control) serveWroteLocked(head history.Revision) bool {
 		func() (config.Documents, error) { return c.kept(wrote) },
 		func() (config.Documents, error) { return c.source.Read(nil) },
 	} {
-		ch := c.newChangeLocked(Cause{Who: "headgate", Why: "revision " + head.Name() + " of the shared store is refused here", Via: ViaFile}, from)
+		ch := c.newChangeLocked(Cause{Who: "headgate", Why: "this machine rejects revision " + head.Name() + " of the shared store", Via: ViaFile}, from)
 		ch.verb, ch.revision = FellBack, fmt.Sprintf("%08d", wrote)
 		if c.makeLocked(ch) == nil {
 			c.mu.refused = refused // that of the shared store
