@@ -132,7 +132,7 @@ func TestARoleThatMakesNoTableUsesTheStore(t *testing.T) {
 	s := openAt(t, strings.Replace(urlOf(database), server.user+"@", "limited@", 1), "b")
 	check := func(what string, err error) {
 		t.Helper()
-		if !errors.Is(err, store.ErrNoMessages) || !strings.Contains(err.Error(), "grant SELECT, INSERT, UPDATE and DELETE") {
+		if !errors.Is(err, store.ErrNoMessages) || !strings.Contains(err.Error(), "grant this role SELECT, INSERT, UPDATE and DELETE") {
 			t.Errorf("%s: %v, want ErrNoMessages and what to do", what, err)
 		}
 	}

@@ -407,8 +407,8 @@ func TestAConnectionWithoutLimitsIsReported(t *testing.T) {
 	database := newDatabase(t)
 	for more, want := range map[string]string{
 		"":                      "",
-		"&statement_timeout=0":  "without the limits of statement_timeout:",
-		"&lock_timeout=1h":      "without the limits of lock_timeout:",
+		"&statement_timeout=0":  "its limits for statement_timeout:",
+		"&lock_timeout=1h":      "its limits for lock_timeout:",
 		"&statement_timeout=1s": "",
 	} {
 		s, err := Open(Options{URL: urlOf(database) + more, Key: groupKey(), Node: "a"})
@@ -421,7 +421,7 @@ func TestAConnectionWithoutLimitsIsReported(t *testing.T) {
 			c, err = s.Inspect(t.Context())
 			return err == nil
 		})
-		if notes := strings.Join(c.Notes, "\n"); strings.Contains(notes, "without the limits") != (want != "") || !strings.Contains(notes, want) {
+		if notes := strings.Join(c.Notes, "\n"); strings.Contains(notes, "its limits for") != (want != "") || !strings.Contains(notes, want) {
 			t.Errorf("with %q: %q, want %q", more, notes, want)
 		}
 		if notes := strings.Join(c.Notes, "\n"); strings.Contains(notes, "synchronous_commit") {
