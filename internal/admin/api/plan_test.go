@@ -126,7 +126,7 @@ func TestSplitsAreDecidedThroughTheAPI(t *testing.T) {
 		t.Errorf("status: %s", text)
 	}
 	_, out = h.does("GET", "/audit?action=split.", "", 200, "", "as: admin")
-	if text := fmt.Sprint(out["items"]); !strings.Contains(text, "split.return") || !strings.Contains(text, "looks odd") || strings.Contains(text, "split.promote") {
+	if text := fmt.Sprint(out["items"]); !strings.Contains(text, "split.return") || !strings.Contains(text, "looks odd") || !strings.Contains(text, "proxies/main /") || strings.Contains(text, "split.promote") {
 		t.Errorf("audit: %s", text)
 	}
 	h.does("POST", "/splits/restart", `{`+proxy+`}`, 200, "", "as: editor")

@@ -59,10 +59,10 @@ func (a *API) decideSplit(c *call, in *splitInput, do control.SplitVerb) (s any,
 		return nil, refuse("invalid", "/to", "only promote sets a share", "leave it out")
 	}
 	cmd := control.SplitCommand{Proxy: in.Proxy, Route: in.Route, Do: do, To: in.To, Who: c.who.Name, Why: in.Why}
-	if c.dryRun {
-		s, err = a.Control.TrySplit(cmd)
-	} else {
-		record := c.who.Audit("split."+string(do), "proxies/"+in.Proxy+" "+in.Route, in.Why, nil, jsonOf(in))
+	would, err := a.Control.TrySplit(cmd)
+	if s = would; err == nil && !c.dryRun {
+		cmd.Route = would.Route // the only one, if it was left out
+		record := c.who.Audit("split."+string(do), "proxies/"+in.Proxy+" "+cmd.Route, in.Why, nil, jsonOf(in))
 		s, err = a.Control.DecideSplit(c.rq.Context(), cmd, record)
 	}
 	switch {
