@@ -53,7 +53,7 @@ func TestMachinesShowEachOther(t *testing.T) {
 		return len(items) == 3
 	})
 	m.followed(a, c)
-	if out := a.machine("status", "--node", "d"); !strings.Contains(out, "there is no machine d: the machines are a, b, c") {
+	if out := a.machine("status", "--node", "d"); !strings.Contains(out, "there is no machine d; the machines are a, b, c") {
 		t.Errorf("the status of d: %s", out)
 	}
 	m.gone(a, b, "did not respond within 3s", b.kill)
