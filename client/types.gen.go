@@ -1971,6 +1971,8 @@ type Event struct {
 	Text string `json:"text"`
 	// Data has the fields of its kind.
 	Data json.RawMessage `json:"data"`
+	// Node is the machine that it happened on, where several share the store.
+	Node string `json:"node,omitempty"`
 }
 
 // Example is a change with the newest request that it is about.
@@ -4516,6 +4518,8 @@ type Queue struct {
 type QueueState struct {
 	// Name is the name of the webhook or notice.
 	Name string `json:"name"`
+	// Node is the machine that sends the messages of all, where several share the store.
+	Node string `json:"node,omitempty"`
 	// Sent is how many messages were taken.
 	Sent int64 `json:"sent"`
 	// Missed counts gaps: events that were dropped before they were sent.

@@ -62,6 +62,7 @@ func openManagement(o serverOptions, c *control.Control, w *watch.Watch, shared 
 	if o.store != "" || shared.pair != nil {
 		node = o.node
 		events.Spread(spreadEvents)
+		events.Share(node)
 	}
 	operators := operator.New(operator.Options{Store: c.Store(), Events: events, Log: o.log, SetupFile: m.file, SignedIn: c.Bans().SignedIn,
 		Node: node, Journal: filepath.Join(o.state, auditFile)})
@@ -198,7 +199,7 @@ func ownAddress() netip.Addr {
 
 // changed returns the event of a change.
 func changed(e *control.Event) event.Payload {
-	about := event.Config{Who: e.Who, Why: e.Why, Via: string(e.Via)}
+	about := event.Config{Who: e.Who, Why: e.Why, Via: string(e.Via), Adopted: e.Adopted}
 	digits, _, _ := strings.Cut(e.Revision, ".")
 	about.Revision, _ = strconv.Atoi(digits) // 0 where there is none
 	switch e.Verb {

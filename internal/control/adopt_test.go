@@ -66,6 +66,7 @@ type member struct {
 	single    bool // it shares nothing
 	leads     bool // it is the first machine of a pair: its state directory is what is shared
 	aside     asides
+	observe   func(*Event) // called with the events of changes; nil is nothing
 	c         *Control
 	stop      func()
 }
@@ -173,6 +174,9 @@ func (m *member) start() {
 		m.t.Fatal(err)
 	}
 	control.Store(c)
+	if m.observe != nil {
+		c.Observe(m.observe)
+	}
 	ctx, cancel := context.WithCancel(m.t.Context())
 	done := make(chan error, 1)
 	go func() { done <- c.Run(ctx) }()

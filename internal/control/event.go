@@ -75,6 +75,8 @@ type Event struct {
 	Edit bool
 	// Starting means that nothing was served before.
 	Starting bool
+	// Adopted means that the change was saved by another machine, and this one follows it.
+	Adopted bool
 	// Refused is why the configuration was not applied; nil if it was.
 	Refused *Refused
 	// Late is why the change must not be acknowledged although it was applied: another
@@ -127,7 +129,7 @@ func (c *Control) count(e *Event) {
 func (ch *change) event(err error) Event {
 	e := Event{
 		Verb: ch.verb, Cause: ch.cause, Revision: ch.revision, Took: time.Since(ch.began),
-		Edit: ch.edit, Starting: ch.next.Starting(), Before: ch.next.Before, Notes: slices.Concat(ch.notes, ch.unchecked), Unchecked: ch.unchecked, Late: ch.late,
+		Edit: ch.edit, Starting: ch.next.Starting(), Adopted: ch.adopted != nil, Before: ch.next.Before, Notes: slices.Concat(ch.notes, ch.unchecked), Unchecked: ch.unchecked, Late: ch.late,
 	}
 	if err != nil {
 		e.Verb, e.Refused = RefusedVerb, asRefused(err)

@@ -52,6 +52,12 @@ const (
 // sent.
 const gapType = "gap"
 
+// appliedType is the type of ConfigApplied.
+const appliedType = "config.applied"
+
+// StoreRestoredType is the type of StoreRestored, which the store records itself.
+const StoreRestoredType = "store.restored"
+
 // ID is the place of an event. IDs grow, over restarts too; they are no sequence
 // without holes. 0 is before the first.
 type ID int64
@@ -72,6 +78,18 @@ type Event struct {
 	Text string `json:"text"`
 	// Data is the payload.
 	Data json.RawMessage `json:"data"`
+	// Node is the machine that it happened on, "" where no others share the log.
+	Node string `json:"node,omitempty"`
+	// Claimed are the queues that this machine has sent it to itself: see Claim. Only what is kept
+	// in the store has them.
+	Claimed []string `json:"claimed,omitempty"`
+}
+
+// Adopted reports whether e is the successful end of a change that another machine made, which
+// has sent an event of its own.
+func (e *Event) Adopted() bool {
+	about := Config{}
+	return e.Type == appliedType && json.Unmarshal(e.Data, &about) == nil && about.Adopted
 }
 
 // Gap reports whether e represents events that were missed.
@@ -97,6 +115,10 @@ type Log struct {
 		sent    uint64   // how many were put into recent in all
 		changed chan struct{}
 		waiting []*Event
+		writing int             // how many of the first that wait are being written
+		claimed map[ID][]string // the queues that have claimed one that waits
+		away    bool            // the store could not be reached for the last write
+		node    string          // see Share
 		dropped uint64
 		closed  bool
 	}
@@ -113,12 +135,20 @@ func Open(ctx context.Context, st store.Store, app *slog.Logger) (*Log, error) {
 		return nil, fmt.Errorf("read the newest event: %w", err)
 	}
 	for _, r := range newest {
-		if e, ok := decode(r.Data); ok {
+		if e, ok := Decode(r.Data); ok {
 			l.mu.last = e.ID
 		}
 	}
 	go l.write()
 	return l, nil
+}
+
+// Share names this machine in its events, where several machines share the store. It is called
+// before events are sent.
+func (l *Log) Share(node string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.mu.node = node
 }
 
 // Spread sets the interval at which events are saved together. Use it for a shared store, in which
@@ -141,7 +171,7 @@ func (l *Log) Send(p Payload) {
 	if l.mu.closed {
 		return
 	}
-	e.ID = max(l.mu.last+1, ID(e.Time.UnixMicro()))
+	e.ID, e.Node = max(l.mu.last+1, ID(e.Time.UnixMicro())), l.mu.node
 	l.mu.last = e.ID
 	l.mu.recent[l.mu.sent%kept] = e
 	l.mu.sent++
@@ -257,7 +287,8 @@ func (l *Log) empty() bool {
 	return len(l.mu.waiting) == 0
 }
 
-func decode(data []byte) (*Event, bool) {
+// Decode reads a record of store.StreamEvents. It reports false if that is no event.
+func Decode(data []byte) (*Event, bool) {
 	e := &Event{}
 	return e, json.Unmarshal(data, e) == nil && e.ID > 0
 }

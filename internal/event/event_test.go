@@ -319,11 +319,11 @@ func TestLargeEventsAreKept(t *testing.T) {
 	if err != nil || len(kept) != 21 {
 		t.Fatalf("%d events are kept, want 21: %v", len(kept), err)
 	}
-	last, _ := decode(kept[0].Data)
+	last, _ := Decode(kept[0].Data)
 	if last.Type != "process.stopping" {
 		t.Errorf("the last is %s", last.Type)
 	}
-	first, _ := decode(kept[20].Data)
+	first, _ := Decode(kept[20].Data)
 	var data ConfigRefused
 	if err := json.Unmarshal(first.Data, &data); err != nil {
 		t.Fatal(err)
@@ -358,7 +358,7 @@ func TestARecordThatNeverFitsIsReplaced(t *testing.T) {
 	if err != nil || len(kept) != 3 {
 		t.Fatalf("%d events are kept, want 3: %v", len(kept), err)
 	}
-	if e, _ := decode(kept[1].Data); e.Type != "webhook.dead" || string(e.Data) != "{}" || !strings.Contains(e.Text, "not kept whole") {
+	if e, _ := Decode(kept[1].Data); e.Type != "webhook.dead" || string(e.Data) != "{}" || !strings.Contains(e.Text, "not kept whole") {
 		t.Errorf("got %+v", e)
 	}
 }

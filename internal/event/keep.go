@@ -16,8 +16,9 @@ import (
 func (l *Log) writeBatch(timeout time.Duration) error {
 	l.mu.Lock()
 	n := min(len(l.mu.waiting), maxBatch)
-	batch := l.mu.waiting[:n:n]
+	batch := l.withClaimsLocked(l.mu.waiting[:n:n])
 	dropped := l.mu.dropped
+	l.mu.writing = n
 	l.mu.Unlock()
 	if n == 0 {
 		return nil
@@ -26,7 +27,9 @@ func (l *Log) writeBatch(timeout time.Duration) error {
 	n = len(records)
 	ctx, cancel := context.WithTimeout(context.Background(), timeout)
 	defer cancel()
-	if err := l.append(ctx, records); err != nil {
+	err := l.append(ctx, records)
+	l.wrote(err)
+	if err != nil {
 		if !errors.Is(err, store.ErrClosed) {
 			l.app.Warn("events cannot be kept and wait in memory", "waiting", n, "error", err)
 		}
@@ -34,7 +37,11 @@ func (l *Log) writeBatch(timeout time.Duration) error {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	for _, e := range l.mu.waiting[:n] {
+		delete(l.mu.claimed, e.ID)
+	}
 	l.mu.waiting = append([]*Event(nil), l.mu.waiting[n:]...)
+	l.mu.writing = 0
 	if dropped > 0 {
 		l.app.Warn("events were not kept: the store was away for too long", "dropped", dropped)
 		l.mu.dropped -= dropped
@@ -76,7 +83,7 @@ func (l *Log) append(ctx context.Context, records [][]byte) error {
 		}
 		return nil
 	}
-	e, ok := decode(records[0])
+	e, ok := Decode(records[0])
 	if !ok {
 		e = &Event{}
 	}

@@ -19,6 +19,9 @@ type Config struct {
 	Via string `json:"via,omitempty"`
 	// Why is what the person who made it wrote.
 	Why string `json:"why,omitempty"`
+	// Adopted says that another machine made the change, and that this one follows it. Webhooks and
+	// notices do not get config.applied for that.
+	Adopted bool `json:"adopted,omitempty"`
 	// Changes is the difference in words, a sentence each.
 	Changes []string `json:"changes,omitempty"`
 }

@@ -68,7 +68,7 @@ func (s *Subscription) fromReplay() *Event {
 	for len(s.replay) > 0 {
 		e := s.replay[0]
 		s.replay = s.replay[1:]
-		if e.Gap() || e.ID > s.after && s.filter.matches(e.Type) {
+		if e.Gap() || e.ID > s.after && s.filter.Matches(e.Type) {
 			s.after = max(s.after, e.ID)
 			return e
 		}
@@ -94,7 +94,7 @@ func (s *Subscription) step() (*Event, <-chan struct{}, error) {
 	}
 	e := l.mu.recent[s.at%kept]
 	s.at++
-	if e.ID <= s.after || !s.filter.matches(e.Type) {
+	if e.ID <= s.after || !s.filter.Matches(e.Type) {
 		return nil, nil, nil
 	}
 	s.after = e.ID
@@ -145,7 +145,7 @@ func (l *Log) before(ctx context.Context, boundary, after ID) (found []*Event, w
 			return found, err == nil && after == 0
 		}
 		for _, r := range page {
-			e, ok := decode(r.Data)
+			e, ok := Decode(r.Data)
 			switch {
 			case !ok || e.ID >= boundary:
 				continue
@@ -171,8 +171,8 @@ func (l *Log) Page(ctx context.Context, f Filter, before ID, n int) ([]*Event, e
 			return nil, fmt.Errorf("read events: %w", err)
 		}
 		for _, r := range page {
-			e, ok := decode(r.Data)
-			if ok && (before == 0 || e.ID < before) && f.matches(e.Type) {
+			e, ok := Decode(r.Data)
+			if ok && (before == 0 || e.ID < before) && f.Matches(e.Type) {
 				if found = append(found, e); len(found) == n {
 					return found, nil
 				}

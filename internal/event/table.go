@@ -124,7 +124,7 @@ func Kinds() []Kind {
 func CheckPattern(pattern string) error {
 	var known []string
 	for _, row := range table {
-		if (Filter{Types: []string{pattern}}).matches(row.name) {
+		if (Filter{Types: []string{pattern}}).Matches(row.name) {
 			return nil
 		}
 		known = append(known, row.name)
@@ -141,7 +141,8 @@ type Filter struct {
 	Types []string
 }
 
-func (f Filter) matches(name string) bool {
+// Matches reports whether a type is selected.
+func (f Filter) Matches(name string) bool {
 	if len(f.Types) == 0 {
 		return true
 	}

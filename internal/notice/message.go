@@ -29,7 +29,7 @@ type Message struct {
 }
 
 // id returns a name that is the same whenever the message is sent again.
-func (m *Message) id() string { return "evt_" + strconv.FormatInt(int64(m.Events[0].ID), 10) }
+func (m *Message) id() string { return messageID(m.Events[0]) }
 
 // level returns the highest level of the events.
 func (m *Message) level() event.Level {
@@ -44,10 +44,24 @@ func (m *Message) level() event.Level {
 
 func (m *Message) count() int { return len(m.Events) + m.Omitted }
 
+// node returns the machine of the first event, "" if no others share the log, and whether it is that of
+// all events.
+func (m *Message) node() (name string, one bool) {
+	name = m.Events[0].Node
+	for _, e := range m.Events {
+		if e.Node != name {
+			return name, false
+		}
+	}
+	return name, true
+}
+
 // title returns one line that says what the message is about.
 func (m *Message) title() string {
 	from := "headgate"
-	if m.Instance != "" {
+	if on, one := m.node(); on != "" && one {
+		from += " on " + on
+	} else if m.Instance != "" && one {
 		from += " on " + m.Instance
 	}
 	if m.count() == 1 {
@@ -75,8 +89,9 @@ func (m *Message) text() string {
 	}
 	var b strings.Builder
 	more := m.Omitted
+	_, one := m.node()
 	for i, e := range m.Events {
-		line := e.Time.Local().Format("15:04:05") + " " + string(e.Level) + ": " + shown.Line(e.Text, 240) + "\n"
+		line := e.Time.Local().Format("15:04:05") + " " + string(e.Level) + on(e, one) + ": " + shown.Line(e.Text, 240) + "\n"
 		if i >= maxLines || b.Len()+len(line) > maxMessage {
 			more += len(m.Events) - i
 			break
@@ -87,6 +102,14 @@ func (m *Message) text() string {
 		fmt.Fprintf(&b, "and %d more", more)
 	}
 	return strings.TrimRight(b.String(), "\n")
+}
+
+// on names the machine of an event, if not all have the same.
+func on(e *event.Event, one bool) string {
+	if one || e.Node == "" {
+		return ""
+	}
+	return " on " + e.Node
 }
 
 // values returns the variables of a template.

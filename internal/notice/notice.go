@@ -10,6 +10,8 @@
 // verify them with existing libraries: the headers webhook-id, webhook-timestamp and
 // webhook-signature, an HMAC-SHA256 of id, timestamp and body.
 //
+// Where several machines share the store, one of them sends the events of all: see group.go.
+//
 // Notices have rules: a lowest level, quiet hours, a digest. Events of one burst become one
 // message.
 //
@@ -91,7 +93,7 @@ func (h *Hook) place() string { return string(h.Kind) + h.Name }
 
 // storeKey returns where the state of the queue is kept in the store.
 func (h *hook) storeKey() string {
-	if h.sender.Node == "" {
+	if h.sender.Node == "" || h.group != nil {
 		return h.place()
 	}
 	return h.place() + "/" + h.sender.Node
@@ -103,8 +105,8 @@ type Options struct {
 	Events *event.Log
 	// Store keeps where each webhook is.
 	Store store.Store
-	// Node is the name of this machine where several share the store, else "". Each sends
-	// its own events, and keeps for itself where its webhooks are.
+	// Node is the name of this machine where several share the store, else "". One of them
+	// sends the events of all.
 	Node string
 	// Log gets errors of what cannot be kept.
 	Log *slog.Logger
@@ -121,7 +123,7 @@ type Sender struct {
 	client *http.Client
 	pause  func(failures int) time.Duration
 
-	spacing time.Duration // see the constant
+	spacing, leaseTime, readEvery time.Duration // see the constants
 
 	mu struct {
 		sync.Mutex
@@ -132,7 +134,7 @@ type Sender struct {
 
 // New returns a sender without webhooks.
 func New(o Options) *Sender {
-	s := &Sender{Options: o, client: safedial.Client(sendTimeout, o.Roots), pause: pause, spacing: spacing}
+	s := &Sender{Options: o, client: safedial.Client(sendTimeout, o.Roots), pause: pause, spacing: spacing, leaseTime: leaseTime, readEvery: readEvery}
 	s.mu.hooks = map[string]*hook{}
 	return s
 }
@@ -155,7 +157,10 @@ type hook struct {
 	done   chan struct{}
 	wake   chan struct{}
 
-	lastMessage time.Time // owned by run: when a message was last sent
+	group  *group // of the queue of all machines, else nil
+	shared *hook  // the queue of all machines beside that of this one, nil if nothing is shared
+
+	lastMessage time.Time // owned by sendAll: when a message was last sent
 
 	mu struct {
 		sync.Mutex
@@ -203,6 +208,13 @@ func (l *Delivery) UnmarshalJSON(data []byte) error {
 type State struct {
 	// After is the last event that was looked at.
 	After event.ID `json:"after"`
+	// Place is the last record of the shared store's stream that was looked at; 0 if nothing is
+	// shared.
+	Place store.Sequence `json:"place,omitempty"`
+	// Node is the machine that sends for all, "" if nothing is shared.
+	Node string `json:"node,omitempty"`
+	// Resend are dead letters that another machine wants to be sent again.
+	Resend []event.ID `json:"resend,omitempty"`
 	// Sent is the number of delivered messages.
 	Sent uint64 `json:"sent"`
 	// Missed is the number of events that left the log before they were sent.
@@ -248,7 +260,7 @@ func (s *Sender) Set(hooks []Hook) {
 		}
 	}
 	for _, h := range ended {
-		<-h.done
+		h.end()
 	}
 	for _, set := range hooks {
 		if s.mu.hooks[set.place()] == nil {
@@ -266,8 +278,20 @@ func (s *Sender) start(set Hook) *hook {
 	ctx, cancel := context.WithCancel(context.Background())
 	h := &hook{Hook: set, sender: s, key: signingKey(set.Secret), cancel: cancel, done: make(chan struct{}), wake: make(chan struct{}, 1)}
 	h.load(ctx)
+	if s.Node != "" {
+		h.shared = &hook{Hook: set, sender: s, key: h.key, group: &group{}, done: make(chan struct{}), wake: make(chan struct{}, 1)}
+		go h.shared.runGroup(ctx)
+	}
 	go h.run(ctx)
 	return h
+}
+
+// end waits until the queue has ended, after its context.
+func (h *hook) end() {
+	<-h.done
+	if h.shared != nil {
+		<-h.shared.done
+	}
 }
 
 func (s *Sender) find(kind Kind, name string) *hook {
@@ -276,64 +300,88 @@ func (s *Sender) find(kind Kind, name string) *hook {
 	return s.mu.hooks[string(kind)+name]
 }
 
-// State returns how a webhook stands. The error wraps ErrUnknown.
+// State returns how a webhook stands: where several machines share the store, with what this
+// one has sent itself. The error wraps ErrUnknown.
 func (s *Sender) State(kind Kind, name string) (State, error) {
 	h := s.find(kind, name)
 	if h == nil {
 		return State{}, fmt.Errorf("%s %s: %w", kind.Object(), name, ErrUnknown)
 	}
+	if h.shared != nil {
+		return h.combinedState(context.Background()), nil
+	}
+	return h.state(), nil
+}
+
+func (h *hook) state() State {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	state := h.mu.state
-	state.Waiting, state.Dead = slices.Clone(state.Waiting), slices.Clone(state.Dead)
-	return state, nil
+	state.Waiting, state.Dead, state.Held = slices.Clone(state.Waiting), slices.Clone(state.Dead), slices.Clone(state.Held)
+	return state
 }
 
 // CanResend returns what Resend would, and sends nothing.
 func (s *Sender) CanResend(kind Kind, name string, id event.ID) error {
-	h := s.find(kind, name)
-	if h == nil {
-		return fmt.Errorf("%s %s: %w", kind.Object(), name, ErrUnknown)
+	st, err := s.State(kind, name)
+	if err != nil {
+		return err
 	}
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	_, err := h.deadLocked(id)
-	return err
+	return checkDead(s.find(kind, name), &st, id)
 }
 
-// deadLocked returns which of the dead letters is of an event.
-func (h *hook) deadLocked(id event.ID) (int, error) {
-	i := slices.IndexFunc(h.mu.state.Dead, func(l Delivery) bool { return l.Event.ID == id })
-	if i < 0 {
-		return i, fmt.Errorf("%s %s, event %d: %w", h.Kind.Object(), h.Name, id, ErrUnknown)
+// checkDead returns an error if no dead letter is of an event.
+func checkDead(h *hook, st *State, id event.ID) error {
+	if h == nil || !slices.ContainsFunc(st.Dead, func(l Delivery) bool { return l.Event.ID == id }) {
+		return fmt.Errorf("event %d: %w", id, ErrUnknown)
 	}
-	return i, nil
+	return nil
+}
+
+// reviveLocked has a dead letter sent again, for another day.
+func (h *hook) reviveLocked(id event.ID) error {
+	if err := checkDead(h, &h.mu.state, id); err != nil {
+		return err
+	}
+	i := slices.IndexFunc(h.mu.state.Dead, func(l Delivery) bool { return l.Event.ID == id })
+	l := h.mu.state.Dead[i]
+	h.mu.state.Dead = slices.Delete(slices.Clone(h.mu.state.Dead), i, i+1)
+	l.First, l.Due = time.Now(), time.Now()
+	h.mu.state.Waiting = append(h.mu.state.Waiting, l)
+	return nil
 }
 
 // Resend sends a dead letter once more, and for another day. The error wraps
-// ErrUnknown.
+// ErrUnknown, or is that of the store if another machine has to send it.
 func (s *Sender) Resend(kind Kind, name string, id event.ID) error {
 	h := s.find(kind, name)
 	if h == nil {
 		return fmt.Errorf("%s %s: %w", kind.Object(), name, ErrUnknown)
 	}
-	h.mu.Lock()
-	i, err := h.deadLocked(id)
-	if err != nil {
-		h.mu.Unlock()
-		return err
+	st := h.state()
+	if h.shared != nil && checkDead(h, &st, id) != nil {
+		if h.shared.leads() {
+			return h.shared.requestHere(id)
+		}
+		return h.shared.requestResend(context.Background(), id)
 	}
-	l := h.mu.state.Dead[i]
-	h.mu.state.Dead = slices.Delete(slices.Clone(h.mu.state.Dead), i, i+1)
-	l.First, l.Due = time.Now(), time.Now()
-	h.mu.state.Waiting = append(h.mu.state.Waiting, l)
+	h.mu.Lock()
+	err := h.reviveLocked(id)
 	h.mu.Unlock()
+	if err != nil {
+		return fmt.Errorf("%s %s: %w", kind.Object(), name, err)
+	}
 	h.save()
+	h.wakeUp()
+	return nil
+}
+
+// wakeUp wakes the queue.
+func (h *hook) wakeUp() {
 	select {
 	case h.wake <- struct{}{}:
 	default:
 	}
-	return nil
 }
 
 // Test sends a message immediately and returns the outcome. The error wraps ErrUnknown if
@@ -351,7 +399,7 @@ func (s *Sender) Test(ctx context.Context, kind Kind, name, who string) (Outcome
 	if err != nil {
 		return Outcome{}, err
 	}
-	e.ID = event.ID(e.Time.UnixMicro())
+	e.ID, e.Node = event.ID(e.Time.UnixMicro()), s.Node
 	return h.deliver(ctx, &Delivery{Event: e}), nil
 }
 
@@ -365,7 +413,7 @@ func (s *Sender) Close() {
 		h.cancel()
 	}
 	for _, h := range hooks {
-		<-h.done
+		h.end()
 	}
 	s.client.CloseIdleConnections()
 }
@@ -378,10 +426,16 @@ func (h *hook) load(ctx context.Context) {
 	e, err := h.sender.Store.Get(ctx, h.storeKey())
 	switch {
 	case errors.Is(err, store.ErrNotFound):
-		h.save()
+		if h.sender.Node == "" {
+			h.save()
+		}
 		return
 	case err == nil:
 		err = json.Unmarshal(e.Value, &h.mu.state)
+		if last := h.sender.Events.Last(); last > 0 { // a machine whose clock was ahead may have written it
+			h.mu.state.After = min(h.mu.state.After, last)
+		}
+		h.mu.state.Place, h.mu.state.Node = 0, ""
 	}
 	if err != nil {
 		h.sender.Log.Error("cannot read the state of a queue; it starts with the next event", "queue", h.place(), "error", err)
@@ -391,6 +445,10 @@ func (h *hook) load(ctx context.Context) {
 
 // save keeps where the webhook is.
 func (h *hook) save() {
+	if h.group != nil {
+		h.saveGroup()
+		return
+	}
 	h.saving.Lock()
 	defer h.saving.Unlock()
 	h.mu.Lock()

@@ -64,7 +64,7 @@ func (r *receiver) serve(w http.ResponseWriter, rq *http.Request) {
 		r.t.Errorf("signature %q, want %q", got, want)
 	}
 	e := &event.Event{}
-	if err := json.Unmarshal(body, e); err != nil || id != fmt.Sprint("evt_", e.ID) {
+	if err := json.Unmarshal(body, e); err != nil || id != messageID(e) {
 		r.t.Errorf("id %q, body %s: %v", id, body, err)
 	}
 	r.mu.Lock()
@@ -80,14 +80,20 @@ func (r *receiver) serve(w http.ResponseWriter, rq *http.Request) {
 // next returns what the next message tells: the name of its port.
 func (r *receiver) next() string {
 	r.t.Helper()
+	p := event.Port{}
+	json.Unmarshal(r.event().Data, &p)
+	return p.Port
+}
+
+// event returns the event of the next message.
+func (r *receiver) event() *event.Event {
+	r.t.Helper()
 	select {
 	case e := <-r.got:
-		p := event.Port{}
-		json.Unmarshal(e.Data, &p)
-		return p.Port
+		return e
 	case <-time.After(time.Minute):
 		r.t.Fatal("no message comes")
-		return ""
+		return nil
 	}
 }
 

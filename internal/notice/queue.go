@@ -9,12 +9,17 @@ import (
 	"headgate/internal/event"
 )
 
-// run sends events until ctx ends: first those that wait and are due, then new ones. A
-// receiver that is not reached pauses all of them; one that refuses a message only that.
 func (h *hook) run(ctx context.Context) {
 	defer close(h.done)
-	var sub *event.Subscription
+	h.sendAll(ctx)
+}
+
+// sendAll sends events until ctx ends: first those that wait and are due, then new ones. A
+// receiver that is not reached pauses all of them; one that refuses a message only that.
+func (h *hook) sendAll(ctx context.Context) {
+	var sub source
 	for ctx.Err() == nil {
+		h.takeRequests()
 		h.release()
 		if wait := h.pausedFor(); wait > 0 {
 			sub = nil // what comes meanwhile is read from the log afterwards
@@ -26,7 +31,7 @@ func (h *hook) run(ctx context.Context) {
 			continue
 		}
 		if sub == nil {
-			sub = h.sender.Events.Subscribe(h.Filter, h.after())
+			sub = h.openSource()
 		}
 		if !h.next(ctx, sub) {
 			return
@@ -72,7 +77,7 @@ func (h *hook) due() (Delivery, bool) {
 }
 
 // next waits for an event and sends it. It returns false when there will be none.
-func (h *hook) next(ctx context.Context, sub *event.Subscription) bool {
+func (h *hook) next(ctx context.Context, sub source) bool {
 	wait, cancel := context.WithTimeout(ctx, h.untilDue())
 	ended := make(chan struct{})
 	// The goroutine ends before this returns: later it would consume a wake-up that is
@@ -104,6 +109,9 @@ func (h *hook) next(ctx context.Context, sub *event.Subscription) bool {
 	h.mu.Unlock()
 	if e.Object == h.Kind.Object()+" "+h.Name && strings.HasPrefix(e.Type, h.Kind.Object()+".") {
 		return true // a queue does not report its own failures to the receiver that fails
+	}
+	if h.sender.Node != "" && e.Adopted() {
+		return true // the machine that made the change has reported it
 	}
 	h.arrive(ctx, e)
 	return true
@@ -176,6 +184,9 @@ func (h *hook) untilDue() time.Duration {
 
 // try sends a message once and keeps what came of it.
 func (h *hook) try(ctx context.Context, l Delivery) {
+	if !h.maySend() {
+		return // what another machine goes on with is in the store
+	}
 	if time.Since(l.First) > maxAge {
 		h.moveToDeadLetters(l)
 		h.save()
@@ -183,7 +194,7 @@ func (h *hook) try(ctx context.Context, l Delivery) {
 	}
 	o := h.deliver(ctx, &l)
 	if ctx.Err() != nil && o.Err != nil {
-		// The process stops: the message is sent after the next start.
+		// The lease was lost, or the process stops: the message is sent after the next start.
 		h.mu.Lock()
 		h.mu.state.Waiting = append(h.mu.state.Waiting, l)
 		h.mu.Unlock()

@@ -32,7 +32,7 @@ func (s *Sender) sendWebhook(ctx context.Context, h *Hook, key []byte, e *event.
 	if err != nil {
 		return Outcome{Err: errors.New("the URL of the webhook is not valid")}
 	}
-	id, stamp := "evt_"+strconv.FormatInt(int64(e.ID), 10), strconv.FormatInt(time.Now().Unix(), 10)
+	id, stamp := messageID(e), strconv.FormatInt(time.Now().Unix(), 10)
 	rq.Header.Set("Content-Type", "application/json")
 	rq.Header.Set("User-Agent", "headgate-webhook")
 	rq.Header["webhook-id"] = []string{id}
@@ -47,6 +47,16 @@ func (s *Sender) sendWebhook(ctx context.Context, h *Hook, key []byte, e *event.
 	out := Outcome{Status: rs.StatusCode}
 	out.conclude(rs.Header, nil)
 	return out
+}
+
+// messageID returns what is the same whenever a message about an event is sent again. Two machines
+// may have events with the same number.
+func messageID(e *event.Event) string {
+	id := "evt_" + strconv.FormatInt(int64(e.ID), 10)
+	if e.Node != "" {
+		id += "_" + strings.ReplaceAll(e.Node, ".", "-") // a dot separates the id from the time where it is signed
+	}
+	return id
 }
 
 // brief returns the error of a request without its URL, which may contain a secret.

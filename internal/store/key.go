@@ -69,8 +69,8 @@ const (
 	// PrefixPasskey is followed by the SHA-256 of a question for a passkey of an operator that
 	// was answered, so that none is answered twice.
 	PrefixPasskey = "passkey/"
-	// PrefixWebhook is followed by a webhook's name, and where several machines share the
-	// store by a slash and the name of the machine.
+	// PrefixWebhook is followed by a webhook's name, and for the messages that one of several
+	// machines has sent for itself by a slash and the name of the machine.
 	PrefixWebhook = "webhook/"
 	// PrefixNotice is followed by a notice's name, and likewise by the machine.
 	PrefixNotice = "notice/"

@@ -36,10 +36,12 @@ type eventBody struct {
 	Text string `json:"text"`
 	// Data has the fields of its kind.
 	Data json.RawMessage `json:"data"`
+	// Node is the machine that it happened on, where several share the store.
+	Node string `json:"node,omitempty"`
 }
 
 func showEvent(e *event.Event) eventBody {
-	return eventBody{int64(e.ID), e.Type, e.Time, string(e.Level), e.Object, e.Text, e.Data}
+	return eventBody{int64(e.ID), e.Type, e.Time, string(e.Level), e.Object, e.Text, e.Data, e.Node}
 }
 
 var typesParameter = parameter{name: "types", about: "Event types, separated by commas; `config.*` matches all types of an object."}

@@ -30,6 +30,8 @@ type letterBody struct {
 type queueState struct {
 	// Name is the name of the webhook or notice.
 	Name string `json:"name"`
+	// Node is the machine that sends the messages of all, where several share the store.
+	Node string `json:"node,omitempty"`
 	// Sent is how many messages were taken.
 	Sent int64 `json:"sent"`
 	// Missed counts gaps: events that were dropped before they were sent.
@@ -93,7 +95,7 @@ func (a *API) queueState(kind notice.Kind) func(c *call) (any, error) {
 			return nil, unknownHook(err)
 		}
 		return queueState{
-			Name: c.name(), Sent: int64(s.Sent), Missed: int64(s.Missed), Waiting: showLetters(s.Waiting), Dead: showLetters(s.Dead), Lost: int64(s.Lost),
+			Name: c.name(), Node: s.Node, Sent: int64(s.Sent), Missed: int64(s.Missed), Waiting: showLetters(s.Waiting), Dead: showLetters(s.Dead), Lost: int64(s.Lost),
 			Held: len(s.Held) + s.Omitted, Release: s.Release,
 			Failures: s.Failures, PausedUntil: s.PausedUntil, LastTry: s.LastTry, LastStatus: s.LastStatus, LastError: s.LastError,
 		}, nil

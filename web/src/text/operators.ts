@@ -148,6 +148,7 @@ export const webhooks = {
   paused: 'paused',
   unused: 'nothing sent yet',
   sent: 'Sent',
+  sender: 'Sent by',
   last: 'Last attempt',
   lastError: 'Last error',
   waiting: 'Queued',

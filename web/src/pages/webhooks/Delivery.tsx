@@ -38,6 +38,7 @@ export function Delivery({ kind, name, may }: { kind: 'webhooks' | 'notices'; na
       <KeyValues
         rows={[
           [t.webhooks.sent, count(s.sent ?? 0)],
+          ...(s.node ? [[t.webhooks.sender, <bdi key="n">{s.node}</bdi>] as [string, React.ReactNode]] : []),
           ...(s.last_try ? [[t.webhooks.last, <Ago key="l" time={s.last_try} />] as [string, React.ReactNode]] : []),
           ...(s.last_error ? [[t.webhooks.lastError, s.last_error] as [string, React.ReactNode]] : []),
           ...(s.held ? [[t.notices.held, t.notices.heldUntil(s.held, s.release ? clock(s.release) : '')] as [string, React.ReactNode]] : []),

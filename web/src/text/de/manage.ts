@@ -150,6 +150,7 @@ export const manage: Pick<Text, 'account' | 'operators' | 'webhooks'> = {
     paused: 'angehalten',
     unused: 'noch nichts gesendet',
     sent: 'Gesendet',
+    sender: 'Gesendet von',
     last: 'Letzter Versuch',
     lastError: 'Letzter Fehler',
     waiting: 'In Warteschlange',

@@ -156,6 +156,7 @@ export const manage: Pick<Text, 'account' | 'operators' | 'webhooks'> = {
     paused: 'en pausa',
     unused: 'aún no se envió nada',
     sent: 'Enviados',
+    sender: 'Enviado por',
     last: 'Último intento',
     lastError: 'Último error',
     waiting: 'En cola',

@@ -156,6 +156,7 @@ export const manage: Pick<Text, 'account' | 'operators' | 'webhooks'> = {
     paused: 'en pause',
     unused: 'rien envoyé',
     sent: 'Envoyés',
+    sender: 'Envoyé par',
     last: 'Dernière tentative',
     lastError: 'Dernière erreur',
     waiting: 'En file',
