@@ -182,10 +182,7 @@ func (l *Log) Send(p Payload) {
 		return
 	}
 	l.mu.waiting = append(l.mu.waiting, e)
-	select {
-	case l.wake <- struct{}{}:
-	default:
-	}
+	l.wakeUp()
 }
 
 // Draft returns the event of a payload, with the current time and without an id, to show it
@@ -244,11 +241,14 @@ func (l *Log) write() {
 				break
 			}
 			retry, away = firstRetry, false
-			if l.empty() {
-				break
+			if l.waiting() < maxBatch {
+				break // what has come meanwhile is kept with what comes in the interval
 			}
 		}
-		if l.empty() {
+		if !away {
+			if l.waiting() > 0 {
+				l.wakeUp()
+			}
 			select {
 			case <-time.After(time.Duration(l.every.Load())):
 				continue
@@ -260,10 +260,7 @@ func (l *Log) write() {
 		select {
 		case <-time.After(retry):
 			retry = min(2*retry, lastRetry)
-			select {
-			case l.wake <- struct{}{}:
-			default:
-			}
+			l.wakeUp()
 		case <-l.stop:
 			l.writeLast()
 			return
@@ -273,7 +270,7 @@ func (l *Log) write() {
 
 func (l *Log) writeLast() {
 	deadline := time.Now().Add(closeTimeout)
-	for !l.empty() && time.Now().Before(deadline) {
+	for l.waiting() > 0 && time.Now().Before(deadline) {
 		if err := l.writeBatch(time.Until(deadline)); err != nil {
 			l.app.Error("events are not kept", "error", err)
 			return
@@ -281,10 +278,19 @@ func (l *Log) writeLast() {
 	}
 }
 
-func (l *Log) empty() bool {
+// waiting returns how many events are not kept yet.
+func (l *Log) waiting() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return len(l.mu.waiting) == 0
+	return len(l.mu.waiting)
+}
+
+// wakeUp has the writer look for events.
+func (l *Log) wakeUp() {
+	select {
+	case l.wake <- struct{}{}:
+	default:
+	}
 }
 
 // Decode reads a record of store.StreamEvents. It reports false if that is no event.

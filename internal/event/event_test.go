@@ -163,7 +163,7 @@ func TestReplayFromTheStoreJoinsMemoryWithoutAHole(t *testing.T) {
 
 // firstKept waits until all is kept and returns the oldest event's id.
 func firstKept(t *testing.T, l *Log) ID {
-	for !l.empty() {
+	for l.waiting() > 0 {
 		if t.Context().Err() != nil {
 			t.Fatal("events are not kept")
 		}
