@@ -85,20 +85,12 @@ const maxOthers = 3
 func (i *demandIssuer) orderByOther(ctx context.Context, host string) bool {
 	ctx, cancel := context.WithTimeout(ctx, demandTime)
 	defer cancel()
-	nodes, err := store.Nodes(ctx, i.c.state)
+	nodes, err := i.c.runningOthers(ctx)
 	if err != nil {
 		return false
 	}
-	now, err := i.c.state.Now(ctx)
-	if err != nil {
-		return false
-	}
-	end, left := i.ExpectOnDemand(host), maxOthers
-	for n := range nodes {
-		if nodes[n].Name == i.c.options.Node || !nodes[n].Running(now) || left == 0 {
-			continue
-		}
-		left--
+	end := i.ExpectOnDemand(host)
+	for n := range nodes[:min(len(nodes), maxOthers)] {
 		one, stop := context.WithTimeout(ctx, demandTime/maxOthers)
 		err := i.orderBy(one, nodes[n].Name, host)
 		stop()

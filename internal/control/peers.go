@@ -2,6 +2,7 @@ package control
 
 import (
 	"context"
+	"slices"
 
 	"headgate/internal/query"
 	"headgate/internal/store"
@@ -28,3 +29,10 @@ func (c *Control) answerPeers(ctx context.Context) {
 // Peers returns the Peers with which this machine queries the other machines that share the store,
 // and which accepts handlers for their queries; nil if this machine shares nothing. It is constant.
 func (c *Control) Peers() *query.Peers { return c.peers }
+
+// runningOthers returns the other machines that run, in order of their names.
+func (c *Control) runningOthers(ctx context.Context) ([]store.Node, error) {
+	now := c.Time()
+	nodes, err := store.Nodes(ctx, c.state)
+	return slices.DeleteFunc(nodes, func(n store.Node) bool { return n.Name == c.options.Node || !n.Running(now) }), err
+}

@@ -121,15 +121,13 @@ func (ch *change) startVote() error {
 
 // voters returns the names of the other machines that run and are not drained.
 func (c *Control) voters(ctx context.Context) (names []string, err error) {
-	nodes, err := store.Nodes(ctx, c.state)
+	nodes, err := c.runningOthers(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("list the machines: %w", err)
 	}
-	now := c.Time()
 	for i := range nodes {
-		n := &nodes[i]
-		if n.Name != c.options.Node && n.Running(now) && n.Drained == nil && len(names) < query.MaxNodes {
-			names = append(names, n.Name)
+		if nodes[i].Drained == nil && len(names) < query.MaxNodes {
+			names = append(names, nodes[i].Name)
 		}
 	}
 	return names, nil
