@@ -109,7 +109,7 @@ func (g *gate) served(t *testing.T, want ...string) {
 	}
 }
 
-// withOtherKey returns a record with a key that nobody has.
+// withOtherKey returns a record with a key that no server has.
 func withOtherKey(t *testing.T, rr *dns.HTTPS) *dns.HTTPS {
 	t.Helper()
 	key, err := ecdh.X25519().GenerateKey(rand.Reader)

@@ -60,9 +60,9 @@ func TestOneProcessOfAMachineReceives(t *testing.T) {
 	if err := was.Suspend(); err != nil {
 		t.Fatal(err)
 	}
-	sendTo(t, e, "while nobody receives")
+	sendTo(t, e, "while no machine receives")
 	was.Resume() // the upgrade has failed
-	expectMessage(t, fromWas, "while nobody receives")
+	expectMessage(t, fromWas, "while no machine receives")
 
 	was.StopFollowing()
 	if err := was.Suspend(); err != nil {

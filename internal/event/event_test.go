@@ -22,6 +22,7 @@ import (
 	"headgate/internal/schema"
 	"headgate/internal/store"
 	"headgate/internal/store/memory"
+	"headgate/internal/testhouse"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -390,7 +391,7 @@ func TestEventsOfASecondAreKeptTogether(t *testing.T) {
 func TestEventsThatAreDroppedAreCounted(t *testing.T) {
 	st := &failing{Store: memory.New()}
 	st.away.Store(true)
-	var said syncBuffer
+	var said testhouse.Log
 	l, err := Open(t.Context(), st, slog.New(slog.NewTextHandler(&said, nil)))
 	if err != nil {
 		t.Fatal(err)
@@ -407,22 +408,4 @@ func TestEventsThatAreDroppedAreCounted(t *testing.T) {
 	if text := said.String(); !regexp.MustCompile(`dropped=(7|8)\b`).MatchString(text) { // with the event that the store is away
 		t.Errorf("the log does not say how many were dropped: %s", text)
 	}
-}
-
-// syncBuffer is a buffer that several goroutines write to.
-type syncBuffer struct {
-	mu sync.Mutex
-	b  strings.Builder
-}
-
-func (s *syncBuffer) Write(data []byte) (int, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.b.Write(data)
-}
-
-func (s *syncBuffer) String() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.b.String()
 }

@@ -112,7 +112,7 @@ func TestMachinesFetchAListOnce(t *testing.T) {
 	a, _ := freshOf(t, p.URL, values, p.Client())
 	b, _ := freshOf(t, p.URL, values, nil)
 	if b.adopt() {
-		t.Error("a list that nobody has kept is used")
+		t.Error("a list that no machine has kept is used")
 	}
 	p.body.Store("192.0.2.0/24\n2001:db8::/32\n\n198.51.100.0/24\n")
 	if err := a.fetchAll(t.Context()); err != nil {
